@@ -1,0 +1,55 @@
+# Two commands matter to a new user: `make demo` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SIM_SEEDS ?= 1000
+TEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check fmt sim e2e bench lock docs
+
+help: ## Show what can be made
+	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skerry needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m compileall -q src
+	@touch $(STAMP)
+
+install: $(STAMP) ## Set up .venv with the skerry command
+
+demo: $(STAMP) ## Start a server and play the tour (ONCE=1 tears down and exits)
+	$(BIN)/skerry demo $(if $(ONCE),--once,)
+
+test: $(STAMP) ## Run every test
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 300 $(TEST_ARGS)
+
+check: $(STAMP) ## Format, lint, types and import contracts
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(STAMP) ## Format and sort imports
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix-only --quiet src tests bench
+
+sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000)
+	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q tests/sim
+
+e2e: $(STAMP) ## Run only the end-to-end tests
+	$(BIN)/python -m pytest -q tests/e2e
+
+bench: $(STAMP) ## Run the benchmarks; BENCH_ARGS="--peer-kubeconfig F" adds a peer
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+docs: $(STAMP) ## Regenerate the reference pages that come from code
+	$(BIN)/skerry docs --write docs/reference
+
+lock: ## Re-lock the dependencies (needs uv)
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 pyproject.toml -o requirements/run.txt
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 pyproject.toml requirements/dev.in -o requirements/dev.txt

@@ -1,0 +1,3 @@
+"""skerry places workloads on very many edge clusters, speaking plain Kubernetes."""
+
+__version__ = "0.1.0"

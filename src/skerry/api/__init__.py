@@ -1,0 +1,1 @@
+"""Keys, kinds, schemas and Status errors: data only, no I/O."""

@@ -1,0 +1,328 @@
+"""Failures as Kubernetes tells them: one exception per Status reason somebody handles.
+
+An ``ApiError`` carries everything a ``Status`` object needs; ``status()`` renders it. The same
+classes are raised by the server and by the client that read the answer, so a controller and the
+engine speak of failure in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong with one field, in the words of Kubernetes' field errors.
+
+    ``type`` is the cause's reason: FieldValueRequired, FieldValueInvalid, FieldValueNotSupported,
+    FieldValueDuplicate, FieldValueForbidden, FieldValueTooLong, FieldValueTooMany,
+    FieldValueTypeInvalid, FieldValueNotFound, InternalError.
+    """
+
+    type: str
+    field: str
+    message: str
+
+    @classmethod
+    def required(cls, field: str, detail: str = "") -> FieldError:
+        return cls("FieldValueRequired", field, _joined("Required value", detail))
+
+    @classmethod
+    def invalid(cls, field: str, value: object, detail: str) -> FieldError:
+        return cls("FieldValueInvalid", field, f"Invalid value: {shown(value)}: {detail}")
+
+    @classmethod
+    def type_invalid(cls, field: str, value: object, detail: str) -> FieldError:
+        return cls("FieldValueTypeInvalid", field, f"Invalid value: {shown(value)}: {detail}")
+
+    @classmethod
+    def not_supported(cls, field: str, value: object, supported: Sequence[str]) -> FieldError:
+        wanted = ", ".join(f'"{item}"' for item in sorted(supported))
+        text = f"Unsupported value: {shown(value)}: supported values: {wanted}"
+        return cls("FieldValueNotSupported", field, text)
+
+    @classmethod
+    def duplicate(cls, field: str, value: object) -> FieldError:
+        return cls("FieldValueDuplicate", field, f"Duplicate value: {shown(value)}")
+
+    @classmethod
+    def forbidden(cls, field: str, detail: str) -> FieldError:
+        return cls("FieldValueForbidden", field, f"Forbidden: {detail}")
+
+    @classmethod
+    def too_long(cls, field: str, maximum: int) -> FieldError:
+        return cls("FieldValueTooLong", field, f"Too long: may not be more than {maximum} bytes")
+
+    @classmethod
+    def too_many(cls, field: str, actual: int, maximum: int) -> FieldError:
+        text = f"Too many: {actual}: must have at most {maximum} items"
+        return cls("FieldValueTooMany", field, text)
+
+    @classmethod
+    def not_found(cls, field: str, value: object) -> FieldError:
+        return cls("FieldValueNotFound", field, f"Not found: {shown(value)}")
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def shown(value: object) -> str:
+    """Return *value* as Kubernetes prints it inside a field error."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f'"{k}":{shown(v)}' for k, v in sorted(value.items())) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ",".join(shown(item) for item in value) + "]"
+    return str(value)
+
+
+def _joined(head: str, detail: str) -> str:
+    return f"{head}: {detail}" if detail else head
+
+
+class ApiError(Exception):
+    """A failure with a Status; subclasses fix the code and the reason."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+        self.headers: dict[str, str] = dict(headers or {})
+
+    def status(self) -> dict[str, Any]:
+        """Return the ``v1`` Status object that tells a client of this failure."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if not self.reason:
+            del body["reason"]
+        if self.details:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+class BadRequest(ApiError):
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code, reason = 401, "Unauthorized"
+
+    def __init__(self, message: str = "Unauthorized") -> None:
+        super().__init__(message)
+
+
+class Forbidden(ApiError):
+    code, reason = 403, "Forbidden"
+
+    @classmethod
+    def of(cls, group: str, resource: str, name: str, why: str) -> Forbidden:
+        """Say that *why* forbids acting on one named object, as admission does."""
+        text = f'{qualified(group, resource)} "{name}" is forbidden: {why}'
+        return cls(text, details=named(group, resource, name))
+
+
+class NotFound(ApiError):
+    code, reason = 404, "NotFound"
+
+    @classmethod
+    def of(cls, group: str, resource: str, name: str) -> NotFound:
+        text = f'{qualified(group, resource)} "{name}" not found'
+        return cls(text, details=named(group, resource, name))
+
+    @classmethod
+    def path(cls) -> NotFound:
+        """Say that no such resource type or path is served."""
+        return cls("the server could not find the requested resource")
+
+
+class MethodNotAllowed(ApiError):
+    code, reason = 405, "MethodNotAllowed"
+
+    def __init__(
+        self, message: str = "the server does not allow this method on the requested resource"
+    ) -> None:
+        super().__init__(message)
+
+
+class NotAcceptable(ApiError):
+    code, reason = 406, "NotAcceptable"
+
+
+class AlreadyExists(ApiError):
+    code, reason = 409, "AlreadyExists"
+
+    @classmethod
+    def of(cls, group: str, resource: str, name: str) -> AlreadyExists:
+        text = f'{qualified(group, resource)} "{name}" already exists'
+        return cls(text, details=named(group, resource, name))
+
+
+class Conflict(ApiError):
+    code, reason = 409, "Conflict"
+
+    @classmethod
+    def of(cls, group: str, resource: str, name: str, why: str) -> Conflict:
+        text = f'Operation cannot be fulfilled on {qualified(group, resource)} "{name}": {why}'
+        return cls(text, details=named(group, resource, name))
+
+    @classmethod
+    def stale(cls, group: str, resource: str, name: str) -> Conflict:
+        return cls.of(
+            group,
+            resource,
+            name,
+            "the object has been modified; please apply your changes to the latest version "
+            "and try again",
+        )
+
+
+class Gone(ApiError):
+    """The past that was asked for is no longer kept (reason Expired)."""
+
+    code, reason = 410, "Expired"
+
+
+class RequestEntityTooLarge(ApiError):
+    code, reason = 413, "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    code, reason = 415, "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    code, reason = 422, "Invalid"
+
+    @classmethod
+    def of(cls, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
+        """Say everything that is wrong with one object, in the order it was found."""
+        listed = ", ".join(dict.fromkeys(str(error) for error in errors))
+        if len(errors) > 1:
+            listed = f"[{listed}]"
+        text = f'{kind}{"." + group if group else ""} "{name}" is invalid: {listed}'
+        details: dict[str, Any] = {
+            "name": name,
+            "group": group,
+            "kind": kind,
+            "causes": [
+                {"reason": error.type, "message": error.message, "field": error.field}
+                for error in errors
+            ],
+        }
+        if not group:
+            del details["group"]
+        return cls(text, details=details)
+
+
+class TooManyRequests(ApiError):
+    code, reason = 429, "TooManyRequests"
+
+    def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
+        super().__init__(
+            message,
+            details={"retryAfterSeconds": retry_after_seconds},
+            headers={"Retry-After": str(retry_after_seconds)},
+        )
+
+
+class InternalError(ApiError):
+    code, reason = 500, "InternalError"
+
+
+class ServiceUnavailable(ApiError):
+    code, reason = 503, "ServiceUnavailable"
+
+
+class Timeout(ApiError):
+    code, reason = 504, "Timeout"
+
+
+def qualified(group: str, resource: str) -> str:
+    """Return ``resource.group``, or the bare resource in the core group."""
+    return f"{resource}.{group}" if group else resource
+
+
+def named(group: str, resource: str, name: str) -> dict[str, Any]:
+    """Return the ``details`` that name one object."""
+    details: dict[str, Any] = {"name": name, "group": group, "kind": resource}
+    if not group:
+        del details["group"]
+    return details
+
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    cls.reason: cls
+    for cls in (
+        BadRequest,
+        Unauthorized,
+        Forbidden,
+        NotFound,
+        MethodNotAllowed,
+        NotAcceptable,
+        AlreadyExists,
+        Conflict,
+        Gone,
+        RequestEntityTooLarge,
+        UnsupportedMediaType,
+        Invalid,
+        TooManyRequests,
+        InternalError,
+        ServiceUnavailable,
+        Timeout,
+    )
+}
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    406: NotAcceptable,
+    409: Conflict,
+    410: Gone,
+    413: RequestEntityTooLarge,
+    415: UnsupportedMediaType,
+    422: Invalid,
+    429: TooManyRequests,
+    500: InternalError,
+    503: ServiceUnavailable,
+    504: Timeout,
+}
+
+
+def from_status(code: int, status: Mapping[str, Any]) -> ApiError:
+    """Return the exception a server's Status (or bare code) stands for."""
+    reason = str(status.get("reason", ""))
+    if reason == "Gone":
+        reason = "Expired"
+    cls = _BY_REASON.get(reason) or _BY_CODE.get(code, ApiError)
+    error = cls.__new__(cls)
+    ApiError.__init__(
+        error, str(status.get("message", f"HTTP {code}")), details=status.get("details") or {}
+    )
+    return error

@@ -1,0 +1,1 @@
+"""Composition: the only place that builds things out of parts."""

@@ -1,0 +1,1 @@
+"""Control loops of one shape each; they do not know each other."""

@@ -1,0 +1,1 @@
+"""What runs at an edge: the syncer and the node agent."""

@@ -1,0 +1,1 @@
+"""Clock, ids, randomness, logging, metrics. Knows nothing of Kubernetes."""

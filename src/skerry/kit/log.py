@@ -1,0 +1,129 @@
+"""Structured logs, in klog form by default or as JSON lines.
+
+A message is constant text; values go in keys. ``V`` levels follow klog: 0 always, 2 what an
+operator wants to see, 4 and more for debugging. Nothing secret and no whole objects.
+
+    log = Logger("edge-scheduler")
+    log.info("updated SinglePlacementSlice", key=key, rv=rv)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TextIO
+
+from skerry.kit.clock import Clock, SystemClock
+
+Format = Literal["text", "json"]
+
+
+@dataclass(slots=True)
+class Sink:
+    """Where lines go and which of them."""
+
+    write: Callable[[str], object]
+    verbosity: int = 2
+    format: Format = "text"
+    clock: Clock = field(default_factory=SystemClock)
+
+
+_sink = Sink(write=lambda line: sys.stderr.write(line))  # noqa: PLW0108 - stderr may be replaced
+
+
+def configure(
+    *,
+    verbosity: int = 2,
+    format: Format = "text",  # noqa: A002 - the flag is called --log-format
+    stream: TextIO | None = None,
+    clock: Clock | None = None,
+) -> None:
+    """Set what every logger of this process does from now on."""
+    _sink.verbosity = verbosity
+    _sink.format = format
+    if stream is not None:
+        _sink.write = stream.write
+    if clock is not None:
+        _sink.clock = clock
+
+
+class Logger:
+    """A named source of lines, with values bound to all of them."""
+
+    __slots__ = ("_bound", "_name")
+
+    def __init__(self, name: str = "", **bound: object) -> None:
+        self._name = name
+        self._bound = bound
+
+    def bind(self, **values: object) -> Logger:
+        """Return a logger that adds *values* to each line."""
+        return Logger(self._name, **{**self._bound, **values})
+
+    def enabled(self, verbosity: int) -> bool:
+        return verbosity <= _sink.verbosity
+
+    def debug(self, message: str, **values: object) -> None:
+        """Say that something was decided or left alone (klog level 4)."""
+        if _sink.verbosity >= 4:
+            self._emit("I", message, values)
+
+    def info(self, message: str, *, v: int = 0, **values: object) -> None:
+        """Say that state changed."""
+        if _sink.verbosity >= v:
+            self._emit("I", message, values)
+
+    def warning(self, message: str, **values: object) -> None:
+        """Say that service is degraded and will be retried."""
+        self._emit("W", message, values)
+
+    def error(self, message: str, **values: object) -> None:
+        """Say that a person must act."""
+        self._emit("E", message, values)
+
+    def _emit(self, severity: str, message: str, values: dict[str, object]) -> None:
+        frame = sys._getframe(2)
+        where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        merged = {**self._bound, **values}
+        line = _json_line if _sink.format == "json" else _text_line
+        _sink.write(line(severity, self._name, where, message, merged))
+
+
+def _text_line(
+    severity: str, name: str, where: str, message: str, values: dict[str, object]
+) -> str:
+    moment = _sink.clock.now()
+    head = f"{severity}{moment:%m%d %H:%M:%S.%f} {threading.get_native_id():7d} {where}]"
+    pairs = "".join(f" {key}={_text_value(value)}" for key, value in values.items())
+    controller = f" controller={json.dumps(name)}" if name and "controller" not in values else ""
+    return f"{head} {json.dumps(message, ensure_ascii=False)}{controller}{pairs}\n"
+
+
+def _json_line(
+    severity: str, name: str, where: str, message: str, values: dict[str, object]
+) -> str:
+    record: dict[str, Any] = {
+        "ts": _sink.clock.now().timestamp(),
+        "severity": {"I": "info", "W": "warning", "E": "error"}[severity],
+        "caller": where,
+        "msg": message,
+    }
+    if name:
+        record["controller"] = name
+    return json.dumps(record | values, default=str, ensure_ascii=False) + "\n"
+
+
+def _text_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, BaseException):
+        return json.dumps(f"{type(value).__name__}: {value}", ensure_ascii=False)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, default=str, ensure_ascii=False)

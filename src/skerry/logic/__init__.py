@@ -1,0 +1,1 @@
+"""Pure rules: selectors, patch and apply, validation, RBAC, plans. No I/O, clock or randomness."""

@@ -1,0 +1,1 @@
+"""What every controller stands on. Knows the server by the wire only."""

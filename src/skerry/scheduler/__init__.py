@@ -1,0 +1,1 @@
+"""The scheduling framework: profiles, plugins, queue, cycle, extenders, configuration."""

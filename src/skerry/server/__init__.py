@@ -1,0 +1,1 @@
+"""The API engine: HTTP, REST semantics, watch, discovery, admission, authn and authz."""

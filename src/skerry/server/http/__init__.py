@@ -1,0 +1,1 @@
+"""HTTP/1.1 over asyncio: messages, the protocol, TLS."""

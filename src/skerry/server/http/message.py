@@ -1,0 +1,98 @@
+"""The seam between the transport and the engine.
+
+A ``Handler`` takes a ``Request`` and returns a ``Response`` or a ``Stream``. The socket protocol
+and the in-process transport both call it, so neither can differ in meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import parse_qsl
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who is asking, as authentication found out."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of the connection. ``certificate`` is the client certificate, DER, verified
+    against our CA; ``user`` is set by the in-process transport only and skips authentication."""
+
+    address: str = ""
+    certificate: bytes | None = None
+    user: User | None = None
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request, fully read. Header names are lower case; ``path`` is percent-decoded."""
+
+    method: str
+    path: str
+    query_string: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    peer: Peer = field(default_factory=Peer)
+    _query: dict[str, str] | None = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query's values; of a repeated name the first counts, as in Kubernetes."""
+        if self._query is None:
+            pairs = parse_qsl(self.query_string, keep_blank_values=True, max_num_fields=200)
+            self._query = dict(reversed(pairs))
+        return self._query
+
+
+Headers = Sequence[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Response:
+    """A whole answer. A body in parts is sent without joining them first."""
+
+    status: int = 200
+    body: bytes | Sequence[bytes] = b""
+    content_type: str = "application/json"
+    headers: Headers = ()
+
+
+class Sender(Protocol):
+    """What a stream writes to. Ends by returning from ``Stream.run``."""
+
+    def write(self, chunk: bytes) -> None:
+        """Queue *chunk* for sending; never blocks. Silently dropped once the peer is gone."""
+
+    async def drain(self) -> None:
+        """Wait until little enough is queued; raises ConnectionError once the peer is gone."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the peer is gone or the server is shutting down."""
+
+    @property
+    def queued_bytes(self) -> int:
+        """How much is waiting to be sent, to find watchers that cannot keep up."""
+
+
+@dataclass(slots=True)
+class Stream:
+    """An answer that goes on: ``run`` writes chunks until it returns or is cancelled."""
+
+    run: Callable[[Sender], Awaitable[None]]
+    status: int = 200
+    content_type: str = "application/json"
+    headers: Headers = ()
+
+
+Answer = Response | Stream
+Handler = Callable[[Request], Awaitable[Answer]]

@@ -1,0 +1,1 @@
+"""Revisioned key-value stores behind one protocol. Knows bytes and revisions, not objects."""
