@@ -1,0 +1,142 @@
+"""The listening server: accepts connections, keeps their time, drains them at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+
+from skerry.kit.log import Logger
+from skerry.server.http.encoding import Heads
+from skerry.server.http.message import Handler
+from skerry.server.http.protocol import Connection
+from skerry.server.http.settings import HttpSettings
+
+log = Logger("http")
+
+# Timeouts are tens of seconds; one pass over the connections per second is exact enough.
+_TICK_SECONDS = 1.0
+# HTTP/1.1 has no ping: the kernel must find the peers that vanished without a word.
+_KEEPALIVE_IDLE_SECONDS = 30
+_KEEPALIVE_INTERVAL_SECONDS = 15
+_KEEPALIVE_PROBES = 4
+
+
+class HttpServer:
+    """Serves *handler* on a socket.
+
+    ``start`` binds, ``stop`` drains. Made and used inside one running event loop, preferably
+    uvloop's.
+    """
+
+    def __init__(self, handler: Handler, settings: HttpSettings | None = None) -> None:
+        self.handler = handler
+        self.settings = settings or HttpSettings()
+        self.heads = Heads(self.settings.headers)
+        self.tick = 0.0
+        self._connections: set[Connection] = set()
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._ticker: asyncio.TimerHandle | None = None
+        self._empty = asyncio.Event()
+
+    async def start(
+        self,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        tls: ssl.SSLContext | None = None,
+    ) -> int:
+        """Listen, and return the port; 0 asks for any free one."""
+        loop = asyncio.get_running_loop()
+        self.tick = loop.time()
+        self._server = await loop.create_server(
+            lambda: Connection(self),
+            address,
+            port,
+            ssl=tls,
+            backlog=self.settings.backlog,
+            reuse_address=True,
+            # A handshake that does not come is a half-open connection.
+            ssl_handshake_timeout=self.settings.header_seconds if tls else None,
+        )
+        self._ticker = loop.call_later(_TICK_SECONDS, self._on_tick)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self, deadline_seconds: float = 30.0) -> None:
+        """Accept no more, finish what is being answered, end streams, close.
+
+        What is not over after *deadline_seconds* is cut.
+        """
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in list(self._connections):
+            connection.drain_and_close()
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                await self._all_closed()
+        except TimeoutError:
+            log.warning("connections cut at the deadline", connections=len(self._connections))
+            await self._cut()
+        if self._ticker is not None:
+            self._ticker.cancel()
+        await self._server.wait_closed()
+        self._server = None
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    def opened(self, connection: Connection) -> bool:
+        if len(self._connections) >= self.settings.connections:
+            return False
+        self._connections.add(connection)
+        self._empty.clear()
+        return True
+
+    def closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if connection.task is not None:
+            self._finishing.add(connection.task)
+            connection.task.add_done_callback(self._finished)
+        self._check_empty()
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._finishing.discard(task)
+        self._check_empty()
+
+    def _check_empty(self) -> None:
+        if not self._connections and not self._finishing:
+            self._empty.set()
+
+    async def _all_closed(self) -> None:
+        self._check_empty()
+        await self._empty.wait()
+
+    async def _cut(self) -> None:
+        for connection in list(self._connections):
+            connection.abort()
+        for task in list(self._finishing):
+            task.cancel()
+        await self._all_closed()
+
+    def _on_tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.tick = now = loop.time()
+        for connection in list(self._connections):
+            connection.expire(now)
+        self._ticker = loop.call_later(_TICK_SECONDS, self._on_tick)
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Make the kernel probe a silent peer, so that a dead watcher is found within two minutes."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_SECONDS),
+        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_SECONDS),
+        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

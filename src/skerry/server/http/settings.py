@@ -1,0 +1,53 @@
+"""What the transport allows a client to do, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Limits of the transport. Every buffer and every wait of a connection has a bound here."""
+
+    body_bytes: int = 3 * MIB
+    """Largest request body. kube-apiserver's limit; etcd could not store much more."""
+
+    header_bytes: int = 128 * 1024
+    """Largest request head, target included. Bearer tokens and group lists fit many times."""
+
+    url_bytes: int = 64 * 1024
+    """Longest request target. Room for label selectors naming thousands of values."""
+
+    header_seconds: float = 32.0
+    """How long a head may take to arrive; kube-apiserver's figure against slow senders."""
+
+    body_seconds: float = 60.0
+    """How long a body may take to arrive; the default request timeout of kube-apiserver."""
+
+    idle_seconds: float = 120.0
+    """How long an unused connection is kept. Clients drop theirs after 90 s: let them be first,
+    so that no request meets a connection we are closing."""
+
+    stalled_seconds: float = 60.0
+    """How long a peer may take nothing of what is being sent before the connection is cut."""
+
+    linger_seconds: float = 1.0
+    """How long to go on reading after refusing a request, so that the peer sees the answer
+    instead of a reset."""
+
+    connections: int = 20_000
+    """Most connections at once; a further one is told 503 and closed."""
+
+    pipelined: int = 16
+    """Most requests read ahead on one connection before reading pauses."""
+
+    gzip_bytes: int = 128 * 1024
+    """Bodies above this are compressed for clients that accept it, as kube-apiserver does."""
+
+    backlog: int = 1024
+    """Connections the kernel queues while the loop is busy."""
+
+    headers: tuple[tuple[str, str], ...] = (("Cache-Control", "no-cache, private"),)
+    """Sent with every answer unless the answer has its own."""
