@@ -101,10 +101,18 @@ class Resource:
     custom: bool = False
     # Keeps bound resources apart from local ones of the same name in the store.
     identity: str = ""
+    # The group segment of the store key, where one stored type is seen through two groups
+    # (Events); None: the type's own group.
+    storage_group: str | None = None
 
     @property
     def has_status(self) -> bool:
         return any(sub.name == "status" for sub in self.info.subresources)
+
+    @property
+    def stored_group(self) -> str:
+        """The group segment of the store key."""
+        return self.info.group if self.storage_group is None else self.storage_group
 
     @property
     def storage_resource(self) -> str:

@@ -1,0 +1,20 @@
+"""The kinds Kubernetes itself defines: facts, schemas, defaulting, validation, conversion.
+
+``builtin_resources()`` is the way in. Rules follow Kubernetes 1.32 with its default feature
+gates, message by message; where a kind has no rules of its own beyond its schema (webhook
+configurations, flow control, CSI objects ...) its objects are data.
+"""
+
+from __future__ import annotations
+
+from skerry.logic.builtin.definitions import definitions, schema_of
+from skerry.logic.builtin.metadata import field_manager_errors, validate_metadata
+from skerry.logic.builtin.resources import builtin_resources
+
+__all__ = [
+    "builtin_resources",
+    "definitions",
+    "field_manager_errors",
+    "schema_of",
+    "validate_metadata",
+]

@@ -1,0 +1,45 @@
+"""Built-in types whole: the catalogue's facts, the schemas, and each kind's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from skerry.api.kinds import ResourceInfo
+from skerry.logic.builtin import events
+from skerry.logic.builtin.catalogue import catalogue
+from skerry.logic.builtin.definitions import schema_of
+from skerry.logic.builtin.rules import Rules, RuleTable
+from skerry.logic.resource import Resource
+
+_TABLES: Sequence[RuleTable] = (events.RULES,)
+_PLAIN = Rules()
+
+
+@cache
+def builtin_resources() -> Sequence[Resource]:
+    """Return every built-in type, one per served version, in the order of discovery."""
+    rules = {name: found for table in _TABLES for name, found in table.items()}
+    return tuple(_resource(info, rules.get(info.group_resource, _PLAIN)) for info in catalogue())
+
+
+def _resource(info: ResourceInfo, rules: Rules) -> Resource:
+    return Resource(
+        info=info,
+        schema=schema_of(info.gvk),
+        storage_version=rules.storage_version or info.version,
+        default=rules.default,
+        prepare_create=rules.prepare_create,
+        prepare_update=rules.prepare_update,
+        validate_create=rules.validate_create,
+        validate_update=rules.validate_update,
+        validate_status=rules.validate_status,
+        warnings=rules.warnings,
+        check_name=rules.check_name,
+        counts_generation=rules.counts_generation,
+        selectable_fields=rules.selectable_fields,
+        scale=rules.scale,
+        convert=rules.convert,
+        grace_seconds=rules.grace_seconds,
+        storage_group=rules.storage_group,
+    )
