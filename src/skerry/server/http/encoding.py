@@ -30,22 +30,25 @@ class Heads:
     _MOST_PREFIXES = 1024
 
     def __init__(self, fixed: Headers) -> None:
-        self._fixed = tuple((name.lower(), _header_text(((name, value),))) for name, value in fixed)
-        self._fixed_names = frozenset(name for name, _ in self._fixed)
-        self._every = "".join(text for _, text in self._fixed)
+        self._fixed = tuple((name, _header_text(((name, value),))) for name, value in fixed)
+        # Compared as spelled: answers are ours and use the canonical spelling.
+        self._fixed_names = frozenset(name for name, _ in fixed)
         self._prefixes: dict[tuple[int, str], bytes] = {}
 
     def head(self, status: int, content_type: str, headers: Headers, length: int | None) -> bytes:
-        """Return the head of an answer; without *length* the body's end must show otherwise."""
-        if headers and any(name.lower() in self._fixed_names for name, _ in headers):
+        """Return the head of an answer; without *length* the body's end must show otherwise.
+
+        Only the last, empty line is left to the caller, who knows what becomes of the connection.
+        """
+        prefix = self._prefixes.get((status, content_type))
+        if prefix is None:
+            prefix = self._remembered(status, content_type)
+        ending = b"" if length is None else b"Content-Length: %d\r\n" % length
+        if not headers:
+            return prefix + ending
+        if not self._fixed_names.isdisjoint([name for name, _ in headers]):
             prefix = self._prefix(status, content_type, headers)
-        else:
-            cached = self._prefixes.get((status, content_type))
-            prefix = cached if cached is not None else self._remembered(status, content_type)
-        extra = _header_text(headers).encode("utf-8") if headers else b""
-        if length is None:
-            return b"%b%b" % (prefix, extra)
-        return b"%b%bContent-Length: %d\r\n" % (prefix, extra, length)
+        return b"%b%b%b" % (prefix, _header_text(headers).encode("utf-8"), ending)
 
     def _remembered(self, status: int, content_type: str) -> bytes:
         prefix = self._prefix(status, content_type, ())
@@ -54,7 +57,7 @@ class Heads:
         return prefix
 
     def _prefix(self, status: int, content_type: str, overriding: Headers) -> bytes:
-        own = {name.lower() for name, _ in overriding}
+        own = {name for name, _ in overriding}
         fixed = "".join(text for name, text in self._fixed if name not in own)
         typed = _header_text((("Content-Type", content_type),)) if content_type else ""
         return f"HTTP/1.1 {status} {phrase(status)}\r\n{fixed}{typed}".encode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 
 from skerry.kit.log import Logger
@@ -16,10 +15,6 @@ log = Logger("http")
 
 # Timeouts are tens of seconds; one pass over the connections per second is exact enough.
 _TICK_SECONDS = 1.0
-# HTTP/1.1 has no ping: the kernel must find the peers that vanished without a word.
-_KEEPALIVE_IDLE_SECONDS = 30
-_KEEPALIVE_INTERVAL_SECONDS = 15
-_KEEPALIVE_PROBES = 4
 
 
 class HttpServer:
@@ -33,7 +28,8 @@ class HttpServer:
         self.handler = handler
         self.settings = settings or HttpSettings()
         self.heads = Heads(self.settings.headers)
-        self.tick = 0.0
+        self.loop = asyncio.get_running_loop()
+        self.tick = self.loop.time()
         self._connections: set[Connection] = set()
         self._finishing: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -48,9 +44,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
     ) -> int:
         """Listen, and return the port; 0 asks for any free one."""
-        loop = asyncio.get_running_loop()
-        self.tick = loop.time()
-        self._server = await loop.create_server(
+        self._server = await self.loop.create_server(
             lambda: Connection(self),
             address,
             port,
@@ -60,7 +54,7 @@ class HttpServer:
             # A handshake that does not come is a half-open connection.
             ssl_handshake_timeout=self.settings.header_seconds if tls else None,
         )
-        self._ticker = loop.call_later(_TICK_SECONDS, self._on_tick)
+        self._ticker = self.loop.call_later(_TICK_SECONDS, self._on_tick)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self, deadline_seconds: float = 30.0) -> None:
@@ -123,20 +117,7 @@ class HttpServer:
         await self._all_closed()
 
     def _on_tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.tick = now = loop.time()
+        self.tick = now = self.loop.time()
         for connection in list(self._connections):
             connection.expire(now)
-        self._ticker = loop.call_later(_TICK_SECONDS, self._on_tick)
-
-
-def keep_alive(connection: socket.socket) -> None:
-    """Make the kernel probe a silent peer, so that a dead watcher is found within two minutes."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_SECONDS),
-        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_SECONDS),
-        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
-    ):
-        if hasattr(socket, option):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        self._ticker = self.loop.call_later(_TICK_SECONDS, self._on_tick)
