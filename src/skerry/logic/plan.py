@@ -1,0 +1,172 @@
+"""What a controller has decided to do: data, not deeds.
+
+A ``decide`` function returns a ``Plan``; ``runtime.execute`` carries it out. Because a plan is
+plain data it can be compared in tests, shown by a dry run and explained to a person: each action
+says in ``reason`` why it is there, in one CamelCase word as Kubernetes' own reasons are.
+
+Safety is stated in the plan too. An action carries its preconditions (``uid``,
+``resource_version``) and whether a conflict may be retried; the executor never invents either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from skerry.api.kinds import GroupVersionResource
+
+Object = dict[str, Any]
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
+PatchKind = Literal["json", "merge", "strategic"]
+EventType = Literal["Normal", "Warning"]
+
+
+class Terminal(Exception):
+    """Trying again cannot help: the object itself must change first. Never retried."""
+
+
+class Target(NamedTuple):
+    """The object an action is about; cluster is empty on a plain server."""
+
+    gvr: GroupVersionResource
+    name: str
+    namespace: str = ""
+    cluster: str = ""
+
+    def __str__(self) -> str:
+        local = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        place = f"{self.cluster}|{local}" if self.cluster else local
+        return f"{self.gvr.group_resource} {place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make an object. One that is already there is as good, unless *exclusive*."""
+
+    target: Target
+    object: Object
+    reason: str
+    exclusive: bool = False
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Replace an object (or its *subresource*) as it was read: a change since is a Conflict.
+
+    With *overwrite* the content counts whatever happened since, as long as it is the same object
+    (``metadata.uid``): the executor takes the newest resourceVersion and tries again.
+    """
+
+    target: Target
+    object: Object
+    reason: str
+    subresource: str = ""
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Change part of an object.
+
+    A patch that states no ``resourceVersion`` means its change whatever the rest is, so the
+    executor may repeat it after a Conflict; *uid* makes sure it is still the same object.
+    *absent_is_fine*: there is nothing to change when the object has gone.
+    """
+
+    target: Target
+    patch: Any
+    reason: str
+    kind: PatchKind = "merge"
+    subresource: str = ""
+    retry_on_conflict: bool = False
+    absent_is_fine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Server-side apply: these fields are ours and have these values."""
+
+    target: Target
+    object: Object
+    reason: str
+    force: bool = True
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Ask for deletion of exactly the object that was seen. One that has gone is as good.
+
+    A *uid* or *resource_version* that no longer fits leaves the object alone: the decision was
+    about another one. That is an outcome (``kept``), not an error.
+    """
+
+    target: Target
+    reason: str
+    uid: str = ""
+    resource_version: str = ""
+    propagation: Propagation = ""
+    grace_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCollection:
+    """Ask for deletion of everything selected in one namespace (or one cluster)."""
+
+    gvr: GroupVersionResource
+    reason: str
+    namespace: str = ""
+    cluster: str = ""
+    label_selector: str = ""
+    propagation: Propagation = ""
+
+
+Action = Create | Update | Patch | Apply | Delete | DeleteCollection
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """An Event to be recorded about an object once the plan has been carried out."""
+
+    about: Object
+    type: EventType
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Actions in order; an error ends the plan. *unordered* ones may run side by side.
+
+    *look_again_seconds* asks for another look at the same key after that time, for what no event
+    will announce (an expiry).
+    """
+
+    actions: Sequence[Action] = ()
+    announcements: Sequence[Announcement] = ()
+    look_again_seconds: float | None = None
+    unordered: bool = False
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self.actions)
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to do."""
+        return bool(self.actions)
+
+
+NOTHING = Plan()
+
+
+def target_text(action: Action) -> str:
+    """Return what an action is about, for people."""
+    if not isinstance(action, DeleteCollection):
+        return str(action.target)
+    local = f"{action.namespace}/*" if action.namespace else "*"
+    place = f"{action.cluster}|{local}" if action.cluster else local
+    return f"{action.gvr.group_resource} {place}"

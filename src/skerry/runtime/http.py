@@ -1,0 +1,230 @@
+"""The socket transport: HTTP/1.1 over TLS with a pool of kept-alive connections.
+
+Plain requests share at most ``connections`` sockets, the most recently used first, so that under
+light load the others go idle and the server may close them. A stream has a socket of its own,
+outside that bound, and gives it up when it ends.
+
+A request that fails on a socket that had been idle, before a byte of the answer came, most
+likely met the server's closing it; it is sent again on a fresh socket if it only reads. Writes
+are never repeated here: their outcome is unknown, and those above know what is safe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from skerry.runtime.connection import Connection, Exchange
+from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, AnswerTimeout, TransportError
+
+# A dead peer is noticed after 15 + 3 × 5 seconds without HTTP/2 pings.
+_KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+
+Authorization = Callable[[], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of the server one transport takes, and how long it waits."""
+
+    # Enough to keep a server of a few cores busy; each costs it tens of KB.
+    connections: int = 64
+    connect_seconds: float = 10.0
+    # kube-apiserver ends its own requests after a minute; a little longer lets it say so itself.
+    request_seconds: float = 75.0
+
+
+LIMITS = Limits()
+
+
+class HttpTransport:
+    """A pool of connections to one server."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        *,
+        server_name: str = "",
+        prefix: str = "",
+        authorization: Authorization | str = "",
+        limits: Limits = LIMITS,
+        gzip: bool = False,
+    ) -> None:
+        """*prefix* is the path part of the server's URL; *authorization* the header's value."""
+        self._host, self._port, self._tls = host, port, tls
+        self._server_name = server_name or host
+        self._prefix = prefix.rstrip("/")
+        self._authorization = authorization
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.connections)
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+        self._all_lost = asyncio.Event()
+        self._closed = False
+        shown = f"[{host}]" if ":" in host else host
+        self._fixed_head = f"host: {shown}:{port}\r\n"
+        if gzip:
+            self._fixed_head += "accept-encoding: gzip\r\n"
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        payload = await self._payload(method, path, query, headers, body)
+        try:
+            async with asyncio.timeout(self._limits.request_seconds), self._slots:
+                exchange = await self._exchanged(method, payload)
+        except TimeoutError as error:
+            raise AnswerTimeout(
+                f"{method} {path}: no answer within {self._limits.request_seconds:g} s"
+            ) from error
+        text = b"".join(exchange.chunks)
+        if exchange.headers.get("content-encoding") == "gzip":
+            text = zlib.decompress(text, wbits=31)
+        return Answer(exchange.status, exchange.headers, text)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AsyncIterator[AnswerStream]:
+        payload = await self._payload(method, path, query, headers, body)
+        connection = await self._connected()
+        try:
+            exchange = connection.start(payload, streaming=True)
+            try:
+                async with asyncio.timeout(self._limits.request_seconds):
+                    await exchange.ready
+            except TimeoutError as error:
+                raise AnswerTimeout(f"{method} {path}: the stream did not begin") from error
+            packed = exchange.headers.get("content-encoding") == "gzip"
+            yield _Unpacked(exchange) if packed else exchange
+        finally:
+            self._release(connection, whole=False)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._idle.clear()
+        for connection in list(self._open):
+            connection.abort()
+        if self._open:  # sockets report their end on the loop's next turns
+            await self._all_lost.wait()
+
+    async def _exchanged(self, method: str, payload: bytes) -> Exchange:
+        """Return the finished exchange of one plain request."""
+        while True:
+            connection = self._taken() or await self._connected()
+            reused = connection.used
+            exchange = connection.start(payload, streaming=False)
+            done = False
+            try:
+                await exchange.ready
+                done = True
+            except TransportError:
+                if not (reused and method == "GET" and not exchange.received):
+                    raise
+            finally:
+                self._release(connection, whole=done)
+            if done:
+                return exchange
+
+    def _taken(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.closed:
+                return connection
+        return None
+
+    def _release(self, connection: Connection, *, whole: bool) -> None:
+        """Keep a connection whose answer was read to its end; end any other."""
+        if whole and connection.reusable and not connection.closed and not self._closed:
+            self._idle.append(connection)
+        else:
+            connection.abort()
+
+    async def _connected(self) -> Connection:
+        if self._closed:
+            raise TransportError("the transport is closed")
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._limits.connect_seconds):
+                transport, connection = await loop.create_connection(
+                    lambda: Connection(self._forget),
+                    self._host,
+                    self._port,
+                    ssl=self._tls,
+                    server_hostname=self._server_name if self._tls else None,
+                )
+        except (OSError, TimeoutError) as error:
+            where = f"{self._host}:{self._port}"
+            reason = str(error) or "timed out"
+            raise TransportError(f"cannot connect to {where}: {reason}") from error
+        _keep_alive(transport.get_extra_info("socket"))
+        if not connection.closed:
+            self._open.add(connection)
+        return connection
+
+    def _forget(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if self._closed and not self._open:
+            self._all_lost.set()
+
+    async def _payload(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    ) -> bytes:
+        authorization = self._authorization
+        if not isinstance(authorization, str):
+            authorization = await authorization()
+        target = f"{self._prefix}{path}?{query}" if query else f"{self._prefix}{path}"
+        text = [f"{name}: {value}" for name, value in headers.items()]
+        if authorization:
+            text.append(f"authorization: {authorization}")
+        if body or method in ("POST", "PUT", "PATCH"):
+            text.append(f"content-length: {len(body)}")
+        for part in (target, *text):
+            # One line break in a name or value would let it forge a second request.
+            if "\n" in part or "\r" in part or (part is target and " " in part):
+                raise ValueError(f"request text {part!r}: want no line breaks or spaces in it")
+        head = f"{method} {target} HTTP/1.1\r\n{self._fixed_head}" + "\r\n".join((*text, "", ""))
+        return head.encode("latin-1") + body
+
+
+class _Unpacked:
+    """A gzipped stream, unpacked chunk by chunk."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self.status = exchange.status
+        self.headers: Mapping[str, str] = exchange.headers
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        unpacker = zlib.decompressobj(wbits=31)
+        async for chunk in self._exchange:
+            if text := unpacker.decompress(chunk):
+                yield text
+
+
+def _keep_alive(raw: socket.socket | None) -> None:
+    if raw is None or raw.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):  # not every system names them
+            raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,0 +1,231 @@
+"""A cache that follows the server, and tells of every change exactly once.
+
+Handlers are plain functions ``(old, new)``: ``old`` None means added, ``new`` None deleted, in
+which case ``old`` is the last state known. They are called on the loop, in order, and must not
+wait: they add keys to a queue. A handler added late is told of everything present, as added.
+
+What handlers see is a history without gaps or repeats, whatever the wire did: a relist is turned
+into the differences, an event already seen is dropped, and an object that was deleted and made
+anew behind our back is told as a deletion and an addition, because it is another object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.kit.ids import IdSource
+from skerry.kit.invariant import invariant
+from skerry.logic.resource import Object
+from skerry.runtime.client import EVERYTHING, Client, Selection, WatchEvent
+from skerry.runtime.index import Index, Key, key_of
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.reflector import Reflector, Transform
+
+Handler = Callable[[Object | None, Object | None], None]
+
+# Others get the loop after this many objects of a first list.
+_CHUNK = 200
+
+
+class Informer:
+    """One resource type, cached."""
+
+    def __init__(
+        self,
+        client: Client,
+        gvr: GroupVersionResource,
+        *,
+        ids: IdSource,
+        selection: Selection = EVERYTHING,
+        transform: Transform | None = None,
+        index: Index | None = None,
+        metrics: RuntimeMetrics | None = None,
+    ) -> None:
+        self.gvr = gvr
+        self.index = Index() if index is None else index
+        self.synced = asyncio.Event()
+        self._handlers: list[Handler] = []
+        counted = metrics or RuntimeMetrics()
+        self._cached = counted.cached.labels(str(gvr.group_resource))
+        self._reflector = Reflector(
+            client,
+            gvr,
+            self,
+            ids=ids,
+            selection=selection,
+            transform=transform,
+            metrics=counted,
+        )
+
+    @property
+    def resource_version(self) -> str:
+        """How far the server's history has been read."""
+        return self._reflector.resource_version
+
+    def add_handler(self, handler: Handler) -> None:
+        """Tell *handler* of everything present and of every change from now on."""
+        self._handlers.append(handler)
+        for obj in list(self.index.objects()):
+            handler(None, obj)
+
+    def remove_handler(self, handler: Handler) -> None:
+        self._handlers.remove(handler)
+
+    async def wait_synced(self) -> None:
+        """Wait until the first state is in the cache and every handler has been told of it."""
+        await self.synced.wait()
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        await self._reflector.run()
+
+    # What the reflector calls.
+
+    async def replace(self, items: Sequence[Object]) -> None:
+        present: set[Key] = set()
+        for count, item in enumerate(items, 1):
+            present.add(self._put(item))
+            if count % _CHUNK == 0:
+                await asyncio.sleep(0)
+        for key in [key for key in self.index if key not in present]:
+            self._tell(self.index.remove(key), None)
+        self._cached.set(len(self.index))
+        self.synced.set()
+
+    def apply(self, event: WatchEvent) -> None:
+        if event.kind == "DELETED":
+            self._remove(event.object)
+        else:
+            self._put(event.object)
+        self._cached.set(len(self.index))
+
+    def _put(self, obj: Object) -> Key:
+        key = key_of(obj)
+        old = self.index.get(key)
+        if old is None:
+            self.index.put(key, obj)
+            self._tell(None, obj)
+        elif _uid(old) != _uid(obj):
+            if not _older(obj, old):
+                self.index.remove(key)
+                self._tell(old, None)
+                self.index.put(key, obj)
+                self._tell(None, obj)
+        elif _version(old) != _version(obj) and not _older(obj, old):
+            self.index.put(key, obj)
+            self._tell(old, obj)
+        return key
+
+    def _remove(self, last: Object) -> None:
+        key = key_of(last)
+        old = self.index.get(key)
+        if old is None or _older(last, old):
+            return
+        self.index.remove(key)
+        # The final state, unless it is a namesake's.
+        self._tell(last if _uid(last) == _uid(old) else old, None)
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        for handler in self._handlers:
+            handler(old, new)
+
+
+class InformerFactory:
+    """Shares informers: one per type and selection, whoever asks."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        ids: IdSource,
+        metrics: RuntimeMetrics | None = None,
+        mutation_check: bool = False,
+    ) -> None:
+        self.client = client
+        self.ids = ids
+        self.metrics = metrics or RuntimeMetrics()
+        self._mutation_check = mutation_check
+        self._informers: dict[tuple[GroupVersionResource, Selection], Informer] = {}
+        self._running: dict[tuple[GroupVersionResource, Selection], asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def informer(
+        self,
+        gvr: GroupVersionResource,
+        selection: Selection = EVERYTHING,
+        *,
+        transform: Transform | None = None,
+        packed: bool = False,
+    ) -> Informer:
+        """Return the informer of a type; *transform* and *packed* are the first asker's.
+
+        One asked for while the factory runs starts at once.
+        """
+        key = (gvr, selection)
+        informer = self._informers.get(key)
+        if informer is None:
+            informer = self._informers[key] = Informer(
+                self.client,
+                gvr,
+                ids=self.ids,
+                selection=selection,
+                transform=transform,
+                index=Index(packed=packed, mutation_check=self._mutation_check),
+                metrics=self.metrics,
+            )
+            self._start(key)
+        return informer
+
+    def stop(self, gvr: GroupVersionResource, selection: Selection = EVERYTHING) -> None:
+        """Follow a type no longer; what its informer holds stays readable to those who have it."""
+        self._informers.pop((gvr, selection), None)
+        task = self._running.pop((gvr, selection), None)
+        if task is not None:
+            task.cancel()
+
+    async def wait_synced(self) -> None:
+        """Wait until every informer known now has its first state."""
+        for informer in list(self._informers.values()):
+            await informer.wait_synced()
+
+    def check_unchanged(self) -> None:
+        """Raise when a cached object was changed; needs the mutation check."""
+        for informer in self._informers.values():
+            informer.index.check_unchanged()
+
+    async def run(self) -> None:
+        """Run every informer, present and future, until cancelled."""
+        invariant(self._tasks is None, "an informer factory runs once")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                for key in self._informers:
+                    self._start(key)
+                await asyncio.Event().wait()
+        finally:
+            self._tasks = None
+
+    def _start(self, key: tuple[GroupVersionResource, Selection]) -> None:
+        if self._tasks is not None:
+            self._running[key] = self._tasks.create_task(self._informers[key].run())
+
+
+def _uid(obj: Object) -> Any:
+    return obj["metadata"].get("uid")
+
+
+def _version(obj: Object) -> str:
+    return str(obj["metadata"].get("resourceVersion", ""))
+
+
+def _older(obj: Object, than: Object) -> bool:
+    """Tell whether *obj* is surely from an earlier time.
+
+    Revisions are opaque by the letter but numbers at every server there is; where they are not,
+    nothing is surely older and order of arrival decides.
+    """
+    one, other = _version(obj), _version(than)
+    return one.isdigit() and other.isdigit() and int(one) < int(other)

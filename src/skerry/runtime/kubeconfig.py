@@ -1,0 +1,317 @@
+"""Where the server is and who we are: kubeconfig files and in-cluster service accounts.
+
+Several files merge as kubectl merges them: the first file to name a cluster, user, context or
+current context wins, and a file that does not exist is passed over. Relative paths inside a file
+are relative to that file. Secrets stay in memory; only the TLS library's need for files makes
+client keys touch the disk, for a moment and with mode 0600.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import yaml
+
+from skerry.kit.clock import Clock, SystemClock, parse_rfc3339
+from skerry.runtime.http import LIMITS, Authorization, HttpTransport, Limits
+
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class KubeconfigError(Exception):
+    """The configuration cannot be read or does not say where to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPlugin:
+    """A command that prints an ExecCredential."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    api_version: str = "client.authentication.k8s.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Everything needed to reach a server. PEM texts; empty where there is none."""
+
+    server: str
+    ca: bytes = b""
+    insecure: bool = False
+    tls_server_name: str = ""
+    certificate: bytes = b""
+    key: bytes = field(default=b"", repr=False)
+    token: str = field(default="", repr=False)
+    token_file: Path | None = None
+    username: str = ""
+    password: str = field(default="", repr=False)
+    exec_plugin: ExecPlugin | None = None
+    namespace: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says instead of the files; empty means what the files say."""
+
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    server: str = ""
+    namespace: str = ""
+    token: str = field(default="", repr=False)
+
+
+def kubeconfig_paths(explicit: str, variable: str, home: Path) -> list[Path]:
+    """Return the files to merge: the flag's, else those of $KUBECONFIG, else the home's."""
+    if explicit:
+        return [Path(explicit)]
+    named = [Path(item) for item in variable.split(os.pathsep) if item]
+    return named or [home / ".kube" / "config"]
+
+
+def load(paths: Sequence[Path], overrides: Overrides = Overrides()) -> ClientConfig:  # noqa: B008
+    """Return what the merged files say of one context."""
+    merged = _merged([path for path in paths if path.exists()])
+    shown = ", ".join(str(path) for path in paths)
+    name = overrides.context or merged.current
+    if not name and not (overrides.cluster or overrides.server):
+        raise KubeconfigError(f"kubeconfig {shown}: no current-context and none was asked for")
+    context = _member(merged.contexts, "context", name, shown) if name else {}
+    cluster_name = overrides.cluster or str(context.get("cluster", ""))
+    user_name = overrides.user or str(context.get("user", ""))
+    cluster = _member(merged.clusters, "cluster", cluster_name, shown) if cluster_name else {}
+    user = _member(merged.users, "user", user_name, shown) if user_name else {}
+    server = overrides.server or str(cluster.get("server", ""))
+    if not server:
+        raise KubeconfigError(f"kubeconfig {shown}: cluster {cluster_name!r} has no server")
+    token_file = user.get("tokenFile")
+    return ClientConfig(
+        server=server,
+        ca=_pem(cluster, "certificate-authority"),
+        insecure=bool(cluster.get("insecure-skip-tls-verify", False)),
+        tls_server_name=str(cluster.get("tls-server-name", "")),
+        certificate=_pem(user, "client-certificate"),
+        key=_pem(user, "client-key"),
+        token=overrides.token or str(user.get("token", "")),
+        token_file=_beside(user, token_file) if token_file and not overrides.token else None,
+        username=str(user.get("username", "")),
+        password=str(user.get("password", "")),
+        exec_plugin=_exec_plugin(user.get("exec")),
+        namespace=overrides.namespace or str(context.get("namespace", "")) or "default",
+    )
+
+
+def in_cluster(environment: Mapping[str, str], root: Path = _SERVICE_ACCOUNT) -> ClientConfig:
+    """Return how a pod reaches its own cluster; the token is read again as it is renewed."""
+    host = environment.get("KUBERNETES_SERVICE_HOST", "")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "")
+    token_file = root / "token"
+    if not host or not port or not token_file.exists():
+        raise KubeconfigError("not inside a cluster: no service host or service account token")
+    namespace = root / "namespace"
+    return ClientConfig(
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        ca=(root / "ca.crt").read_bytes(),
+        token_file=token_file,
+        namespace=namespace.read_text().strip() if namespace.exists() else "default",
+    )
+
+
+def connect(
+    config: ClientConfig,
+    *,
+    clock: Clock | None = None,
+    limits: Limits = LIMITS,
+    gzip: bool = False,
+) -> HttpTransport:
+    """Return a transport to the server *config* names."""
+    url = urlsplit(config.server)
+    if url.scheme not in ("https", "http") or not url.hostname:
+        raise KubeconfigError(f"server {config.server!r}: want a URL such as https://host:6443")
+    secure = url.scheme == "https"
+    return HttpTransport(
+        url.hostname,
+        url.port or (443 if secure else 80),
+        tls_context(config) if secure else None,
+        server_name=config.tls_server_name,
+        prefix=url.path,
+        authorization=_authorization(config, clock or SystemClock()),
+        limits=limits,
+        gzip=gzip,
+    )
+
+
+def tls_context(config: ClientConfig) -> ssl.SSLContext:
+    """Return the TLS settings *config* asks for."""
+    context = ssl.create_default_context(cadata=config.ca.decode() if config.ca else None)
+    if config.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if config.certificate:
+        with tempfile.TemporaryDirectory(prefix="skerry-") as folder:
+            path = Path(folder) / "client.pem"
+            path.touch(mode=0o600)
+            path.write_bytes(config.certificate.rstrip() + b"\n" + config.key)
+            context.load_cert_chain(path)
+    return context
+
+
+def _authorization(config: ClientConfig, clock: Clock) -> Authorization | str:
+    if config.token_file is not None:
+        return _TokenFile(config.token_file).authorization
+    if config.token:
+        return f"Bearer {config.token}"
+    if config.username:
+        pair = f"{config.username}:{config.password}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}"
+    if config.exec_plugin is not None:
+        return _ExecToken(config.exec_plugin, clock).authorization
+    return ""
+
+
+class _TokenFile:
+    """A token in a file that somebody renews; read again whenever the file changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int] = (0, 0)
+        self._value = ""
+
+    async def authorization(self) -> str:
+        stat = os.stat(self._path)
+        version = (stat.st_mtime_ns, stat.st_ino)
+        if version != self._seen:
+            self._value = f"Bearer {self._path.read_text().strip()}"
+            self._seen = version
+        return self._value
+
+
+class _ExecToken:
+    """A token a command prints; asked for again when it has expired."""
+
+    def __init__(self, plugin: ExecPlugin, clock: Clock) -> None:
+        self._plugin = plugin
+        self._clock = clock
+        self._value = ""
+        self._expires: str = ""
+        self._running = asyncio.Lock()
+
+    async def authorization(self) -> str:
+        async with self._running:
+            expired = self._expires and parse_rfc3339(self._expires) <= self._clock.now()
+            if not self._value or expired:
+                await self._ask()
+            return self._value
+
+    async def _ask(self) -> None:
+        plugin = self._plugin
+        info = {
+            "apiVersion": plugin.api_version,
+            "kind": "ExecCredential",
+            "spec": {"interactive": False},
+        }
+        process = await asyncio.create_subprocess_exec(
+            "env",
+            *(f"{name}={value}" for name, value in plugin.env),
+            f"KUBERNETES_EXEC_INFO={orjson.dumps(info).decode()}",
+            plugin.command,
+            *plugin.args,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        printed, _ = await process.communicate()
+        if process.returncode:
+            raise KubeconfigError(f"exec plugin {plugin.command}: exit code {process.returncode}")
+        try:
+            status = orjson.loads(printed)["status"]
+            self._value = f"Bearer {status['token']}"
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise KubeconfigError(
+                f"exec plugin {plugin.command}: want an ExecCredential with a token"
+            ) from error
+        self._expires = status.get("expirationTimestamp", "")
+
+
+@dataclass(slots=True)
+class _Merged:
+    current: str = ""
+    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    users: dict[str, dict[str, Any]] = field(default_factory=dict)
+    contexts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def _merged(paths: Sequence[Path]) -> _Merged:
+    merged = _Merged()
+    for path in paths:
+        document = _document(path)
+        merged.current = merged.current or str(document.get("current-context") or "")
+        for section, into, member in (
+            ("clusters", merged.clusters, "cluster"),
+            ("users", merged.users, "user"),
+            ("contexts", merged.contexts, "context"),
+        ):
+            for entry in document.get(section) or ():
+                value = {**(entry.get(member) or {}), "_folder": path.parent}
+                into.setdefault(str(entry.get("name", "")), value)
+    return merged
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise KubeconfigError(f"kubeconfig {path}: {error}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise KubeconfigError(f"kubeconfig {path}: want a mapping, found {type(document).__name__}")
+    return document
+
+
+def _member(
+    section: Mapping[str, dict[str, Any]], kind: str, name: str, shown: str
+) -> dict[str, Any]:
+    if name not in section:
+        known = ", ".join(sorted(section)) or "none"
+        raise KubeconfigError(f"kubeconfig {shown}: no {kind} named {name!r} (there are: {known})")
+    return section[name]
+
+
+def _pem(section: Mapping[str, Any], name: str) -> bytes:
+    """Return a PEM text given inline (which wins) or by file."""
+    inline = section.get(f"{name}-data")
+    try:
+        if inline:
+            return base64.b64decode(inline, validate=True)
+        path = section.get(name)
+        return _beside(section, path).read_bytes() if path else b""
+    except (binascii.Error, OSError) as error:
+        raise KubeconfigError(f"kubeconfig field {name}: {error}") from error
+
+
+def _beside(section: Mapping[str, Any], path: str) -> Path:
+    folder: Path = section["_folder"]
+    return folder / Path(path).expanduser()
+
+
+def _exec_plugin(raw: Mapping[str, Any] | None) -> ExecPlugin | None:
+    if not raw:
+        return None
+    return ExecPlugin(
+        command=str(raw.get("command", "")),
+        args=tuple(str(arg) for arg in raw.get("args") or ()),
+        env=tuple((str(item["name"]), str(item["value"])) for item in raw.get("env") or ()),
+        api_version=str(raw.get("apiVersion", "client.authentication.k8s.io/v1")),
+    )

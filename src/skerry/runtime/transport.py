@@ -1,0 +1,101 @@
+"""How a client reaches a server: one request and its answer, or an answer that goes on.
+
+Two implementations keep the same promises: ``http.HttpTransport`` over TLS sockets and
+``embedded.EmbeddedTransport`` straight into a server of the same process. Nothing above this
+module can tell which one it has.
+
+* ``path`` and ``query`` are percent-encoded already; ``path`` starts with ``/``.
+* Whatever status the server gives is an ``Answer``. ``TransportError`` means that no whole answer
+  came, and that the request may or may not have been carried out.
+* Cancelling a request, or leaving a stream, ends the exchange at once on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+# A watch event carries one object, and no server accepts objects beyond a few MiB.
+LONGEST_LINE_BYTES = 16 * 1024 * 1024
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class TransportError(Exception):
+    """No whole answer came; whether the request was carried out is unknown."""
+
+
+class AnswerTimeout(TransportError):
+    """The answer took longer than the caller was willing to wait."""
+
+
+class Answer(NamedTuple):
+    """A whole answer. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class AnswerStream(Protocol):
+    """An answer that goes on: iterate over its chunks as they come."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+
+class Transport(Protocol):
+    """A way to one server. Safe to use from many tasks at once."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        """Send one request and return the whole answer."""
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AbstractAsyncContextManager[AnswerStream]:
+        """Send one request; yield the answer once its head is known. Leaving ends it."""
+
+    async def close(self) -> None:
+        """End every exchange and release what is held."""
+
+
+async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the newline-separated records of *chunks*, without the newline.
+
+    A last record without a newline is cut-off text, not an event, and is dropped.
+    """
+    pending = b""
+    async for chunk in chunks:
+        parts = chunk.split(b"\n")
+        parts[0] = pending + parts[0]
+        pending = parts.pop()
+        if len(pending) > LONGEST_LINE_BYTES:
+            raise TransportError(
+                f"a record of over {LONGEST_LINE_BYTES} bytes: want newline-separated records"
+            )
+        for line in parts:
+            if line:
+                yield line
+
+
+async def whole(stream: AnswerStream) -> bytes:
+    """Return everything a stream has left; for error answers, which are short."""
+    return b"".join([chunk async for chunk in stream])
