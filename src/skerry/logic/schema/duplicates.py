@@ -1,0 +1,49 @@
+"""Keys that stand twice in one JSON object, which strict field validation refuses.
+
+The decoder everything else uses keeps the last of equal keys without a word, so this reads the
+body once more, with the standard library's decoder and its hook for pairs. It is only called
+when a client asked for Warn or Strict.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from skerry.logic.schema.paths import Path, dotted
+
+
+class _Object(list[tuple[str, Any]]):
+    """The members of a JSON object in order, repetitions among them."""
+
+
+def duplicate_keys(body: bytes) -> list[str]:
+    """Return the paths of fields that are given more than once, sorted, each once.
+
+    Text that is no JSON has none: whoever decodes it says so.
+    """
+    try:
+        document = json.loads(body, object_pairs_hook=_Object)
+    except (ValueError, RecursionError):
+        return []
+    found: dict[str, None] = {}
+    _walk(document, None, found)
+    return sorted(found)
+
+
+def duplicate_fields(body: bytes) -> list[str]:
+    """Return the sentences strict decoding says of fields given twice."""
+    return [f'duplicate field "{path}"' for path in duplicate_keys(body)]
+
+
+def _walk(value: Any, path: Path, found: dict[str, None]) -> None:
+    if isinstance(value, _Object):
+        seen: set[str] = set()
+        for key, member in value:
+            if key in seen:
+                found[dotted((path, key))] = None
+            seen.add(key)
+            _walk(member, (path, key), found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _walk(item, (path, index), found)
