@@ -1,0 +1,178 @@
+"""Reads of the SQLite store, in the event loop's thread.
+
+A point read is some microseconds of work, far less than handing it to a thread, so it runs where
+it is asked for. What may be long (ranges, history) is read in chunks, giving way to others
+between two chunks while the connection keeps its snapshot. Such reads borrow a connection of
+their own, so that a point read never sees the past because a list is still running.
+
+Every statement is run to its end at once: a half-read one would hold its snapshot, and with it
+the WAL, for as long as nobody touched it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from skerry.store.base import Compacted, Entry, Event, Future, Page, Unavailable
+from skerry.store.keyspace import prefix_end
+from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED
+
+# Rows per chunk: about a millisecond or two, which is what others may have to wait.
+CHUNK = 2000
+# Snapshots that may be open at once; each holds a connection and some cache.
+SNAPSHOTS = 16
+_IDLE_CONNECTIONS = 4
+# Above every key that UTF-8 can spell.
+_BEYOND = "\U0010ffff" * 64
+
+_GET = "SELECT log.rv, log.v FROM cur JOIN log ON log.rv = cur.rv WHERE cur.k = ?"
+_COUNT = "SELECT count(*) FROM cur WHERE k >= ? AND k < ?"
+_NOW = (
+    "SELECT cur.k, log.v, log.rv FROM cur CROSS JOIN log ON log.rv = cur.rv"
+    " WHERE cur.k > ? AND cur.k >= ? AND cur.k < ? ORDER BY cur.k LIMIT ?"
+)
+# Both halves come ordered from their tree, so SQLite merges them and stops at the limit.
+_THEN = (
+    "SELECT seen.k, log.v, log.rv FROM ("
+    " SELECT k, rv FROM cur WHERE k > ?1 AND k >= ?2 AND k < ?3 AND rv <= ?5"
+    " UNION ALL"
+    " SELECT k, rv FROM past WHERE k > ?1 AND k >= ?2 AND k < ?3 AND rv <= ?5 AND until > ?5"
+    " ORDER BY k LIMIT ?4) AS seen CROSS JOIN log ON log.rv = seen.rv ORDER BY seen.k"
+)
+_WINDOW = "SELECT rv FROM log WHERE rv > ? ORDER BY rv LIMIT 1 OFFSET ?"
+_HISTORY = (
+    "SELECT log.rv, log.k, log.v, old.v, log.prev_rv"
+    " FROM log LEFT JOIN log AS old ON old.rv = log.prev_rv AND log.prev_rv > 0"
+    " WHERE log.rv > ? AND log.rv <= ? AND log.k >= ? AND log.k < ? ORDER BY log.rv LIMIT ?"
+)
+
+
+class Reader:
+    """Answers reads from connections of its own, which see durable commits only."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+        self._connect = connect
+        self._connection = connect()
+        self._cursor = self._connection.cursor()
+        self._idle: list[apsw.Connection] = []
+        self._snapshots = asyncio.Semaphore(SNAPSHOTS)
+        self._closed = False
+
+    def get(self, key: str) -> Entry | None:
+        rows = self._cursor.execute(_GET, (key,)).fetchall()
+        return Entry(key, rows[0][1], rows[0][0]) if rows else None
+
+    def bounds(self) -> tuple[int, int]:
+        """Return the newest and the compacted revision."""
+        newest, compacted = self._cursor.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+        return newest, compacted
+
+    def identity(self) -> str:
+        return str(self._cursor.execute("SELECT identity FROM meta").fetchall()[0][0])
+
+    def count(self, prefix: str) -> int:
+        rows = self._cursor.execute(_COUNT, (prefix, prefix_end(prefix) or _BEYOND)).fetchall()
+        return int(rows[0][0])
+
+    async def range(self, prefix: str, after: str, limit: int, revision: int | None) -> Page:
+        async with self._snapshots:
+            with self._snapshot() as connection:
+                newest, compacted = connection.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+                at = newest if revision is None else revision
+                check_kept(at, newest, compacted)
+                return await _page(connection, (prefix, after, limit), at, now=at == newest)
+
+    async def history(self, prefix: str, after: int, limit: int) -> tuple[list[Event], int]:
+        """Return the events above *after*, and the revision up to which that is all of them."""
+        async with self._snapshots:
+            with self._snapshot() as connection:
+                newest, compacted = connection.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+                check_kept(after, newest, compacted)
+                return await _events(connection, prefix, (after, newest), limit)
+
+    def close(self) -> None:
+        self._closed = True
+        for connection in (self._connection, *self._idle):
+            connection.close()
+        self._idle.clear()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[apsw.Connection]:
+        """Lend a connection on which everything read belongs to one moment."""
+        connection = self._idle.pop() if self._idle else self._connect()
+        try:
+            connection.execute("BEGIN").fetchall()
+            yield connection
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK").fetchall()
+            if self._closed or len(self._idle) >= _IDLE_CONNECTIONS:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+
+def check_kept(revision: int, newest: int, compacted: int) -> None:
+    """Refuse a revision that is no longer, or not yet, there."""
+    if revision < compacted:
+        raise Compacted(revision, compacted)
+    if revision > newest:
+        raise Future(revision, newest)
+
+
+async def _page(
+    connection: apsw.Connection, wanted: tuple[str, str, int], at: int, *, now: bool
+) -> Page:
+    """Read the wanted (prefix, after, limit) from a snapshot, a chunk at a time.
+
+    One row more than the limit is asked for, to know whether more follow.
+    """
+    prefix, after, limit = wanted
+    end = prefix_end(prefix) or _BEYOND
+    entries: list[Entry] = []
+    while True:
+        size = min(CHUNK, limit + 1 - len(entries)) if limit else CHUNK
+        last = entries[-1].key if entries else after
+        bindings = (last, prefix, end, size)
+        rows = (
+            connection.execute(_NOW, bindings).fetchall()
+            if now
+            else connection.execute(_THEN, (*bindings, at)).fetchall()
+        )
+        entries.extend([Entry(*row) for row in rows])
+        if len(rows) < size or (limit and len(entries) > limit):
+            break
+        await asyncio.sleep(0)
+    more = bool(limit) and len(entries) > limit
+    if more:
+        entries.pop()
+    return Page(entries, at, more=more, remaining=None if more else 0)
+
+
+async def _events(
+    connection: apsw.Connection, prefix: str, span: tuple[int, int], limit: int
+) -> tuple[list[Event], int]:
+    """Scan the log above ``span[0]`` in windows of rows, so that a rare prefix stalls nobody."""
+    position, newest = span
+    end = prefix_end(prefix) or _BEYOND
+    events: list[Event] = []
+    while position < newest and len(events) < limit:
+        window = connection.execute(_WINDOW, (position, CHUNK - 1)).fetchall()
+        upto = window[0][0] if window else newest
+        rows = connection.execute(
+            _HISTORY, (position, upto, prefix, end, limit - len(events))
+        ).fetchall()
+        events.extend([Event(*row) for row in rows])
+        position = upto
+        if position < newest:
+            await asyncio.sleep(0)
+    return events, events[-1].revision if len(events) >= limit else newest
+
+
+def unavailable(error: apsw.Error) -> Unavailable:
+    """Say that the database could not answer."""
+    return Unavailable(f"the database failed: {error}")

@@ -1,0 +1,404 @@
+"""The one thread that writes: group commit, sweeping after compaction, and checkpoints.
+
+Commits queue up while the thread is busy with the batch before; it then takes all of them, up to
+a bound, into one SQLite transaction and one ``fsync``. The thread speaks to the loop once per
+batch.
+
+A Python thread pays for every SQLite call by giving up and taking back the interpreter lock,
+which costs far more than inserting a row while the loop is busy. So a batch is a handful of
+statements with many rows each: one read of all keys concerned, the decision in plain Python
+(``batch.evaluate``), one insert per table.
+
+**The WAL's size.** A separate thread copies the WAL into the database (a passive checkpoint)
+while commits go on; afterwards this thread, between two batches, copies the few frames left and
+starts the WAL anew. When long reads keep the WAL in use for so long that it passes
+``WAL_PAGES_MOST``, this thread waits for them before each batch: writers feel it, the disk does
+not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from skerry.kit.log import Logger
+from skerry.store.base import Event, StoreError, Unavailable, Write
+from skerry.store.batch import State, evaluate
+from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED
+
+log = Logger("store")
+
+# A batch is bounded so that the first of it does not wait long for the last.
+BATCH_WRITES = 1024
+# More waiting than this is an overload that clients should hear of.
+MOST_WAITING = 50_000
+# 4 KiB pages. 16 MiB: large enough that a page changed often is copied once for many commits.
+WAL_PAGES_WANTED = 4_000
+# 256 MiB: the most disk the WAL may take, give or take a batch.
+WAL_PAGES_MOST = 65_000
+# How long one batch waits for readers when the WAL is at its most.
+_PATIENCE_MILLISECONDS = 200
+_ROWS = 32
+_SWEEP_BUSY = 200
+_SWEEP_IDLE = 2_000
+
+
+def _several(head: str, row: str, tail: str = "") -> list[str]:
+    """Return the statement for 0.._ROWS rows."""
+    return [f"{head} {','.join([row] * count)} {tail}" for count in range(_ROWS + 1)]
+
+
+_INSERT_LOG = _several("INSERT INTO log(rv, prev_rv, k, v) VALUES", "(?,?,?,?)")
+_UPSERT_CUR = _several(
+    "INSERT INTO cur(k, rv) VALUES", "(?,?)", "ON CONFLICT(k) DO UPDATE SET rv = excluded.rv"
+)
+_INSERT_PAST = _several("INSERT INTO past(k, rv, until) VALUES", "(?,?,?)")
+_DELETE_CUR = _several("DELETE FROM cur WHERE k IN (", "?", ")")
+_SELECT = _several(
+    "SELECT cur.k, log.rv, log.v FROM cur CROSS JOIN log ON log.rv = cur.rv WHERE cur.k IN (",
+    "?",
+    ")",
+)
+
+
+class Pending(NamedTuple):
+    """A commit that waits for its turn, and whom to tell."""
+
+    writes: Sequence[Write]
+    waiter: asyncio.Future[list[int]]
+
+
+Outcome = list[int] | StoreError
+# Called in the loop after each batch: what waited, what became of it, what happened.
+Completed = Callable[[list[Pending], Sequence[Outcome], list[Event]], None]
+
+
+class Chore(NamedTuple):
+    """Something rare to do in the writing thread; done when ``step`` returns True."""
+
+    step: Callable[[bool], bool]
+    waiter: asyncio.Future[None]
+
+
+class Writer:
+    """Owns the writing connection and the thread it is used in."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        connect: Callable[[], apsw.Connection],
+        completed: Completed,
+    ) -> None:
+        self._connection = connection
+        self._completed = completed
+        self._loop = asyncio.get_running_loop()
+        self._commits: deque[Pending] = deque()
+        self._chores: deque[Chore] = deque()
+        # A lock used as a binary semaphore: the loop releases, the thread acquires.
+        self._wake = threading.Lock()
+        self._wake.acquire()
+        self._signalled = False
+        self._stopping = False
+        self._newest, _ = connection.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+        self._checkpoints = Checkpoints(connection, connect)
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread.start()
+
+    # -- called in the loop ------------------------------------------------------------------
+
+    def submit(self, writes: Sequence[Write]) -> asyncio.Future[list[int]]:
+        """Queue a commit; its waiter may be cancelled without effect on the commit."""
+        if len(self._commits) >= MOST_WAITING:
+            raise Unavailable("too many writes are waiting; this one was not written")
+        waiter: asyncio.Future[list[int]] = self._loop.create_future()
+        self._commits.append(Pending(writes, waiter))
+        self._signal()
+        return waiter
+
+    def compact(self, revision: int) -> asyncio.Future[None]:
+        """Mark the history up to *revision* as gone, then delete it bit by bit."""
+        return self._chore(Sweep(self._connection, revision).step)
+
+    def adopt(self, identity: str, revision: int) -> asyncio.Future[None]:
+        """Give the store a new identity and a past that is compacted up to *revision*."""
+
+        def step(busy: bool) -> bool:
+            with self._connection:
+                self._connection.execute(
+                    "UPDATE meta SET identity = ?, floor = max(floor, ?)", (identity, revision)
+                ).fetchall()
+            self._newest = max(self._newest, revision)
+            return True
+
+        return self._chore(step)
+
+    async def stop(self) -> None:
+        """Finish everything that was queued and end the thread."""
+        self._stopping = True
+        self._signal()
+        await asyncio.to_thread(self._thread.join)
+
+    def _chore(self, step: Callable[[bool], bool]) -> asyncio.Future[None]:
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._chores.append(Chore(step, waiter))
+        self._signal()
+        return waiter
+
+    def _signal(self) -> None:
+        # Only the loop sets the flag, only the thread clears it, after it took the lock: so the
+        # lock is never released twice, and nothing queued after the thread looked is missed.
+        if not self._signalled:
+            self._signalled = True
+            self._wake.release()
+
+    # -- called in the thread ----------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not (self._stopping and not self._commits and not self._chores):
+                self._wake.acquire()
+                self._signalled = False
+                self._work()
+        finally:
+            self._checkpoints.close()
+            self._tell_all("the store is closed; this was not written")
+
+    def _work(self) -> None:
+        while self._commits or self._chores:
+            if self._commits:
+                self._commit_batch()
+            if self._chores:
+                self._do_chore()
+            self._checkpoints.between_batches()
+        self._checkpoints.in_a_lull()
+
+    def _commit_batch(self) -> None:
+        batch = self._take()
+        outcomes: Sequence[Outcome]
+        try:
+            outcomes, events = self._transaction(batch)
+        except apsw.Error as error:
+            outcomes, events = [self._failed(error)] * len(batch), []
+        self._loop.call_soon_threadsafe(self._completed, batch, outcomes, events)
+
+    def _take(self) -> list[Pending]:
+        batch, writes = [], 0
+        while self._commits and writes < BATCH_WRITES:
+            pending = self._commits.popleft()
+            batch.append(pending)
+            writes += len(pending.writes)
+        return batch
+
+    def _transaction(self, batch: list[Pending]) -> tuple[Sequence[Outcome], list[Event]]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE").fetchall()
+        state = self._state_of({write.key for pending in batch for write in pending.writes})
+        outcomes, events = evaluate(state, [pending.writes for pending in batch], self._newest)
+        if events:
+            # Taken before anything is written: a commit that fails half-way may still be found
+            # on disk after a crash, so its revisions must not be given to others.
+            self._newest = events[-1].revision
+            self._insert(events, state)
+        connection.execute("COMMIT").fetchall()
+        return outcomes, events
+
+    def _state_of(self, keys: set[str]) -> State:
+        state: State = {}
+        wanted = list(keys)
+        for start in range(0, len(wanted), _ROWS):
+            chunk = wanted[start : start + _ROWS]
+            for key, revision, value in self._connection.execute(_SELECT[len(chunk)], chunk):
+                state[key] = (revision, value)
+        return state
+
+    def _insert(self, events: list[Event], state: State) -> None:
+        self._each(_INSERT_LOG, [(e.revision, e.previous_revision, e.key, e.value) for e in events])
+        past = [(e.key, e.previous_revision, e.revision) for e in events if e.previous_revision]
+        self._each(_INSERT_PAST, past)
+        keys = dict.fromkeys(event.key for event in events)
+        self._each(_UPSERT_CUR, [(key, state[key][0]) for key in keys if key in state])
+        self._each(_DELETE_CUR, [(key,) for key in keys if key not in state])
+
+    def _each(self, statements: list[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        for start in range(0, len(rows), _ROWS):
+            chunk = rows[start : start + _ROWS]
+            bindings = [value for row in chunk for value in row]
+            self._connection.execute(statements[len(chunk)], bindings).fetchall()
+
+    def _failed(self, error: apsw.Error) -> Unavailable:
+        """Undo the transaction and say what is known of it."""
+        # SQLite says which statement failed only by what is still open: once COMMIT has begun
+        # to write, a crash may leave the frames on disk as if it had succeeded.
+        self._roll_back()
+        log.error("commit failed", error=error)
+        full = isinstance(error, apsw.FullError)
+        reason = "the disk is full" if full else f"the database failed: {error}"
+        return Unavailable(f"{reason}; the write did not happen, or is undone unless we crash now")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK").fetchall()
+            except apsw.Error as error:
+                log.error("rollback failed", error=error)
+
+    def _do_chore(self) -> None:
+        chore = self._chores[0]
+        try:
+            done = chore.step(bool(self._commits))
+        except apsw.Error as error:
+            self._roll_back()
+            self._chores.popleft()
+            failure = Unavailable(f"the database failed: {error}")
+            self._loop.call_soon_threadsafe(_fail, chore.waiter, failure)
+            return
+        if done:
+            self._chores.popleft()
+            self._loop.call_soon_threadsafe(_succeed, chore.waiter)
+
+    def _tell_all(self, message: str) -> None:
+        """Answer whoever still waits when the thread ends; none does unless it failed."""
+        waiters: list[asyncio.Future[Any]] = [pending.waiter for pending in self._commits]
+        waiters += [chore.waiter for chore in self._chores]
+        if waiters:
+            error = Unavailable(message)
+            self._loop.call_soon_threadsafe(lambda: [_fail(waiter, error) for waiter in waiters])
+
+
+def _fail(waiter: asyncio.Future[Any], error: StoreError) -> None:
+    if not waiter.done():
+        waiter.set_exception(error)
+
+
+def _succeed(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class Sweep:
+    """Deletes what compaction makes superfluous: replaced rows, then deletes themselves.
+
+    A row may go when the row that replaces it lies at or below the compacted revision, since
+    then no kept revision shows it. Walking the log upwards finds each of them through
+    ``prev_rv``, so the work is proportional to the events since the last time.
+    """
+
+    def __init__(self, connection: apsw.Connection, revision: int) -> None:
+        self._connection = connection
+        self._revision = revision
+        self._marked = False
+
+    def step(self, busy: bool) -> bool:
+        """Do one small transaction; return whether all is done."""
+        with self._connection:
+            if not self._marked:
+                self._mark()
+                return False
+            return self._sweep(_SWEEP_BUSY if busy else _SWEEP_IDLE)
+
+    def _mark(self) -> None:
+        self._connection.execute(
+            "UPDATE meta SET compacted = max(compacted, ?1), floor = max(floor, ?1)",
+            (self._revision,),
+        ).fetchall()
+        self._marked = True
+
+    def _sweep(self, rows: int) -> bool:
+        execute = self._connection.execute
+        swept, compacted = execute("SELECT swept, compacted FROM meta").fetchall()[0]
+        window = execute(
+            "SELECT rv FROM log WHERE rv > ? AND rv <= ? ORDER BY rv LIMIT 1 OFFSET ?",
+            (swept, compacted, rows - 1),
+        ).fetchall()
+        upto = window[0][0] if window else compacted
+        span = (swept, upto)
+        replaced = "FROM log WHERE rv > ? AND rv <= ? AND prev_rv > 0"
+        execute(
+            f"DELETE FROM past WHERE (k, rv) IN (SELECT k, prev_rv {replaced})", span
+        ).fetchall()
+        execute(f"DELETE FROM log WHERE rv IN (SELECT prev_rv {replaced})", span).fetchall()  # noqa: S608
+        execute("DELETE FROM log WHERE rv > ? AND rv <= ? AND v IS NULL", span).fetchall()
+        execute("UPDATE meta SET swept = ?", (upto,)).fetchall()
+        return bool(upto >= compacted)
+
+
+class Checkpoints:
+    """Keeps the WAL short: copies beside the commits, starts it anew between them."""
+
+    def __init__(self, connection: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
+        self._writing = connection
+        self._connect = connect
+        self._pages = 0
+        # Pages at which to try again after readers kept us from starting the WAL anew.
+        self._next_try = WAL_PAGES_WANTED
+        self._copying: threading.Thread | None = None
+        connection.set_wal_hook(self._committed)
+
+    def _committed(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        self._pages = pages
+        return apsw.SQLITE_OK
+
+    def between_batches(self) -> None:
+        """Start or finish a checkpoint when the WAL has grown enough."""
+        if self._pages < self._next_try:
+            return
+        if self._pages >= WAL_PAGES_MOST:
+            self._join()
+            self._start_anew(_PATIENCE_MILLISECONDS)
+        elif self._copying is None:
+            self._copying = threading.Thread(
+                target=self._copy, name="store-checkpoint", daemon=True
+            )
+            self._copying.start()
+        elif not self._copying.is_alive():
+            self._copying = None
+            self._start_anew(0)
+
+    def in_a_lull(self) -> None:
+        """Finish a checkpoint that was begun; nobody waits for the disk now."""
+        if self._copying is not None:
+            self.between_batches()
+
+    def close(self) -> None:
+        """Leave a short WAL behind."""
+        self._join()
+        try:
+            self._writing.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.Error as error:
+            log.warning("last checkpoint failed; the next start reads the log", error=error)
+
+    def _join(self) -> None:
+        if self._copying is not None:
+            self._copying.join()
+            self._copying = None
+
+    def _copy(self) -> None:
+        try:
+            connection = self._connect()
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            finally:
+                connection.close()
+        except apsw.Error as error:
+            log.warning("checkpoint failed; will retry", error=error)
+
+    def _start_anew(self, patience_milliseconds: int) -> None:
+        # A WAL that grew far beyond what is wanted also gives its disk space back.
+        grown = self._pages > 2 * WAL_PAGES_WANTED
+        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if grown else apsw.SQLITE_CHECKPOINT_RESTART
+        self._writing.set_busy_timeout(patience_milliseconds)
+        try:
+            self._writing.wal_checkpoint(mode=mode)
+            self._pages, self._next_try = 0, WAL_PAGES_WANTED
+        except apsw.BusyError:
+            self._next_try = min(self._pages + WAL_PAGES_WANTED // 4, WAL_PAGES_MOST)
+        except apsw.Error as error:
+            log.warning("checkpoint failed; will retry", error=error)
+            self._next_try = self._pages + WAL_PAGES_WANTED // 4
+        finally:
+            self._writing.set_busy_timeout(0)
