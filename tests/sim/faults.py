@@ -1,0 +1,109 @@
+"""A transport that misbehaves as networks do, by seed.
+
+Requests are delayed; some never arrive, some arrive twice, some are carried out but their answer
+is lost. Streams break off, in the middle of a record too. Nothing is ever changed in content:
+TCP and TLS see to that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from skerry.kit.ids import IdSource
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    Transport,
+    TransportError,
+)
+
+
+@dataclass
+class Rates:
+    """How likely each fault is, per request or per chunk."""
+
+    lost_request: float = 0.05
+    lost_answer: float = 0.05
+    duplicated: float = 0.03
+    broken_stream: float = 0.05
+    longest_delay_seconds: float = 0.2
+
+
+class FaultyTransport:
+    """Wraps a transport; ``heal`` ends all faults, so that convergence can be checked."""
+
+    def __init__(self, inner: Transport, ids: IdSource, rates: Rates | None = None) -> None:
+        self._inner = inner
+        self._ids = ids
+        self.rates = rates or Rates()
+
+    def heal(self) -> None:
+        self.rates = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        await self._delay()
+        if self._happens(self.rates.lost_request):
+            raise TransportError("injected: the request was lost")
+        answer = await self._inner.request(method, path, query, headers, body)
+        if self._happens(self.rates.duplicated):
+            await self._delay()
+            answer = await self._inner.request(method, path, query, headers, body)
+        if self._happens(self.rates.lost_answer):
+            raise TransportError("injected: the answer was lost")
+        await self._delay()
+        return answer
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AsyncIterator[AnswerStream]:
+        await self._delay()
+        if self._happens(self.rates.lost_request):
+            raise TransportError("injected: the request was lost")
+        async with self._inner.stream(method, path, query, headers, body) as answer:
+            yield _Breaking(answer, self)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _delay(self) -> None:
+        if self.rates.longest_delay_seconds:
+            await asyncio.sleep(self.rates.longest_delay_seconds * self._ids.fraction())
+
+    def _happens(self, rate: float) -> bool:
+        return bool(rate) and self._ids.fraction() < rate
+
+    async def chunks(self, answer: AnswerStream) -> AsyncIterator[bytes]:
+        async for chunk in answer:
+            await self._delay()
+            if self._happens(self.rates.broken_stream):
+                yield chunk[: int(len(chunk) * self._ids.fraction())]
+                raise TransportError("injected: the stream broke off")
+            yield chunk
+
+
+class _Breaking:
+    def __init__(self, answer: AnswerStream, faults: FaultyTransport) -> None:
+        self.status = answer.status
+        self.headers = answer.headers
+        self._answer = answer
+        self._faults = faults
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._faults.chunks(self._answer)
