@@ -142,7 +142,8 @@ class Forbidden(ApiError):
     @classmethod
     def of(cls, group: str, resource: str, name: str, why: str) -> Forbidden:
         """Say that *why* forbids acting on one named object, as admission does."""
-        text = f'{qualified(group, resource)} "{name}" is forbidden: {why}'
+        which = f'{qualified(group, resource)} "{name}"' if name else qualified(group, resource)
+        text = f"{which} is forbidden: {why}"
         return cls(text, details=named(group, resource, name))
 
 

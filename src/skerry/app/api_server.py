@@ -1,0 +1,159 @@
+"""An API server put together from its parts.
+
+``ApiServer`` is the engine without a socket: store, dispatcher, catalogue, rules. ``serve`` (in
+``standalone``) gives it a port, certificates and controllers; tests and the simulation use it as
+it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skerry.api.keys import PLAIN
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.logic.builtin import builtin_resources
+from skerry.server.access import Authenticator, Authorizer
+from skerry.server.admission.definitions import DefinitionAdmission
+from skerry.server.admission.namespaces import NamespaceLifecycle
+from skerry.server.admission.operation import Admission, Chain
+from skerry.server.admission.pods import (
+    DefaultTolerations,
+    PriorityAdmission,
+    ServiceAccountAdmission,
+)
+from skerry.server.admission.services import ServiceAllocation
+from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue
+from skerry.server.definition_cleanup import DefinitionCleanup
+from skerry.server.engine import Engine, Flow, Handlers, PathHandler, Recorder, ResourceHandler
+from skerry.server.observed import ObservedObjects
+from skerry.server.rest.delete import Deleter
+from skerry.server.rest.patching import Patcher
+from skerry.server.rest.read import Reader
+from skerry.server.rest.watching import Watcher
+from skerry.server.rest.write import Writer
+from skerry.server.seeding import Seeder, plain_objects
+from skerry.server.subresources.pods import BindingHandler, EvictionHandler, FinalizeHandler
+from skerry.server.subresources.scale import ScaleHandler
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Store
+
+_RBAC = "rbac.authorization.k8s.io"
+# Writes of these change what the server itself does; the answer waits until it knows of them.
+_AWAITED = frozenset(
+    {
+        (CRD_GROUP, CRD_RESOURCE),
+        ("", "namespaces"),
+        ("", "resourcequotas"),
+        ("", "limitranges"),
+        ("scheduling.k8s.io", "priorityclasses"),
+        (_RBAC, "roles"),
+        (_RBAC, "rolebindings"),
+        (_RBAC, "clusterroles"),
+        (_RBAC, "clusterrolebindings"),
+    }
+)
+
+
+@dataclass(slots=True)
+class Parts:
+    """What an API server is made with from outside."""
+
+    store: Store
+    clock: Clock
+    ids: IdSource
+    authenticator: Authenticator
+    authorizer: Authorizer
+    flow: Flow
+    recorder: Recorder
+    paths: Mapping[str, PathHandler] = field(default_factory=dict)
+    trees: Mapping[str, PathHandler] = field(default_factory=dict)
+    virtual: Mapping[tuple[str, str], ResourceHandler] = field(default_factory=dict)
+    subresources: Mapping[tuple[str, str, str], ResourceHandler] = field(default_factory=dict)
+    admission: tuple[Admission, ...] = ()
+    service_network: str = "10.96.0.0/16"
+
+
+class ApiServer:
+    """The engine and what keeps it going."""
+
+    def __init__(self, parts: Parts) -> None:
+        store = parts.store
+        self.store = store
+        self.dispatcher = Dispatcher(store)
+        self.catalogue = Catalogue(builtin_resources())
+        self.seeder = Seeder(store, parts.clock, parts.ids)
+        self.namespaces = ObservedObjects("", "namespaces")
+        self.priority_classes = ObservedObjects("scheduling.k8s.io", "priorityclasses")
+        self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)
+        self._observed = (self.namespaces, self.priority_classes)
+        self.engine = self._engine(parts)
+
+    def _engine(self, parts: Parts) -> Engine:
+        store, clock, ids = parts.store, parts.clock, parts.ids
+        admission = Chain(self._rules(parts))
+        reader = Reader(store, self.dispatcher, clock.now)
+        writer = Writer(store, self.dispatcher, reader, admission, clock, ids, awaited=_AWAITED)
+        deleter = Deleter(store, self.dispatcher, reader, admission, clock, awaited=_AWAITED)
+        watcher = Watcher(self.dispatcher, reader, ids)
+        patcher = Patcher(store, writer, clock)
+        binding = BindingHandler(writer, clock)
+        handlers = Handlers(
+            verbs={
+                "get": reader.get,
+                "list": reader.list,
+                "watch": watcher.watch,
+                "create": writer.create,
+                "update": writer.update,
+                "patch": patcher.patch,
+                "delete": deleter.delete,
+                "deletecollection": deleter.collection,
+            },
+            subresources={
+                ("", "pods", "binding"): binding.handle,
+                ("", "pods", "eviction"): EvictionHandler(store, deleter).handle,
+                ("", "namespaces", "finalize"): FinalizeHandler(writer).handle,
+                **parts.subresources,
+            },
+            common_subresources={"scale": ScaleHandler(store, writer).handle},
+            virtual=parts.virtual,
+            paths=parts.paths,
+            trees=parts.trees,
+        )
+        return Engine(
+            self.catalogue,
+            handlers,
+            parts.authenticator,
+            parts.authorizer,
+            parts.flow,
+            parts.recorder,
+        )
+
+    def _rules(self, parts: Parts) -> list[Admission]:
+        store = parts.store
+        return [
+            NamespaceLifecycle(store, self.namespaces),
+            ServiceAccountAdmission(store),
+            PriorityAdmission(self.priority_classes),
+            DefaultTolerations(),
+            ServiceAllocation(store, parts.service_network),
+            DefinitionAdmission(self.catalogue, parts.clock),
+            *parts.admission,
+        ]
+
+    async def prepare(self) -> None:
+        """Write what every cluster has and read what the server must know; then it can serve."""
+        await self.seeder.ensure(self.catalogue.types(PLAIN), PLAIN, plain_objects())
+        self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe)
+        await self.dispatcher.start()
+        await self.catalogue.load(self.store)
+        for observed in self._observed:
+            await observed.follow(self.store, self.dispatcher)
+
+    async def run(self) -> None:
+        """Keep dispatching and cleaning up until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.dispatcher.run())
+            tasks.create_task(self._cleanup.run())

@@ -1,0 +1,74 @@
+"""Every setting of a server, in one tree.
+
+Commands fill it from their flags; nothing else reads flags or the environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from skerry.store.open import StoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How one API server runs."""
+
+    data_dir: Path = Path(".skerry")
+    """Where everything of this server is kept: store, certificates, kubeconfig. Mode 0700."""
+
+    bind_address: str = "127.0.0.1"
+    """Address to listen on. The default is reached from this machine only."""
+
+    port: int = 6443
+    """Port to listen on; 0 takes any free one."""
+
+    external_hostname: str = ""
+    """Name or address clients use, in certificates and URLs; default the bind address."""
+
+    tls_sans: tuple[str, ...] = ()
+    """Further names and addresses the server certificate is good for."""
+
+    store: StoreSettings = field(default_factory=StoreSettings)
+    """Where objects are kept."""
+
+    token_auth_file: Path | None = None
+    """CSV of static tokens, as kube-apiserver reads it: token,user,uid,"group1,group2"."""
+
+    anonymous: bool = True
+    """Whether requests without credentials are let in as system:anonymous."""
+
+    service_network: str = "10.96.0.0/16"
+    """Range that Services' cluster addresses are taken from."""
+
+    encryption_key_file: Path | None = None
+    """Keys that encrypt Secrets at rest; absent, they are stored as they are."""
+
+    audit_log: Path | None = None
+    """File for audit events, one JSON object a line; absent, none are written."""
+
+    compaction_minutes: float = 10.0
+    """How much history a watch may resume from, in minutes; etcd's usual is 5 to 10."""
+
+    compaction_revisions: int = 1_000_000
+    """How much history is kept at the most, in revisions, so that a busy store stays small."""
+
+    event_minutes: float = 60.0
+    """How long Events are kept, as in kube-apiserver."""
+
+    controllers: bool = True
+    """Whether the core controllers (garbage, namespaces, accounts, quota) run in this process."""
+
+    max_body_bytes: int = 3 << 20
+    """Largest request body, as in kube-apiserver."""
+
+    drain_seconds: float = 10.0
+    """How long a stopping server waits for requests in flight."""
+
+    log_format: Literal["text", "json"] = "text"
+    """Form of log lines: klog's, or JSON."""
+
+    verbosity: int = 2
+    """klog verbosity."""

@@ -1,0 +1,49 @@
+"""What the engine asks of security: who is this, and may they.
+
+The engine knows these protocols; ``server.security`` fulfils them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from skerry.server.http.message import Request, User
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """An action that may or may not be allowed. For paths that are no resources, ``path`` is set
+    and the rest is empty."""
+
+    cluster: str
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether an action is allowed, and why (for audit, and for reviews)."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class Authenticator(Protocol):
+    """Finds out who is asking."""
+
+    async def authenticate(self, request: Request, cluster: str) -> User:
+        """Return the user; raises Unauthorized for credentials that do not hold."""
+
+
+class Authorizer(Protocol):
+    """Decides what users may do."""
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        """Decide; never raises for a mere denial."""

@@ -1,0 +1,1 @@
+"""Admission: what the server itself adds to or refuses of a write."""

@@ -1,0 +1,50 @@
+"""What admission sees: one write about to happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from skerry.logic.resource import Object
+from skerry.server.rest.call import Call
+from skerry.store.base import Write
+
+Verb = Literal["CREATE", "UPDATE", "DELETE"]
+
+
+@dataclass(slots=True)
+class Operation:
+    """One write. Admission may change ``obj``, refuse by raising, or add to ``writes``, which are
+    committed with the object or not at all; when one of them finds its key changed meanwhile the
+    whole operation is tried again from the start."""
+
+    call: Call
+    verb: Verb
+    obj: Object
+    old: Object | None = None
+    dry_run: bool = False
+    subresource: str = ""
+    writes: list[Write] = field(default_factory=list)
+
+    @property
+    def type(self) -> tuple[str, str]:
+        return self.call.resource.info.group, self.call.resource.info.resource
+
+
+class Admission(Protocol):
+    """One rule of the server's own about writes."""
+
+    async def admit(self, operation: Operation) -> None:
+        """Let *operation* pass, adjust it, or raise an ApiError."""
+
+
+class Chain:
+    """Rules applied in order."""
+
+    def __init__(self, rules: Sequence[Admission]) -> None:
+        self._rules = tuple(rules)
+
+    async def admit(self, operation: Operation) -> None:
+        for rule in self._rules:
+            await rule.admit(operation)

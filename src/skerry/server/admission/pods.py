@@ -1,0 +1,153 @@
+"""What every pod gets from its surroundings: account, priority, tolerations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skerry.api.errors import Forbidden
+from skerry.api.keys import ObjectKey
+from skerry.server.admission.operation import Operation
+from skerry.server.codec import decode
+from skerry.server.observed import ObservedObjects
+from skerry.store.base import Store
+
+_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, no secret
+_TOKEN_SECONDS = 3607
+_EVICTION_SECONDS = 300
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+
+
+def _creates_pod(operation: Operation) -> bool:
+    return operation.verb == "CREATE" and operation.type == ("", "pods")
+
+
+class ServiceAccountAdmission:
+    """Runs each pod under a service account and mounts that account's token."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def admit(self, operation: Operation) -> None:
+        if not _creates_pod(operation):
+            return
+        spec = operation.obj["spec"]
+        if "kubernetes.io/config.mirror" in (operation.obj["metadata"].get("annotations") or {}):
+            return
+        name = spec.setdefault("serviceAccountName", "default")
+        spec["serviceAccount"] = name
+        call = operation.call
+        key = ObjectKey("", "serviceaccounts", call.info.cluster, call.namespace, name)
+        entry = await self._store.get(key.path())
+        if entry is None:
+            raise Forbidden.of(
+                "",
+                "pods",
+                operation.obj["metadata"].get("name", ""),
+                f"error looking up service account {call.namespace}/{name}: serviceaccount "
+                f'"{name}" not found',
+            )
+        account = decode(entry.value, entry.revision)
+        if spec.get("imagePullSecrets") in (None, []) and account.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = account["imagePullSecrets"]
+        mounts = spec.get("automountServiceAccountToken")
+        if mounts is None:
+            mounts = account.get("automountServiceAccountToken", True)
+        if mounts:
+            self._mount_token(operation, spec)
+
+    def _mount_token(self, operation: Operation, spec: dict[str, Any]) -> None:
+        containers = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+        lacking = [
+            container
+            for container in containers
+            if all(m.get("mountPath") != _TOKEN_PATH for m in container.get("volumeMounts") or [])
+        ]
+        if not lacking:
+            return
+        name = f"kube-api-access-{operation.obj['metadata']['uid'][:5]}"
+        for container in lacking:
+            container.setdefault("volumeMounts", []).append(
+                {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}
+            )
+        spec.setdefault("volumes", []).append(_token_volume(name))
+
+
+def _token_volume(name: str) -> dict[str, Any]:
+    namespace = {
+        "path": "namespace",
+        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+    }
+    authority = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+    token = {"expirationSeconds": _TOKEN_SECONDS, "path": "token"}
+    return {
+        "name": name,
+        "projected": {
+            "defaultMode": 0o644,
+            "sources": [
+                {"serviceAccountToken": token},
+                {"configMap": authority},
+                {"downwardAPI": {"items": [namespace]}},
+            ],
+        },
+    }
+
+
+class PriorityAdmission:
+    """Resolves a pod's priority class to its number."""
+
+    def __init__(self, classes: ObservedObjects) -> None:
+        self._classes = classes
+
+    async def admit(self, operation: Operation) -> None:
+        if not _creates_pod(operation):
+            return
+        spec = operation.obj["spec"]
+        classes = self._classes.within(operation.call.info.cluster)
+        name = spec.get("priorityClassName")
+        policy = None
+        if name:
+            found = classes.get(name)
+            if found is None and name not in _SYSTEM_PRIORITIES:
+                raise Forbidden.of(
+                    "",
+                    "pods",
+                    operation.obj["metadata"].get("name", ""),
+                    f"no PriorityClass with name {name} was found",
+                )
+            value = found["value"] if found else _SYSTEM_PRIORITIES[name]
+            policy = found.get("preemptionPolicy") if found else None
+        else:
+            default = [c for c in classes.values() if c.get("globalDefault")]
+            chosen = min(default, key=lambda c: int(c["value"])) if default else None
+            value = chosen["value"] if chosen else 0
+            if chosen:
+                spec["priorityClassName"] = chosen["metadata"]["name"]
+                policy = chosen.get("preemptionPolicy")
+        spec["priority"] = value
+        spec.setdefault("preemptionPolicy", policy or "PreemptLowerPriority")
+
+
+class DefaultTolerations:
+    """Lets a pod stay five minutes on a node that went away, unless it says otherwise."""
+
+    async def admit(self, operation: Operation) -> None:
+        if not _creates_pod(operation):
+            return
+        tolerations = operation.obj["spec"].setdefault("tolerations", [])
+        for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+            if not any(_covers(toleration, key) for toleration in tolerations):
+                tolerations.append(
+                    {
+                        "key": key,
+                        "operator": "Exists",
+                        "effect": "NoExecute",
+                        "tolerationSeconds": _EVICTION_SECONDS,
+                    }
+                )
+
+
+def _covers(toleration: dict[str, Any], key: str) -> bool:
+    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in (
+        "",
+        "NoExecute",
+    )

@@ -1,0 +1,130 @@
+"""Cluster addresses and node ports for Services.
+
+An allocation is a key of its own, written with the Service or not at all, so that two servers
+over one store can never hand out the same address, and a crash leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Iterator
+
+from skerry.api.errors import FieldError, Invalid
+from skerry.logic.resource import Object
+from skerry.server.admission.operation import Operation
+from skerry.store.base import Store, Write
+
+_FIRST_PORT, _LAST_PORT = 30000, 32767
+_PORT_TYPES = frozenset({"NodePort", "LoadBalancer"})
+
+
+class ServiceAllocation:
+    """Gives a Service its cluster IP and node ports, and takes them back."""
+
+    def __init__(self, store: Store, network: str = "10.96.0.0/16") -> None:
+        self._store = store
+        self._network = ipaddress.ip_network(network)
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.type != ("", "services") or operation.subresource:
+            return
+        cluster = operation.call.info.cluster
+        old = operation.old or {"spec": {}}
+        held = set() if operation.verb == "CREATE" else _held(old)
+        metadata = operation.obj["metadata"]
+        if operation.verb == "DELETE" and metadata.get("finalizers"):
+            return
+        if operation.verb == "DELETE" or (
+            "deletionTimestamp" in metadata and not metadata.get("finalizers")
+        ):
+            wanted: set[str] = set()
+        else:
+            await self._fill(operation, cluster, held)
+            wanted = _held(operation.obj)
+        for claim in sorted(wanted - held):
+            await self._claim(operation, cluster, claim)
+        for claim in sorted(held - wanted):
+            operation.writes.append(Write(_key(cluster, claim), None))
+
+    async def _fill(self, operation: Operation, cluster: str, held: set[str]) -> None:
+        spec = operation.obj.setdefault("spec", {})
+        if spec.get("type") == "ExternalName":
+            for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+                spec.pop(name, None)
+            return
+        if not spec.get("clusterIP"):
+            spec["clusterIP"] = await self._free_address(operation, cluster)
+        spec["clusterIPs"] = [spec["clusterIP"], *(spec.get("clusterIPs") or [])[1:]]
+        spec.setdefault("ipFamilies", ["IPv4"])
+        spec.setdefault("ipFamilyPolicy", "SingleStack")
+        if spec.get("type") in _PORT_TYPES:
+            taken = {int(claim.split("/")[1]) for claim in held if claim.startswith("port/")}
+            for port in spec.get("ports") or []:
+                if not port.get("nodePort"):
+                    port["nodePort"] = await self._free_port(operation, cluster, taken)
+                taken.add(port["nodePort"])
+
+    async def _free_address(self, operation: Operation, cluster: str) -> str:
+        for candidate in self._addresses(operation.obj):
+            if await self._store.get(_key(cluster, f"ip/{candidate}")) is None:
+                return candidate
+        raise self._full(operation, "spec.clusterIPs", "range is full")
+
+    def _addresses(self, obj: Object) -> Iterator[str]:
+        """Yield every usable address, from a place that differs between Services.
+
+        The first addresses of the range are left to Services that ask for theirs by number.
+        """
+        size = self._network.num_addresses - 2
+        start = zlib.crc32(obj["metadata"]["uid"].encode())
+        for step in range(size - 256):
+            yield str(self._network[256 + (start + step) % (size - 256) + 1])
+
+    async def _free_port(self, operation: Operation, cluster: str, taken: set[int]) -> int:
+        span = _LAST_PORT - _FIRST_PORT + 1
+        start = zlib.crc32(operation.obj["metadata"]["uid"].encode())
+        for step in range(span):
+            port = _FIRST_PORT + (start + step) % span
+            if port not in taken and await self._store.get(_key(cluster, f"port/{port}")) is None:
+                return port
+        raise self._full(operation, "spec.ports[0].nodePort", "range is full")
+
+    async def _claim(self, operation: Operation, cluster: str, claim: str) -> None:
+        kind, number = claim.split("/", 1)
+        key = _key(cluster, claim)
+        if kind == "ip" and ipaddress.ip_address(number) not in self._network:
+            detail = f"failed to allocate IP {number}: the provided IP ({number}) is not in the "
+            detail += f"valid range. The range of valid IPs is {self._network}"
+            raise self._invalid(operation, "spec.clusterIPs", number, detail)
+        if kind == "port" and not _FIRST_PORT <= int(number) <= _LAST_PORT:
+            detail = "provided port is not in the valid range. The range of valid ports is "
+            detail += f"{_FIRST_PORT}-{_LAST_PORT}"
+            raise self._invalid(operation, "spec.ports[0].nodePort", int(number), detail)
+        if await self._store.get(key) is not None:
+            if kind == "ip":
+                detail = f"failed to allocate IP {number}: provided IP is already allocated"
+                raise self._invalid(operation, "spec.clusterIPs", number, detail)
+            detail = "provided port is already allocated"
+            raise self._invalid(operation, "spec.ports[0].nodePort", int(number), detail)
+        operation.writes.append(Write(key, b"1", expected=0))
+
+    def _full(self, operation: Operation, field: str, detail: str) -> Invalid:
+        return self._invalid(operation, field, "", f"failed to allocate: {detail}")
+
+    def _invalid(self, operation: Operation, field: str, value: object, detail: str) -> Invalid:
+        name = operation.obj["metadata"].get("name", "")
+        return Invalid.of("", "Service", name, [FieldError.invalid(field, value, detail)])
+
+
+def _key(cluster: str, claim: str) -> str:
+    return f"/allocations/services/{cluster}/{claim}"
+
+
+def _held(obj: Object) -> set[str]:
+    """Return the allocations a Service holds."""
+    spec = obj.get("spec") or {}
+    claims = {f"ip/{ip}" for ip in spec.get("clusterIPs") or [] if ip and ip != "None"}
+    if spec.get("type") in _PORT_TYPES:
+        claims |= {f"port/{p['nodePort']}" for p in spec.get("ports") or [] if p.get("nodePort")}
+    return claims

@@ -1,0 +1,110 @@
+"""Which types are served where.
+
+A ``TypeSet`` is what one cluster serves at one moment: an immutable table from group, version and
+resource to the rules of the type. Clusters that define nothing of their own share one. The
+catalogue is fed by the dispatcher, so a definition written through another server of the same
+store is known here by the same path as one written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.kinds import GroupResource, GroupVersion
+from skerry.logic import crd as custom
+from skerry.logic.resource import Object, Resource
+from skerry.server.codec import decode
+from skerry.server.watch.change import Change
+from skerry.store.base import Store
+
+CRD_GROUP = "apiextensions.k8s.io"
+CRD_RESOURCE = "customresourcedefinitions"
+CRD_PREFIX = type_prefix(CRD_GROUP, CRD_RESOURCE)
+
+
+class TypeSet:
+    """The types one cluster serves."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self.resources: Sequence[Resource] = tuple(resources)
+        self._by_name = {r.info.gvr: r for r in self.resources}
+
+    def find(self, group: str, version: str, resource: str) -> Resource | None:
+        return self._by_name.get((group, version, resource))  # type: ignore[call-overload,no-any-return]
+
+    @cached_property
+    def by_group_version(self) -> Mapping[GroupVersion, Sequence[Resource]]:
+        found: dict[GroupVersion, list[Resource]] = {}
+        for resource in self.resources:
+            found.setdefault(GroupVersion(resource.info.group, resource.info.version), []).append(
+                resource
+            )
+        return found
+
+    @cached_property
+    def stored(self) -> Sequence[Resource]:
+        """One resource per stored type: the way to visit all content of a cluster once."""
+        found: dict[tuple[str, str], Resource] = {}
+        for resource in self.resources:
+            if "list" in resource.info.verbs:
+                key = (resource.info.group, resource.storage_resource)
+                if key not in found or resource.info.version == resource.storage_version:
+                    found[key] = resource
+        return tuple(found.values())
+
+    def storing(self, group_resource: GroupResource) -> Resource | None:
+        """Return the type of that name at whatever version comes first."""
+        return next((r for r in self.resources if r.info.group_resource == group_resource), None)
+
+
+class Catalogue:
+    """The types of every cluster: built in, and defined there by CustomResourceDefinitions."""
+
+    def __init__(self, builtin: Sequence[Resource]) -> None:
+        self._base = TypeSet(builtin)
+        self._definitions: dict[str, dict[str, Object]] = {}
+        self._sets: dict[str, TypeSet] = {}
+
+    def types(self, cluster: str) -> TypeSet:
+        """Return what *cluster* serves now."""
+        known = self._sets.get(cluster)
+        if known is None:
+            known = self._sets[cluster] = self._derive(cluster)
+        return known
+
+    def definitions(self, cluster: str) -> Sequence[Object]:
+        """Return the CustomResourceDefinitions of *cluster*; not to be changed."""
+        return tuple(self._definitions.get(cluster, {}).values())
+
+    async def load(self, store: Store) -> None:
+        """Read every definition; call before the dispatcher moves on."""
+        page = await store.range(CRD_PREFIX)
+        for entry in page.entries:
+            self._put(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
+
+    def observe(self, change: Change) -> None:
+        """Follow a change of a CustomResourceDefinition."""
+        key = ObjectKey.parse(change.event.key)
+        if change.event.value is None:
+            self._definitions.get(key.cluster, {}).pop(key.name, None)
+            self._sets.pop(key.cluster, None)
+        else:
+            self._put(key, decode(change.event.value, change.event.revision))
+
+    def _put(self, key: ObjectKey, definition: Object) -> None:
+        self._definitions.setdefault(key.cluster, {})[key.name] = definition
+        self._sets.pop(key.cluster, None)
+
+    def _derive(self, cluster: str) -> TypeSet:
+        definitions = self._definitions.get(cluster)
+        if not definitions:
+            return self._base
+        served = [
+            resource
+            for definition in definitions.values()
+            if custom.is_established(definition)
+            for resource in custom.resources_of(definition)
+        ]
+        return TypeSet([*self._base.resources, *served]) if served else self._base

@@ -1,0 +1,256 @@
+"""The engine: one request in, one answer out.
+
+The order never varies: route, authenticate, authorize, limit, act; then count and audit. What a
+request means is decided in ``rest`` and ``subresources``; here it only finds its way there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound
+from skerry.api.keys import PLAIN
+from skerry.server.access import Attributes, Authenticator, Authorizer
+from skerry.server.catalogue import Catalogue, TypeSet
+from skerry.server.codec import dump
+from skerry.server.documents import Documents
+from skerry.server.http.message import Answer, Request, Response, User
+from skerry.server.request_info import RequestInfo, request_info
+from skerry.server.rest.call import Call
+
+ResourceHandler = Callable[[Call], Awaitable[Answer]]
+# A path that is no resource: gets the request and the cluster.
+PathHandler = Callable[[Request, str], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a request goes: the cluster, and the path within it."""
+
+    cluster: str
+    path: str
+
+
+class Router(Protocol):
+    """Finds the cluster a request is for."""
+
+    def route(self, request: Request) -> Route:
+        """Return cluster and path; raises an ApiError for a path that names none."""
+
+
+class PlainRouter:
+    """The only cluster there is."""
+
+    def route(self, request: Request) -> Route:
+        return Route(PLAIN, request.path)
+
+
+class Recorder(Protocol):
+    """Counts and audits finished requests."""
+
+    def finished(
+        self, request: Request, info: RequestInfo, user: User | None, answer: Answer
+    ) -> None:
+        """Note that *request* was answered."""
+
+
+class Flow(Protocol):
+    """Limits how many requests run at once, fairly between users."""
+
+    def admitted(
+        self, info: RequestInfo, user: User
+    ) -> contextlib.AbstractAsyncContextManager[None]:
+        """Return a context to run the request in; entering may wait, or raise TooManyRequests."""
+
+
+@dataclass(slots=True)
+class Handlers:
+    """Who acts on what. A subresource is found by group, resource and name, then by name alone;
+    kinds that are asked rather than stored by group and resource."""
+
+    verbs: Mapping[str, ResourceHandler]
+    subresources: Mapping[tuple[str, str, str], ResourceHandler] = field(default_factory=dict)
+    common_subresources: Mapping[str, ResourceHandler] = field(default_factory=dict)
+    virtual: Mapping[tuple[str, str], ResourceHandler] = field(default_factory=dict)
+    paths: Mapping[str, PathHandler] = field(default_factory=dict)
+    # Whole trees below a path, such as /healthz/<check>.
+    trees: Mapping[str, PathHandler] = field(default_factory=dict)
+
+
+class Engine:
+    """Answers requests."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        handlers: Handlers,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        flow: Flow,
+        recorder: Recorder,
+        *,
+        router: Router | None = None,
+    ) -> None:
+        self._catalogue = catalogue
+        self._handlers = handlers
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._flow = flow
+        self._recorder = recorder
+        self._router: Router = router or PlainRouter()
+        self._documents = Documents()
+
+    async def handle(self, request: Request) -> Answer:
+        """Answer *request*; every refusal is an answer too."""
+        info = RequestInfo(path=request.path, verb=request.method.lower())
+        user: User | None = None
+        try:
+            route = self._router.route(request)
+            query = request.query if request.query_string else {}
+            info = request_info(request.method, route.path, query, route.cluster)
+            user = await self._identify(request, route.cluster)
+            self._authorize(user, info)
+            async with self._flow.admitted(info, user):
+                answer = await self._act(request, info, user)
+        except ApiError as error:
+            answer = error_answer(error)
+        self._recorder.finished(request, info, user, answer)
+        return answer
+
+    async def _identify(self, request: Request, cluster: str) -> User:
+        if request.peer.user is not None:
+            return request.peer.user
+        return await self._authenticator.authenticate(request, cluster)
+
+    def _authorize(self, user: User, info: RequestInfo) -> None:
+        attributes = attributes_of(info)
+        decision = self._authorizer.authorize(user, attributes)
+        if not decision.allowed:
+            raise forbidden(user, attributes)
+
+    async def _act(self, request: Request, info: RequestInfo, user: User) -> Answer:
+        types = self._catalogue.types(info.cluster)
+        if not info.is_resource:
+            return await self._path(request, info, types)
+        resource = types.find(info.group, info.version, info.resource)
+        if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
+            raise NotFound.path()
+        call = Call(request, info, user, resource, types)
+        answer = await self._handler(call)(call)
+        return _with_warnings(answer, call.warnings) if call.warnings else answer
+
+    def _may_have_namespace(self, info: RequestInfo, types: TypeSet) -> bool:
+        if info.resource == "namespaces" and not info.group:
+            return True
+        resource = types.find(info.group, info.version, info.resource)
+        return resource is not None and resource.info.namespaced
+
+    def _handler(self, call: Call) -> ResourceHandler:
+        info, resource = call.info, call.resource.info
+        if info.subresource:
+            return self._subresource_handler(call)
+        virtual = self._handlers.virtual.get((resource.group, resource.resource))
+        if virtual is not None:
+            if info.verb not in resource.verbs:
+                raise MethodNotAllowed
+            return virtual
+        if info.verb not in resource.verbs:
+            raise MethodNotAllowed
+        if info.verb == "create" and (info.name or (resource.namespaced and not info.namespace)):
+            raise MethodNotAllowed
+        return self._handlers.verbs[info.verb]
+
+    def _subresource_handler(self, call: Call) -> ResourceHandler:
+        info, resource = call.info, call.resource.info
+        declared = next((s for s in resource.subresources if s.name == info.subresource), None)
+        if declared is None:
+            raise NotFound.path()
+        if info.verb not in declared.verbs:
+            raise MethodNotAllowed
+        handlers = self._handlers
+        special = handlers.subresources.get((resource.group, resource.resource, info.subresource))
+        if special is not None:
+            return special
+        common = handlers.common_subresources.get(info.subresource)
+        if common is not None:
+            return common
+        return handlers.verbs[info.verb]
+
+    async def _path(self, request: Request, info: RequestInfo, types: TypeSet) -> Answer:
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed
+        path = info.path.rstrip("/") or "/"
+        handler = self._handlers.paths.get(path)
+        if handler is None:
+            handler = self._handlers.trees.get("/" + path.split("/", 2)[1])
+        if handler is not None:
+            return await handler(request, info.cluster)
+        if path == "/":
+            return Response(body=dump({"paths": sorted(self._paths(types))}))
+        answer = self._documents.answer(path, types, request)
+        if answer is None:
+            raise NotFound.path()
+        return answer
+
+    def _paths(self, types: TypeSet) -> Iterator[str]:
+        yield from self._handlers.paths
+        yield from ("/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3")
+        for group, version in types.by_group_version:
+            if group:
+                yield f"/apis/{group}"
+                yield f"/apis/{group}/{version}"
+
+
+def attributes_of(info: RequestInfo) -> Attributes:
+    """Return the action a request stands for."""
+    if not info.is_resource:
+        return Attributes(cluster=info.cluster, verb=info.verb, path=info.path)
+    return Attributes(
+        cluster=info.cluster,
+        verb=info.verb,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+    )
+
+
+def forbidden(user: User, attributes: Attributes) -> Forbidden:
+    """Say that *user* may not, in the words kubectl users know."""
+    if attributes.path:
+        return Forbidden(
+            f'forbidden: User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'
+        )
+    resource = attributes.resource
+    what = f"{resource}/{attributes.subresource}" if attributes.subresource else resource
+    where = (
+        f'in the namespace "{attributes.namespace}"'
+        if attributes.namespace
+        else "at the cluster scope"
+    )
+    text = (
+        f'User "{user.name}" cannot {attributes.verb} resource "{what}" in API group '
+        f'"{attributes.group}" {where}'
+    )
+    return Forbidden.of(attributes.group, resource, attributes.name, text)
+
+
+def error_answer(error: ApiError) -> Response:
+    """Return the answer that tells of *error*."""
+    return Response(
+        status=error.code, body=dump(error.status()), headers=tuple(error.headers.items())
+    )
+
+
+def _with_warnings(answer: Answer, warnings: list[str]) -> Answer:
+    headers = [*answer.headers]
+    for text in dict.fromkeys(warnings):
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        headers.append(("Warning", f'299 - "{escaped}"'))
+    answer.headers = headers
+    return answer

@@ -1,0 +1,56 @@
+"""Small sets of objects the server itself consults on every write, kept up by the dispatcher.
+
+Namespaces, quotas, limit ranges and priority classes are few and asked for constantly. An object
+absent here may still have been written by another server a moment ago: whoever refuses because
+of an absence asks the store first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.logic.resource import Object
+from skerry.server.codec import decode
+from skerry.server.watch.change import Change
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Store
+
+_NONE: Mapping[str, Object] = {}
+
+
+class ObservedObjects:
+    """All objects of one type, by cluster and namespace. They are not to be changed."""
+
+    def __init__(self, group: str, resource: str) -> None:
+        self.group = group
+        self.resource = resource
+        self._objects: dict[tuple[str, str], dict[str, Object]] = {}
+
+    @property
+    def prefix(self) -> str:
+        return type_prefix(self.group, self.resource)
+
+    async def follow(self, store: Store, dispatcher: Dispatcher) -> None:
+        """Read what is there and keep it up; call before the dispatcher runs."""
+        dispatcher.observe(self.prefix, self.observe)
+        for entry in (await store.range(self.prefix)).entries:
+            self._put(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
+
+    def observe(self, change: Change) -> None:
+        """Follow one change."""
+        key, event = ObjectKey.parse(change.event.key), change.event
+        if event.value is not None:
+            self._put(key, decode(event.value, event.revision))
+            return
+        group = self._objects.get((key.cluster, key.namespace), {})
+        group.pop(key.name, None)
+        if not group:
+            self._objects.pop((key.cluster, key.namespace), None)
+
+    def _put(self, key: ObjectKey, obj: Object) -> None:
+        self._objects.setdefault((key.cluster, key.namespace), {})[key.name] = obj
+
+    def within(self, cluster: str, namespace: str = "") -> Mapping[str, Object]:
+        """Return the objects there, by name."""
+        return self._objects.get((cluster, namespace), _NONE)

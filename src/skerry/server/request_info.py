@@ -1,0 +1,106 @@
+"""What a request asks for, read from its method and path.
+
+The path grammar is Kubernetes': ``/api/v1/...`` and ``/apis/<group>/<version>/...`` name
+resources, everything else is a non-resource path. A cluster prefix, where a server has one, was
+taken off before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skerry.api.kinds import GroupVersionResource
+
+_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+# Below a namespace these are subresources of the namespace itself, not resources in it.
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """One request, taken apart. ``verb`` is Kubernetes' for resources, the HTTP method in lower
+    case for other paths."""
+
+    path: str
+    verb: str
+    is_resource: bool = False
+    cluster: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    # What follows the subresource, for proxies.
+    rest: str = ""
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        return GroupVersionResource(self.group, self.version, self.resource)
+
+
+def request_info(method: str, path: str, query: dict[str, str], cluster: str) -> RequestInfo:
+    """Return what *method* on *path* asks for in *cluster*."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return RequestInfo(path=path, verb=method.lower(), cluster=cluster)
+    return _resource_info(method, path, query, cluster, (group, version), rest)
+
+
+def _resource_info(
+    method: str,
+    path: str,
+    query: dict[str, str],
+    cluster: str,
+    group_version: tuple[str, str],
+    rest: list[str],
+) -> RequestInfo:
+    watching = False
+    if rest[0] == "watch" and len(rest) > 1:
+        # The old watch prefix, still served by Kubernetes.
+        watching, rest = True, rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    resource = rest[0]
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 else ""
+    return RequestInfo(
+        path=path,
+        verb=_verb(method, name, query, watching=watching),
+        is_resource=True,
+        cluster=cluster,
+        group=group_version[0],
+        version=group_version[1],
+        resource=resource,
+        subresource=subresource,
+        namespace=namespace if resource != "namespaces" or name != namespace else name,
+        name=name,
+        rest="/".join(rest[3:]),
+    )
+
+
+def _verb(method: str, name: str, query: dict[str, str], *, watching: bool) -> str:
+    verb = _VERBS.get(method, method.lower())
+    if verb == "get":
+        wants_watch = watching or query.get("watch", "") in ("true", "1", "True")
+        if wants_watch:
+            return "watch"
+        if not name:
+            return "list"
+    if verb == "delete" and not name:
+        return "deletecollection"
+    return verb

@@ -1,0 +1,68 @@
+"""One resource request on its way through the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skerry.api.errors import NotFound
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.logic.resource import Resource
+from skerry.server.catalogue import TypeSet
+from skerry.server.http.message import Request, User
+from skerry.server.request_info import RequestInfo
+
+
+@dataclass(slots=True)
+class Call:
+    """Who asks what of which type. ``warnings`` go back to the client in Warning headers."""
+
+    request: Request
+    info: RequestInfo
+    user: User
+    resource: Resource
+    types: TypeSet
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def group(self) -> str:
+        return self.resource.info.group
+
+    @property
+    def kind(self) -> str:
+        return self.resource.info.kind
+
+    def key(self, name: str = "") -> ObjectKey:
+        """Return the store key of the object the request names, or of *name* beside it."""
+        return ObjectKey(
+            self.group,
+            self.resource.storage_resource,
+            self.info.cluster,
+            self.namespace,
+            name or self.info.name,
+        )
+
+    @property
+    def namespace(self) -> str:
+        """The namespace in the path; empty for cluster-scoped types and lists across all."""
+        return self.info.namespace if self.resource.info.namespaced else ""
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the keys of the collection the request names."""
+        cluster = "" if self.info.cluster == "*" else self.info.cluster
+        return type_prefix(self.group, self.resource.storage_resource, cluster, self.namespace)
+
+    def not_found(self, name: str = "") -> NotFound:
+        return NotFound.of(self.group, self.resource.info.resource, name or self.info.name)
+
+
+def member(obj: Mapping[str, Any], *path: str) -> Any:
+    """Return what lies at *path* below *obj*, None where nothing or something else lies."""
+    node: Any = obj
+    for name in path:
+        if not isinstance(node, Mapping):
+            return None
+        node = node.get(name)
+    return node

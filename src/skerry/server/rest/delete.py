@@ -1,0 +1,233 @@
+"""delete and deletecollection: grace, finalizers and propagation.
+
+A delete either removes the object at once, or marks it and leaves the rest to whoever must act
+first: the finalizers' owners, the garbage collector (``orphan``, ``foregroundDeletion``), the node
+that runs the pod, or the namespace controller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from skerry.api.errors import BadRequest, Conflict, NotFound
+from skerry.kit.clock import Clock, rfc3339
+from skerry.logic.resource import Object
+from skerry.server.admission.operation import Admission, Operation
+from skerry.server.codec import decode, encode
+from skerry.server.http.message import Answer, Response
+from skerry.server.rest.body import decode_body
+from skerry.server.rest.call import Call
+from skerry.server.rest.options import DeleteOptions, delete_options, list_options
+from skerry.server.rest.read import Reader
+from skerry.server.rest.selection import Selection
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store import base
+from skerry.store.base import Entry, Store, Write
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+_TRIES = 20
+
+
+@dataclass(slots=True)
+class Deleted:
+    """How a delete ended: gone, or marked and waiting."""
+
+    obj: Object
+    revision: int
+    gone: bool
+
+
+class Deleter:
+    """Carries out deletes."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        reader: Reader,
+        admission: Admission,
+        clock: Clock,
+        awaited: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._reader = reader
+        self._admission = admission
+        self._clock = clock
+        self._awaited = awaited
+
+    async def delete(self, call: Call) -> Answer:
+        """Answer a DELETE of one object."""
+        deleted = await self.delete_object(call, self._options(call))
+        if not deleted.gone:
+            deleted.obj["metadata"]["resourceVersion"] = str(deleted.revision)
+            shown = self._reader.representation(call)
+            return Response(body=shown.of_object(deleted.obj), content_type=shown.content_type)
+        shown = self._reader.representation(call)
+        return Response(
+            body=shown.body(_success(call, deleted.obj)), content_type=shown.content_type
+        )
+
+    def _options(self, call: Call) -> DeleteOptions:
+        body: dict[str, Any] = {}
+        if call.request.body:
+            body = decode_body(call.request.body, call.request.headers.get("content-type", ""))
+            if (body.get("kind") or "DeleteOptions") != "DeleteOptions":
+                raise BadRequest(f"{body.get('kind')} cannot be handled as a DeleteOptions")
+        return delete_options(call.request, body)
+
+    async def collection(self, call: Call) -> Answer:
+        """Answer a DELETE of a collection: each object in it that the selectors mean."""
+        options = self._options(call)
+        listing = list_options(call.request)
+        selection = Selection(call, listing)
+        shown = self._reader.representation(call)
+        items: list[tuple[bytes, int]] = []
+        revision = 0
+        async for page_revision, entries, _, _ in self._reader.pages(call, listing, selection):
+            revision = page_revision
+            for entry in entries:
+                if selection.matches(entry.value, entry.revision):
+                    items.append((entry.value, entry.revision))
+                    try:
+                        await self.delete_entry(call, options, entry)
+                    except NotFound:
+                        continue
+        metadata = {"resourceVersion": str(revision)}
+        return Response(body=shown.collection(items, metadata), content_type=shown.content_type)
+
+    async def delete_object(self, call: Call, options: DeleteOptions) -> Deleted:
+        """Delete, or begin to delete, the object *call* names."""
+        return await self._retried(call, options, call.key().path())
+
+    async def delete_entry(self, call: Call, options: DeleteOptions, entry: Entry) -> Deleted:
+        """Delete, or begin to delete, one entry of a collection."""
+        return await self._retried(call, options, entry.key)
+
+    async def _retried(self, call: Call, options: DeleteOptions, key: str) -> Deleted:
+        for _ in range(_TRIES):
+            entry = await self._store.get(key)
+            if entry is None:
+                raise call.not_found(key.rsplit("/", 1)[-1])
+            obj = decode(entry.value, entry.revision)
+            self._check(call, options, obj)
+            try:
+                return await self._delete_once(call, options, entry, obj)
+            except base.Conflict:
+                continue
+        name = key.rsplit("/", 1)[-1]
+        why = "too many writers; please try again"
+        raise Conflict.of(call.group, call.resource.info.resource, name, why)
+
+    def _check(self, call: Call, options: DeleteOptions, obj: Object) -> None:
+        metadata = obj["metadata"]
+        for wanted, found, word in (
+            (options.uid, metadata["uid"], "UID"),
+            (options.resource_version, metadata["resourceVersion"], "ResourceVersion"),
+        ):
+            if wanted is not None and wanted != found:
+                raise Conflict.of(
+                    call.group,
+                    call.resource.info.resource,
+                    metadata["name"],
+                    f"Precondition failed: {word} in precondition: {wanted}, {word} in object "
+                    f"meta: {found}",
+                )
+
+    async def _delete_once(
+        self, call: Call, options: DeleteOptions, entry: Entry, obj: Object
+    ) -> Deleted:
+        operation = Operation(call, "DELETE", obj, obj, dry_run=options.dry_run)
+        await self._admission.admit(operation)
+        obj = operation.obj
+        marked = self._mark(call, options, obj)
+        if marked is None:
+            return Deleted(obj, entry.revision, gone=False)
+        value = None if marked else encode(obj)
+        write = Write(entry.key, value, expected=entry.revision)
+        if options.dry_run:
+            return Deleted(obj, entry.revision, gone=marked)
+        revisions = await self._store.commit([write, *operation.writes])
+        if (call.group, call.resource.info.resource) in self._awaited:
+            await self._dispatcher.reached(max(revisions))
+        return Deleted(obj, revisions[0], gone=marked)
+
+    def _mark(self, call: Call, options: DeleteOptions, obj: Object) -> bool | None:
+        """Change *obj* as its deletion asks.
+
+        Return True when it can go at once, False when it must be kept, marked, and None when it
+        was marked before and nothing changes.
+        """
+        metadata = obj["metadata"]
+        before = dict(metadata)
+        finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
+        if finalizers:
+            metadata["finalizers"] = finalizers
+        else:
+            metadata.pop("finalizers", None)
+        grace = self._grace(call, options, obj)
+        if not finalizers and grace == 0 and not _held_by_kind(obj):
+            return True
+        self._mark_deleted(metadata, grace)
+        if obj["kind"] == "Namespace":
+            obj.setdefault("status", {})["phase"] = "Terminating"
+        return None if metadata == before else False
+
+    def _grace(self, call: Call, options: DeleteOptions, obj: Object) -> int:
+        usual = call.resource.grace_seconds(obj)
+        if usual is None:
+            return 0
+        wanted = options.grace_seconds if options.grace_seconds is not None else usual
+        already = obj["metadata"].get("deletionGracePeriodSeconds")
+        if already is not None and "deletionTimestamp" in obj["metadata"]:
+            # A second delete may shorten the time, never lengthen it.
+            return min(int(already), max(0, wanted))
+        return max(0, wanted)
+
+    def _mark_deleted(self, metadata: dict[str, Any], grace: int) -> None:
+        if "deletionTimestamp" in metadata:
+            if metadata.get("deletionGracePeriodSeconds", 0) == grace:
+                return
+        elif "generation" in metadata:
+            metadata["generation"] += 1
+        moment = self._clock.now() + timedelta(seconds=grace)
+        metadata["deletionTimestamp"] = rfc3339(moment)
+        metadata["deletionGracePeriodSeconds"] = grace
+
+
+def _finalizers(present: list[str], propagation: str | None) -> list[str]:
+    """Return the finalizers a delete with *propagation* leaves on an object."""
+    if propagation is None:
+        return present
+    kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    if propagation == "Orphan":
+        return [*kept, ORPHAN]
+    if propagation == "Foreground":
+        return [*kept, FOREGROUND]
+    return kept
+
+
+def _held_by_kind(obj: Object) -> bool:
+    """A namespace stays until its content is gone, which its spec's finalizers stand for."""
+    return obj["kind"] == "Namespace" and bool((obj.get("spec") or {}).get("finalizers"))
+
+
+def _success(call: Call, obj: Object) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "name": obj["metadata"]["name"],
+        "group": call.group,
+        "kind": call.resource.info.resource,
+        "uid": obj["metadata"]["uid"],
+    }
+    if not call.group:
+        del details["group"]
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

@@ -1,0 +1,266 @@
+"""Query parameters of each verb, checked and named."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from skerry.api.errors import BadRequest, FieldError, Gone, Invalid
+from skerry.logic.selectors import FieldSelector, Selector, SelectorError
+from skerry.server.http.message import Request
+
+_FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_PROPAGATIONS = ("Background", "Foreground", "Orphan")
+_META = "meta.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a write is to be done."""
+
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    field_manager: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How a delete is to be done; what was not said is None."""
+
+    dry_run: bool = False
+    grace_seconds: int | None = None
+    propagation: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What a list or watch selects, and from when."""
+
+    labels: Selector
+    fields: FieldSelector
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_key: str = ""
+    continue_revision: int = 0
+    timeout_seconds: int | None = None
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+
+def truth(text: str) -> bool:
+    """Return what a boolean query parameter means, as Go's ParseBool has it."""
+    return text in ("1", "t", "T", "true", "True", "TRUE")
+
+
+def write_options(request: Request, kind: str) -> WriteOptions:
+    """Return the options of a create, update or patch; *kind* names them in errors."""
+    query = request.query
+    if not query:
+        return WriteOptions(field_manager=manager_of(request))
+    errors: list[FieldError] = []
+    validation = query.get("fieldValidation", "")
+    if validation not in _FIELD_VALIDATIONS:
+        errors.append(FieldError.not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
+    manager = query.get("fieldManager", "")
+    if len(manager) > 128:
+        errors.append(FieldError.too_long("fieldManager", 128))
+    elif any(not c.isprintable() for c in manager):
+        detail = "should only contain printable characters"
+        errors.append(FieldError.invalid("fieldManager", manager, detail))
+    dry_run = _dry_run(query.get("dryRun"), errors)
+    if errors:
+        raise Invalid.of(_META, kind, "", errors)
+    return WriteOptions(
+        dry_run=dry_run,
+        field_validation=validation or "Warn",
+        field_manager=manager or manager_of(request),
+        force=truth(query.get("force", "")),
+    )
+
+
+def manager_of(request: Request) -> str:
+    """Return the field manager an unnamed writer gets: its user agent up to the slash."""
+    agent = request.headers.get("user-agent", "").split("/", 1)[0][:128]
+    return "".join(c for c in agent if c.isprintable()) or "unknown"
+
+
+def delete_options(request: Request, body: Mapping[str, Any]) -> DeleteOptions:
+    """Return the options of a delete: the body's, else the query's."""
+    query = request.query
+    errors: list[FieldError] = []
+    dry_run_values = body.get("dryRun") or ([query["dryRun"]] if "dryRun" in query else [])
+    dry_run = False
+    for dry_run_value in dry_run_values:
+        dry_run = _dry_run(dry_run_value, errors)
+    propagation = body.get("propagationPolicy") or query.get("propagationPolicy") or None
+    if propagation is not None and propagation not in _PROPAGATIONS:
+        errors.append(FieldError.not_supported("propagationPolicy", propagation, _PROPAGATIONS))
+    orphan = body.get("orphanDependents")
+    if orphan is None and "orphanDependents" in query:
+        orphan = truth(query["orphanDependents"])
+    if orphan is not None:
+        if propagation is not None:
+            detail = "orphanDependents and deletionPropagation cannot be both set"
+            errors.append(FieldError.invalid("propagationPolicy", propagation, detail))
+        propagation = "Orphan" if orphan else "Background"
+    grace = body.get("gracePeriodSeconds")
+    if grace is None and "gracePeriodSeconds" in query:
+        grace = _integer(query["gracePeriodSeconds"], "gracePeriodSeconds")
+    if grace is not None and not isinstance(grace, int):
+        raise BadRequest("gracePeriodSeconds: want a whole number")
+    if errors:
+        raise Invalid.of(_META, "DeleteOptions", "", errors)
+    preconditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run=dry_run,
+        grace_seconds=grace,
+        propagation=propagation,
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+    )
+
+
+def _dry_run(value: str | None, errors: list[FieldError]) -> bool:
+    if not value:
+        return False
+    if value != "All":
+        errors.append(FieldError.not_supported("dryRun", value, ["All"]))
+    return True
+
+
+def list_options(request: Request) -> ListOptions:
+    """Return the options of a list or watch."""
+    query = request.query
+    if not query:
+        return EVERYTHING
+    token = query.get("continue", "")
+    key, revision = decode_continue(token) if token else ("", 0)
+    resource_version = query.get("resourceVersion", "")
+    match = query.get("resourceVersionMatch", "")
+    initial = query.get("sendInitialEvents")
+    options = ListOptions(
+        labels=_label_selector(query.get("labelSelector", "")),
+        fields=_field_selector(query.get("fieldSelector", "")),
+        resource_version=resource_version,
+        match=match,
+        limit=max(0, _integer(query.get("limit", "0") or "0", "limit")),
+        continue_key=key,
+        continue_revision=revision,
+        timeout_seconds=_timeout(query),
+        bookmarks=truth(query.get("allowWatchBookmarks", "")),
+        initial_events=None if initial is None else truth(initial),
+    )
+    _check(options, watching=truth(query.get("watch", "")), continued=bool(token))
+    return options
+
+
+EVERYTHING = ListOptions(labels=Selector.parse(""), fields=FieldSelector.parse(""))
+
+
+def _check(options: ListOptions, *, watching: bool, continued: bool) -> None:
+    """Refuse combinations that Kubernetes refuses."""
+    errors: list[FieldError] = []
+    version = options.resource_version
+    if version and not version.isdigit():
+        errors.append(FieldError.invalid("resourceVersion", version, "must be a valid number"))
+    if watching:
+        _check_watch(options, errors)
+    else:
+        _check_list(options, errors, continued=continued)
+    if continued and version not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    if errors:
+        raise Invalid.of(_META, "ListOptions", "", errors)
+
+
+def _check_list(options: ListOptions, errors: list[FieldError], *, continued: bool) -> None:
+    version, match = options.resource_version, options.match
+    field = "resourceVersionMatch"
+    if options.initial_events is not None:
+        detail = "sendInitialEvents is forbidden for list"
+        errors.append(FieldError.forbidden("sendInitialEvents", detail))
+    if not match:
+        return
+    if match not in ("Exact", "NotOlderThan"):
+        errors.append(FieldError.not_supported(field, match, ["Exact", "NotOlderThan", ""]))
+    elif not version:
+        detail = f"{field} is forbidden unless resourceVersion is provided"
+        errors.append(FieldError.forbidden(field, detail))
+    elif continued:
+        detail = f"{field} is forbidden when continue is provided"
+        errors.append(FieldError.forbidden(field, detail))
+    elif match == "Exact" and version == "0":
+        detail = f'{field} "Exact" is forbidden for resourceVersion "0"'
+        errors.append(FieldError.forbidden(field, detail))
+
+
+def _check_watch(options: ListOptions, errors: list[FieldError]) -> None:
+    match, initial = options.match, options.initial_events
+    if match and initial is None:
+        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        errors.append(FieldError.forbidden("resourceVersionMatch", detail))
+    if initial is not None and match != "NotOlderThan":
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        errors.append(FieldError.forbidden("resourceVersionMatch", detail))
+
+
+def _label_selector(text: str) -> Selector:
+    try:
+        return Selector.parse(text)
+    except SelectorError as error:
+        raise BadRequest(str(error)) from error
+
+
+def _field_selector(text: str) -> FieldSelector:
+    try:
+        return FieldSelector.parse(text)
+    except SelectorError as error:
+        raise BadRequest(str(error)) from error
+
+
+def _timeout(query: Mapping[str, str]) -> int | None:
+    text = query.get("timeoutSeconds")
+    return None if not text else max(0, _integer(text, "timeoutSeconds"))
+
+
+def _integer(text: str, field: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise BadRequest(f"{field}: {text!r} is not a whole number") from error
+
+
+def encode_continue(key: str, revision: int) -> str:
+    """Return the token that goes on after *key* in the snapshot at *revision*."""
+    raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": key})
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def decode_continue(token: str) -> tuple[str, int]:
+    """Return the key and revision a continue token stands for."""
+    try:
+        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        parsed = orjson.loads(raw)
+        key, revision = parsed["start"], parsed["rv"]
+        if not isinstance(key, str) or not isinstance(revision, int) or revision <= 0:
+            raise ValueError(token)
+    except (binascii.Error, ValueError, KeyError, TypeError) as error:
+        raise BadRequest("continue key is not valid: encoded continue token is invalid") from error
+    return key, revision
+
+
+def expired_continue() -> Gone:
+    """Say that the snapshot a continue token belongs to is no longer kept."""
+    return Gone(
+        "The provided continue parameter is too old to display a consistent list result. "
+        "You must start a new list without the continue parameter."
+    )

@@ -1,0 +1,207 @@
+"""From what a client sent to an object that may be stored.
+
+The order is Kubernetes': recognise, refuse or drop unknown fields, check types, default, prepare
+metadata and kind, let admission act, validate. Everything here is about one object; reading,
+committing and retrying are elsewhere.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
+from skerry.api.kinds import GroupVersion
+from skerry.kit.clock import rfc3339
+from skerry.kit.ids import IdSource
+from skerry.logic.builtin import definitions
+from skerry.logic.builtin.metadata import validate_metadata
+from skerry.logic.names import generated_name
+from skerry.logic.resource import Object, Resource
+from skerry.logic.schema import duplicate_keys, prune, type_errors
+from skerry.server.rest.call import Call
+from skerry.server.rest.options import WriteOptions
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def recognise(call: Call, obj: Object) -> None:
+    """Check that *obj* is of the type the URL names; what it leaves unsaid, the URL says."""
+    info = call.resource.info
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if call.resource.custom and not kind:
+        raise BadRequest("Object 'Kind' is missing in the request body")
+    if not isinstance(api_version, str | None) or not isinstance(kind, str | None):
+        raise BadRequest("apiVersion and kind: want strings")
+    if kind and kind != info.kind:
+        version = GroupVersion.parse(api_version or "").version or info.version
+        raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {info.kind}')
+    if api_version and api_version != info.api_version:
+        raise BadRequest(
+            f"the API version in the data ({api_version}) does not match the expected API "
+            f"version ({info.api_version})"
+        )
+    obj["apiVersion"], obj["kind"] = info.api_version, info.kind
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    if not isinstance(obj["metadata"], dict):
+        raise BadRequest(f'{info.kind} in version "{info.version}": metadata: want an object')
+
+
+def conform(call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -> None:
+    """Drop what the schema does not know, as loudly as asked, and refuse wrong types."""
+    resource = call.resource
+    unknown = prune(resource.schema, obj) if resource.prunes else []
+    if resource.custom:
+        meta_schema = definitions().get(_OBJECT_META)
+        metadata = obj["metadata"]
+        unknown += [f"metadata.{path}" for path in prune(meta_schema, metadata)]
+        problem = type_errors(meta_schema, metadata, "ObjectMeta", "v1")
+    else:
+        problem = type_errors(resource.schema, obj, resource.info.kind, resource.info.version)
+    if problem:
+        raise BadRequest(problem)
+    if options.field_validation == "Ignore":
+        return
+    complaints = [f'unknown field "{path}"' for path in unknown]
+    if body:
+        complaints += [f'duplicate field "{path}"' for path in duplicate_keys(body)]
+    if not complaints:
+        return
+    if options.field_validation == "Strict":
+        info = resource.info
+        raise BadRequest(
+            f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: '
+            f"strict decoding error: {', '.join(complaints)}"
+        )
+    call.warnings.extend(complaints)
+
+
+def address(call: Call, obj: Object, *, creating: bool) -> None:
+    """Make the object's name and namespace agree with the URL's."""
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace") or ""
+    if call.resource.info.namespaced:
+        if namespace and namespace != call.namespace:
+            raise BadRequest(
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request"
+                if creating
+                else f"the namespace of the object ({namespace}) does not match the namespace on "
+                f"the request ({call.namespace})"
+            )
+        metadata["namespace"] = call.namespace
+    else:
+        metadata.pop("namespace", None)
+    name = metadata.get("name") or ""
+    if not creating and name != call.info.name:
+        if name:
+            raise BadRequest(
+                f"the name of the object ({name}) does not match the name on the URL "
+                f"({call.info.name})"
+            )
+        metadata["name"] = call.info.name
+
+
+def begin_life(resource: Resource, obj: Object, now: datetime, ids: IdSource) -> None:
+    """Give a new object the metadata only the server may set."""
+    metadata = obj["metadata"]
+    if metadata.get("resourceVersion"):
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
+        metadata.pop(name, None)
+    metadata["uid"] = ids.uid()
+    metadata["creationTimestamp"] = rfc3339(now)
+    metadata.pop("generation", None)
+    if resource.counts_generation:
+        metadata["generation"] = 1
+    if resource.has_status:
+        obj.pop("status", None)
+    resource.prepare_create(obj)
+    drop_empty(metadata)
+
+
+def choose_name(obj: Object, ids: IdSource) -> bool:
+    """Fill in a generated name; tell whether one was generated."""
+    metadata = obj["metadata"]
+    if metadata.get("name") or not metadata.get("generateName"):
+        return False
+    metadata["name"] = generated_name(metadata["generateName"], ids.suffix())
+    return True
+
+
+def carry_over(call: Call, obj: Object, old: Object, *, subresource: str) -> None:
+    """Keep in an update what an update may not touch, and count the generation."""
+    resource, metadata, before = call.resource, obj["metadata"], old["metadata"]
+    if (uid := metadata.get("uid")) and uid != before["uid"]:
+        raise Conflict.of(
+            call.group,
+            resource.info.resource,
+            before["name"],
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}",
+        )
+    for name in (
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "generateName",
+    ):
+        _copy(name, before, metadata)
+    metadata.pop("selfLink", None)
+    if subresource != "status" and resource.has_status:
+        _copy("status", old, obj)
+    resource.prepare_update(obj, old)
+    drop_empty(metadata)
+    if resource.counts_generation and _generation_changed(resource, obj, old):
+        metadata["generation"] = before.get("generation", 0) + 1
+
+
+def status_only(obj: Object, old: Object) -> Object:
+    """Return *old* with the status (and field managers) of *obj*."""
+    merged = {key: member for key, member in old.items() if key != "status"}
+    if "status" in obj:
+        merged["status"] = obj["status"]
+    merged["metadata"] = dict(old["metadata"])
+    _copy("managedFields", obj["metadata"], merged["metadata"])
+    return merged
+
+
+def _generation_changed(resource: Resource, obj: Object, old: Object) -> bool:
+    ignored = {"metadata", "apiVersion", "kind"}
+    if resource.has_status:
+        ignored.add("status")
+    names = (obj.keys() | old.keys()) - ignored
+    return any(obj.get(name) != old.get(name) for name in names)
+
+
+def _copy(name: str, source: dict[str, Any], target: dict[str, Any]) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def drop_empty(metadata: dict[str, Any]) -> None:
+    """Remove empty members, as Go's omitempty does, so that equal objects have equal bytes."""
+    for name in [n for n, v in metadata.items() if v is None or v in ("", {}, [])]:
+        del metadata[name]
+
+
+def refuse_invalid(call: Call, obj: Object, old: Object | None, *, subresource: str) -> None:
+    """Raise with everything that is wrong with *obj*."""
+    resource = call.resource
+    errors: list[FieldError] = validate_metadata(
+        obj, resource.info.namespaced, resource.check_name, old
+    )
+    if old is None:
+        errors += resource.validate_create(obj)
+    elif subresource == "status":
+        errors += resource.validate_status(obj, old)
+    else:
+        errors += resource.validate_update(obj, old)
+    if errors:
+        metadata = obj["metadata"]
+        name = metadata.get("name") or metadata.get("generateName") or ""
+        raise Invalid.of(call.group, call.kind, name, errors)

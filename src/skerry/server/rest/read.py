@@ -1,0 +1,155 @@
+"""get and list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from skerry.api.errors import BadRequest, Gone, Timeout
+from skerry.server.http.message import Answer, Response
+from skerry.server.rest.call import Call
+from skerry.server.rest.negotiate import negotiate
+from skerry.server.rest.options import (
+    ListOptions,
+    encode_continue,
+    expired_continue,
+    list_options,
+    truth,
+)
+from skerry.server.rest.representation import Representation
+from skerry.server.rest.selection import Selection
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Compacted, Entry, Store
+
+# How long a read waits for a revision this server has not seen yet, as kube-apiserver does.
+_FRESHNESS_SECONDS = 3.0
+# Rows examined per store read while a selector is being applied.
+_SCAN_ROWS = 5000
+
+
+class Reader:
+    """Answers reads of one object and of collections."""
+
+    def __init__(self, store: Store, dispatcher: Dispatcher, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._now = now
+
+    def representation(self, call: Call) -> Representation:
+        """Return how the answer to *call* shows objects."""
+        request = call.request
+        negotiated = negotiate(request.headers.get("accept", ""))
+        if not request.query_string:
+            return Representation(call.resource, negotiated, self._now)
+        return Representation(
+            call.resource,
+            negotiated,
+            self._now,
+            include_object=request.query.get("includeObject", ""),
+            pretty=truth(request.query.get("pretty", "")),
+        )
+
+    async def get(self, call: Call) -> Answer:
+        """Answer with one object."""
+        if call.request.query_string:
+            await self.fresh_enough(call.request.query.get("resourceVersion", ""))
+        entry = await self._store.get(call.key().path())
+        if entry is None:
+            raise call.not_found()
+        shown = self.representation(call)
+        return Response(
+            body=shown.one(entry.value, entry.revision), content_type=shown.content_type
+        )
+
+    async def fresh_enough(self, resource_version: str) -> None:
+        """Wait a little for a revision that lies ahead; refuse when it does not come."""
+        if resource_version in ("", "0"):
+            return
+        if not resource_version.isdigit():
+            raise BadRequest(f"Invalid value: {resource_version!r}: want a resourceVersion")
+        wanted = int(resource_version)
+        if wanted <= self._dispatcher.position:
+            return
+        try:
+            async with asyncio.timeout(_FRESHNESS_SECONDS):
+                await self._dispatcher.reached(wanted)
+        except TimeoutError as error:
+            text = f"Too large resource version: {wanted}, current: {self._dispatcher.position}"
+            causes = [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ]
+            raise Timeout(
+                f"Timeout: {text}", details={"causes": causes, "retryAfterSeconds": 1}
+            ) from error
+
+    async def list(self, call: Call) -> Answer:
+        """Answer with a collection, or a page of it."""
+        options = list_options(call.request)
+        selection = Selection(call, options)
+        if not options.continue_key:
+            await self.fresh_enough(options.resource_version)
+        shown = self.representation(call)
+        items, metadata = await self._page(call, options, selection)
+        return Response(body=shown.collection(items, metadata), content_type=shown.content_type)
+
+    async def _page(
+        self, call: Call, options: ListOptions, selection: Selection
+    ) -> tuple[Sequence[tuple[bytes, int]], dict[str, Any]]:
+        items: list[tuple[bytes, int]] = []
+        last_key, remaining, more, revision = "", None, False, 0
+        async for page_revision, entries, page_more, page_remaining in self.pages(
+            call, options, selection
+        ):
+            revision = page_revision
+            for index, entry in enumerate(entries):
+                if not selection.matches(entry.value, entry.revision):
+                    continue
+                items.append((entry.value, entry.revision))
+                last_key = entry.key
+                if options.limit and len(items) >= options.limit:
+                    more = page_more or index + 1 < len(entries)
+                    remaining = page_remaining
+                    break
+            if options.limit and len(items) >= options.limit:
+                break
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if more:
+            metadata["continue"] = encode_continue(last_key, revision)
+            if selection.everything and remaining is not None:
+                metadata["remainingItemCount"] = remaining
+        return items, metadata
+
+    async def pages(
+        self, call: Call, options: ListOptions, selection: Selection
+    ) -> AsyncIterator[tuple[int, Sequence[Entry], bool, int | None]]:
+        """Yield the entries of the collection in key order, all of one snapshot."""
+        revision = self._snapshot(options)
+        after, prefix = options.continue_key, call.prefix
+        if selection.only_name and (call.namespace or not call.resource.info.namespaced):
+            prefix = call.key(selection.only_name).path()
+        limit = options.limit if selection.everything else _SCAN_ROWS if options.limit else 0
+        while True:
+            try:
+                page = await self._store.range(prefix, after=after, limit=limit, revision=revision)
+            except Compacted as error:
+                if options.continue_key:
+                    raise expired_continue() from error
+                raise Gone(
+                    f"The resourceVersion for the provided list is too old: {error}"
+                ) from error
+            revision = page.revision
+            yield page.revision, page.entries, page.more, page.remaining
+            if not page.more:
+                return
+            after = page.entries[-1].key
+
+    def _snapshot(self, options: ListOptions) -> int | None:
+        if options.continue_key:
+            return options.continue_revision
+        version = options.resource_version
+        exact = options.match == "Exact" or (
+            options.limit and not options.match and version not in ("", "0")
+        )
+        return int(version) if exact and version else None

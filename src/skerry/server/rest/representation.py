@@ -1,0 +1,146 @@
+"""Stored values as the bytes of an answer: as they are, at another version, as Table or metadata.
+
+The plain case, JSON at the stored version, never decodes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
+from typing import Any
+
+import yaml
+
+from skerry.logic.printing import partial_metadata, render_table
+from skerry.logic.resource import Object, Resource
+from skerry.server.codec import decode, dump, wire
+from skerry.server.rest.negotiate import Negotiated
+from skerry.server.watch.change import Form
+
+
+class Representation:
+    """How one answer shows objects of one type."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        negotiated: Negotiated,
+        now: Callable[[], datetime],
+        *,
+        include_object: str = "",
+        pretty: bool = False,
+    ) -> None:
+        self._resource = resource
+        self._negotiated = negotiated
+        self._now = now
+        self._include = include_object or "Metadata"
+        self._pretty = pretty
+        self._stored_as_is = (
+            negotiated.shape == "object"
+            and resource.info.version == resource.storage_version
+            and resource.convert is None
+        )
+
+    @property
+    def splices(self) -> bool:
+        """Whether objects are sent as stored, without decoding."""
+        return self._stored_as_is and not self._pretty and not self._negotiated.yaml
+
+    @property
+    def content_type(self) -> str:
+        return "application/yaml" if self._negotiated.yaml else "application/json"
+
+    def one(self, value: bytes, revision: int) -> bytes:
+        """Return the body that shows one stored object."""
+        if self.splices:
+            return wire(value, revision)
+        return self.body(self.shaped(self.at_version(decode(value, revision))))
+
+    def of_object(self, obj: Object) -> bytes:
+        """Return the body that shows *obj*, which is at the stored version."""
+        return self.body(self.shaped(self.at_version(obj)))
+
+    def at_version(self, obj: Object) -> Object:
+        """Return *obj* at the version the request speaks."""
+        info = self._resource.info
+        if obj.get("apiVersion") == info.api_version and self._resource.convert is None:
+            return obj
+        if self._resource.convert is not None:
+            return self._resource.convert(obj, info.version)
+        obj["apiVersion"] = info.api_version
+        return obj
+
+    def shaped(self, obj: Object) -> dict[str, Any]:
+        """Return *obj* in the agreed shape."""
+        if self._negotiated.shape == "table":
+            metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            return self._table([obj], metadata)
+        if self._negotiated.shape == "metadata":
+            return partial_metadata(obj)
+        return obj
+
+    def body(self, document: dict[str, Any]) -> bytes:
+        """Return *document* in the agreed encoding."""
+        if self._negotiated.yaml:
+            return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
+        return dump(document, pretty=self._pretty)
+
+    def _table(self, objects: Sequence[Object], metadata: dict[str, Any]) -> dict[str, Any]:
+        return render_table(self._resource.columns, objects, self._now(), self._include, metadata)
+
+    def collection(
+        self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
+    ) -> bytes | Sequence[bytes]:
+        """Return the body of a list of stored objects."""
+        if self.splices:
+            return self._spliced_list(items, metadata)
+        objects = [self.at_version(decode(value, revision)) for value, revision in items]
+        if self._negotiated.shape == "table":
+            return self.body(self._table(objects, metadata))
+        if self._negotiated.shape == "metadata":
+            head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+            shown = [partial_metadata(obj) for obj in objects]
+            return self.body({**head, "metadata": metadata, "items": shown})
+        return self.body({**self._list_head(), "metadata": metadata, "items": objects})
+
+    def _spliced_list(
+        self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
+    ) -> Sequence[bytes]:
+        head = dump({**self._list_head(), "metadata": metadata})
+        # The closing brace makes way for the items.
+        parts = [head[:-1] + b',"items":[']
+        if items:
+            first_value, first_revision = items[0]
+            parts.append(wire(first_value, first_revision))
+            parts.extend(b"," + wire(value, revision) for value, revision in items[1:])
+        parts.append(b"]}")
+        return parts
+
+    def _list_head(self) -> dict[str, str]:
+        info = self._resource.info
+        return {"kind": info.list_kind or f"{info.kind}List", "apiVersion": info.api_version}
+
+    def form(self) -> Form:
+        """Return this representation as a watch needs it: one line per object."""
+        info, negotiated = self._resource.info, self._negotiated
+        if self.splices or (self._stored_as_is and not negotiated.yaml):
+            return Form(key="stored", render=wire)
+        key: Hashable = (info.gvr, negotiated.shape, self._include)
+        return Form(key=key, render=self._line)
+
+    def _line(self, value: bytes, revision: int) -> bytes:
+        return dump(self.shaped(self.at_version(decode(value, revision))))
+
+    def bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
+        """Return the object of a bookmark event."""
+        info = self._resource.info
+        metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        if self._negotiated.shape == "table":
+            return dump(self._table([], metadata))
+        if self._negotiated.shape == "metadata":
+            head = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+            return dump({**head, "metadata": metadata})
+        head = {"kind": info.kind, "apiVersion": info.api_version}
+        return dump({**head, "metadata": metadata})

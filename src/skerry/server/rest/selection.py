@@ -1,0 +1,64 @@
+"""Which objects a list, watch or deletecollection means."""
+
+from __future__ import annotations
+
+from skerry.api.errors import BadRequest
+from skerry.logic.resource import Object
+from skerry.server.codec import Metadata, decode, metadata_of
+from skerry.server.rest.call import Call
+from skerry.server.rest.options import ListOptions
+
+_METADATA_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
+
+
+class Selection:
+    """Tells whether stored objects match the selectors of a request.
+
+    Labels, names and namespaces need only the metadata; other fields need the whole object.
+    """
+
+    def __init__(self, call: Call, options: ListOptions) -> None:
+        self._labels = options.labels
+        self._fields = options.fields
+        self._resource = call.resource
+        self._name = call.info.name
+        self._check_fields(call)
+        names = [v for f, op, v in options.fields.terms if f == "metadata.name" and op != "!="]
+        # A watch or list of one object, by its path or by the usual field selector.
+        self.only_name: str = self._name or (names[0] if names else "")
+        self._needs_object = any(
+            field not in _METADATA_FIELDS for field, _, _ in options.fields.terms
+        )
+        self.everything = options.labels.empty and not options.fields.terms and not self._name
+
+    def _check_fields(self, call: Call) -> None:
+        for field, _, _ in self._fields.terms:
+            if field in _METADATA_FIELDS or field in call.resource.selectable_fields:
+                continue
+            info = call.resource.info
+            raise BadRequest(
+                f'Unable to find "{info.group}/{info.version}, Resource={info.resource}" that '
+                f'match label selector "{self._labels}", field selector "{self._fields}": '
+                f"field label not supported: {field}"
+            )
+
+    def matches(self, value: bytes, revision: int, metadata: Metadata | None = None) -> bool:
+        """Tell whether a stored object is meant; *metadata* saves decoding it again."""
+        if self.everything:
+            return True
+        known = metadata or metadata_of(value)
+        if self._name and known.name != self._name:
+            return False
+        if not self._labels.empty and not self._labels.matches(known.labels):
+            return False
+        if not self._fields.terms:
+            return True
+        obj = decode(value, revision) if self._needs_object else None
+        return self._fields.matches(lambda field: self._field(field, known, obj))
+
+    def _field(self, field: str, metadata: Metadata, obj: Object | None) -> str:
+        if field == "metadata.name":
+            return metadata.name
+        if field == "metadata.namespace":
+            return metadata.namespace
+        return self._resource.selectable_fields[field](obj or {})

@@ -1,0 +1,94 @@
+"""The watch verb: from its options to a stream."""
+
+from __future__ import annotations
+
+from skerry.api.errors import FieldError, Invalid
+from skerry.kit.ids import IdSource
+from skerry.server.http.message import Answer, Sender, Stream
+from skerry.server.rest.call import Call
+from skerry.server.rest.options import EVERYTHING, ListOptions, list_options
+from skerry.server.rest.read import Reader
+from skerry.server.rest.selection import Selection
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.watch.stream import WatchStream
+
+# Kubernetes ends watches after half an hour to an hour, spread so that clients do not return
+# all at once.
+_SHORTEST_SECONDS = 1800.0
+
+
+class Watcher:
+    """Begins watches."""
+
+    def __init__(self, dispatcher: Dispatcher, reader: Reader, ids: IdSource) -> None:
+        self._dispatcher = dispatcher
+        self._reader = reader
+        self._ids = ids
+
+    async def watch(self, call: Call) -> Answer:
+        """Answer with a stream of events."""
+        options = list_options(call.request)
+        selection = Selection(call, options)
+        shown = self._reader.representation(call)
+        initial = _wants_initial_state(options)
+        if initial and options.initial_events and not options.bookmarks:
+            # Without bookmarks nobody could tell where the initial events end.
+            detail = "sendInitialEvents requires allowWatchBookmarks"
+            error = FieldError.forbidden("sendInitialEvents", detail)
+            raise Invalid.of("meta.k8s.io", "ListOptions", "", [error])
+        if initial:
+            await self._reader.fresh_enough(options.resource_version)
+        stream = WatchStream(
+            self._dispatcher,
+            _prefix(call, selection),
+            selection,
+            shown,
+            seconds=self._seconds(options),
+            bookmarks=options.bookmarks,
+        )
+        after = self._after(options)
+
+        async def state() -> tuple[int, list[tuple[bytes, int]]]:
+            return await self._state(call, selection)
+
+        async def run(sender: Sender) -> None:
+            await stream.run(
+                sender,
+                after,
+                state if initial else None,
+                mark_end=bool(options.initial_events),
+            )
+
+        return Stream(run=run, content_type="application/json")
+
+    def _after(self, options: ListOptions) -> int:
+        version = options.resource_version
+        return int(version) if version not in ("", "0") else self._dispatcher.position
+
+    def _seconds(self, options: ListOptions) -> float:
+        if options.timeout_seconds:
+            return float(options.timeout_seconds)
+        return _SHORTEST_SECONDS * (1 + self._ids.fraction())
+
+    async def _state(self, call: Call, selection: Selection) -> tuple[int, list[tuple[bytes, int]]]:
+        revision, items = 0, []
+        async for page_revision, entries, _, _ in self._reader.pages(call, EVERYTHING, selection):
+            revision = page_revision
+            items += [
+                (entry.value, entry.revision)
+                for entry in entries
+                if selection.matches(entry.value, entry.revision)
+            ]
+        return revision, items
+
+
+def _wants_initial_state(options: ListOptions) -> bool:
+    if options.initial_events is not None:
+        return options.initial_events
+    return options.resource_version in ("", "0")
+
+
+def _prefix(call: Call, selection: Selection) -> str:
+    if selection.only_name and (call.namespace or not call.resource.info.namespaced):
+        return call.key(selection.only_name).path()
+    return call.prefix

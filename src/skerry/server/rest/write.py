@@ -1,0 +1,348 @@
+"""create, update, patch and apply.
+
+Every write is the same loop: read what is there, work out what should be, commit on condition
+that nothing changed meanwhile, and begin again if something did. A client that named a
+resourceVersion gets 409 instead of a second try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from skerry.api.errors import AlreadyExists, ApiError, BadRequest, Conflict, FieldError, Invalid
+from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.ids import IdSource
+from skerry.logic.apply import track_update
+from skerry.logic.resource import Object
+from skerry.server.admission.operation import Admission, Operation
+from skerry.server.codec import decode, encode
+from skerry.server.http.message import Answer, Response
+from skerry.server.rest import prepare
+from skerry.server.rest.body import JSON, decode_body, media_type
+from skerry.server.rest.call import Call
+from skerry.server.rest.options import WriteOptions, write_options
+from skerry.server.rest.read import Reader
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store import base
+from skerry.store.base import Entry, Store, Write
+
+# A patch meets other writers; kube-apiserver gives up after five. More costs nothing here.
+_TRIES = 20
+_GENERATED_NAME_TRIES = 8
+
+Stamp = Callable[[Object, str], None]
+Mutate = Callable[[Callable[[], Object]], Object]
+
+
+def no_stamp(_: Object, __: str) -> None:
+    """Add nothing: a plain server marks no object with its cluster."""
+
+
+@dataclass(slots=True)
+class Written:
+    """How a write ended: the object as stored, its revision, and the HTTP status it deserves."""
+
+    obj: Object
+    revision: int
+    status: int = 200
+
+
+class Writer:
+    """Carries out writes of single objects."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        reader: Reader,
+        admission: Admission,
+        clock: Clock,
+        ids: IdSource,
+        stamp: Stamp = no_stamp,
+        awaited: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._reader = reader
+        self._admission = admission
+        self._clock = clock
+        self._ids = ids
+        self._stamp = stamp
+        # Types whose writes the rest of this server must know of before the client is answered.
+        self._awaited = awaited
+
+    # -- verbs -------------------------------------------------------------------------------
+
+    async def create(self, call: Call) -> Answer:
+        """Answer a POST to a collection."""
+        request = call.request
+        options = write_options(request, "CreateOptions")
+        obj = decode_body(request.body, request.headers.get("content-type", ""))
+        body = request.body if media_type(request.headers.get("content-type", "")) == JSON else b""
+        self._receive(call, obj, options, body)
+        prepare.address(call, obj, creating=True)
+        return self.answer(call, await self.create_object(call, obj, options), status=201)
+
+    async def update(self, call: Call) -> Answer:
+        """Answer a PUT of an object or its status."""
+        request = call.request
+        options = write_options(request, "UpdateOptions")
+        sent = decode_body(request.body, request.headers.get("content-type", ""))
+        body = request.body if media_type(request.headers.get("content-type", "")) == JSON else b""
+        self._receive(call, sent, options, body)
+        prepare.address(call, sent, creating=False)
+        wanted = sent["metadata"].get("resourceVersion") or ""
+        if not wanted and call.resource.custom:
+            detail = "must be specified for an update"
+            raise Invalid.of(
+                call.group,
+                call.kind,
+                call.info.name,
+                [FieldError.invalid("metadata.resourceVersion", 0, detail)],
+            )
+        fresh = Fresh(sent)
+        written = await self.change(call, options, lambda _: fresh.take(), resource_version=wanted)
+        return self.answer(call, written)
+
+    # -- shared by all -----------------------------------------------------------------------
+
+    def _receive(self, call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -> None:
+        """Take in an object at the version the request speaks and bring it to the stored one."""
+        prepare.recognise(call, obj)
+        prepare.conform(call, obj, options, body)
+
+    def to_storage(self, call: Call, obj: Object) -> Object:
+        """Return *obj* at the version it is stored at."""
+        resource = call.resource
+        if resource.info.version == resource.storage_version and resource.convert is None:
+            return obj
+        if resource.convert is not None:
+            return resource.convert(obj, resource.storage_version)
+        group = resource.info.group
+        version = resource.storage_version
+        obj["apiVersion"] = f"{group}/{version}" if group else version
+        return obj
+
+    def from_storage(self, call: Call, obj: Object) -> Object:
+        """Return *obj*, as stored, at the version the request speaks."""
+        return self._reader.representation(call).at_version(obj)
+
+    async def create_object(
+        self, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = False
+    ) -> Written:
+        """Store a new object, received and addressed already; *tracked* when its managedFields
+        are set."""
+        resource = call.resource
+        call.warnings.extend(resource.warnings(obj))
+        tries = _GENERATED_NAME_TRIES
+        fresh = Fresh(obj)
+        while True:
+            tries -= 1
+            attempt = fresh.take()
+            generated = prepare.choose_name(attempt, self._ids)
+            try:
+                return await self._create_once(call, attempt, options, tracked=tracked)
+            except AlreadyExists:
+                if not generated or tries <= 0:
+                    raise
+
+    async def _create_once(
+        self, call: Call, obj: Object, options: WriteOptions, *, tracked: bool
+    ) -> Written:
+        resource, now = call.resource, self._clock.now()
+        resource.default(obj)
+        prepare.begin_life(resource, obj, now, self._ids)
+        fresh = Fresh(obj)
+        for _ in range(_TRIES):
+            operation = Operation(call, "CREATE", fresh.take(), dry_run=options.dry_run)
+            await self._admission.admit(operation)
+            prepare.refuse_invalid(call, operation.obj, None, subresource="")
+            if not tracked:
+                self._track(call, None, operation.obj, options)
+            stored = self.to_storage(call, operation.obj)
+            key = call.key(stored["metadata"]["name"])
+            self._stamp(stored, key.cluster)
+            try:
+                revision = await self._commit(
+                    call, Write(key.path(), encode(stored), expected=0), operation
+                )
+            except base.Conflict as conflict:
+                if conflict.index == 0:
+                    raise AlreadyExists.of(
+                        call.group, resource.info.resource, key.name
+                    ) from conflict
+                continue
+            return Written(stored, revision, 201)
+        raise _contended(call, obj)
+
+    async def change(
+        self,
+        call: Call,
+        options: WriteOptions,
+        mutate: Mutate,
+        *,
+        resource_version: str = "",
+        subresource: str = "",
+        tracked: bool = False,
+    ) -> Written:
+        """Replace the object the request names by what *mutate* makes of it.
+
+        *mutate* may call what it is given for the live object, at the request's version and its
+        own to keep; it returns the wanted one and may be called several times. *tracked* tells
+        that it sets managedFields itself.
+        """
+        subresource = subresource or call.info.subresource
+        key = call.key()
+        for _ in range(_TRIES):
+            entry = await self._store.get(key.path())
+            if entry is None:
+                raise call.not_found()
+            if resource_version and resource_version != str(entry.revision):
+                raise Conflict.stale(call.group, call.resource.info.resource, key.name)
+            try:
+                return await self._change_once(
+                    call, options, mutate, entry, subresource, tracked=tracked
+                )
+            except base.Conflict as conflict:
+                if resource_version and conflict.index == 0:
+                    raise Conflict.stale(
+                        call.group, call.resource.info.resource, key.name
+                    ) from conflict
+        raise _contended(call, {"metadata": {"name": key.name}})
+
+    async def _change_once(
+        self,
+        call: Call,
+        options: WriteOptions,
+        mutate: Mutate,
+        entry: Entry,
+        subresource: str,
+        *,
+        tracked: bool,
+    ) -> Written:
+        resource = call.resource
+        old = self.from_storage(call, decode(entry.value, entry.revision))
+        new = mutate(lambda: self.from_storage(call, decode(entry.value, entry.revision)))
+        self._same_version(call, new, old)
+        resource.default(new)
+        if subresource == "status":
+            new = prepare.status_only(new, old)
+        prepare.carry_over(call, new, old, subresource=subresource)
+        operation = Operation(
+            call, "UPDATE", new, old, dry_run=options.dry_run, subresource=subresource
+        )
+        await self._admission.admit(operation)
+        new = operation.obj
+        prepare.refuse_invalid(call, new, old, subresource=subresource)
+        call.warnings.extend(w for w in resource.warnings(new) if w not in call.warnings)
+        if not tracked:
+            self._track(call, old, new, options, subresource)
+        stored = self.to_storage(call, new)
+        self._stamp(stored, call.info.cluster)
+        value = encode(stored)
+        if value == entry.value and not operation.writes:
+            return Written(decode(entry.value, entry.revision), entry.revision)
+        if _finished(stored):
+            # The last finalizer went from an object that was waiting for it.
+            revision = await self._commit(
+                call, Write(entry.key, None, expected=entry.revision), operation
+            )
+            return Written(stored, revision or entry.revision)
+        write = Write(entry.key, value, expected=entry.revision)
+        revision = await self._commit(call, write, operation)
+        return Written(stored, revision or entry.revision)
+
+    def _same_version(self, call: Call, new: Object, old: Object) -> None:
+        """A change may name the version it was made from; then that must still be the live one."""
+        wanted = (new.get("metadata") or {}).get("resourceVersion") or ""
+        if wanted and wanted != old["metadata"]["resourceVersion"]:
+            raise Conflict.stale(call.group, call.resource.info.resource, call.info.name)
+
+    def _track(
+        self,
+        call: Call,
+        old: Object | None,
+        new: Object,
+        options: WriteOptions,
+        subresource: str = "",
+    ) -> None:
+        """Note which manager set which field."""
+        managed = track_update(
+            old,
+            new,
+            manager=options.field_manager,
+            now=rfc3339(self._clock.now()),
+            subresource=subresource if subresource in ("status", "scale") else "",
+            schema=call.resource.schema,
+            api_version=call.resource.info.api_version,
+            has_status_subresource=call.resource.has_status,
+        )
+        if managed:
+            new["metadata"]["managedFields"] = managed
+        else:
+            new["metadata"].pop("managedFields", None)
+
+    async def _commit(self, call: Call, write: Write, operation: Operation) -> int:
+        """Write, unless this is a rehearsal, and return the revision (0 for a rehearsal)."""
+        if operation.dry_run:
+            if write.expected == 0 and await self._store.get(write.key) is not None:
+                raise base.Conflict(0, write.key, 0, 1)
+            return 0
+        revisions = await self._store.commit([write, *operation.writes])
+        if (call.group, call.resource.info.resource) in self._awaited:
+            await self._dispatcher.reached(max(revisions))
+        return revisions[0]
+
+    def answer(self, call: Call, written: Written, *, status: int = 0) -> Answer:
+        """Show what was written."""
+        metadata = written.obj["metadata"]
+        if written.revision:
+            metadata["resourceVersion"] = str(written.revision)
+        shown = self._reader.representation(call)
+        return Response(
+            status=status or written.status,
+            body=shown.of_object(written.obj),
+            content_type=shown.content_type,
+        )
+
+
+def _finished(obj: Object) -> bool:
+    """Whether nothing keeps a deleted object any longer."""
+    metadata = obj["metadata"]
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not (obj.get("kind") == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
+    )
+
+
+def _contended(call: Call, obj: Object) -> ApiError:
+    name = obj["metadata"].get("name", "")
+    return Conflict.of(
+        call.group, call.resource.info.resource, name, "too many writers; please try again"
+    )
+
+
+class Fresh:
+    """An object to be used several times, each time as if never touched.
+
+    The first taker gets the original; copies are made only for those that follow.
+    """
+
+    def __init__(self, obj: Object) -> None:
+        try:
+            self._snapshot = orjson.dumps(obj)
+        except (TypeError, orjson.JSONEncodeError) as error:
+            raise BadRequest(f"the object provided cannot be encoded as JSON: {error}") from error
+        self._original: Object | None = obj
+
+    def take(self) -> Object:
+        """Return an object that nobody else will see."""
+        obj, self._original = self._original, None
+        if obj is None:
+            obj = orjson.loads(self._snapshot)
+        return obj

@@ -1,0 +1,1 @@
+"""Watch: from the store's events to every client that asked."""

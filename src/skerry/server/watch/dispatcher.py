@@ -1,0 +1,169 @@
+"""The one reader of the store's events, and the fan-out to everybody else.
+
+Events arrive in revision order and in batches. Each batch goes first to *observers* (parts of
+the server that must see a change before any client does: the catalogue of types, RBAC), then to
+*subscriptions* found by key prefix, then the position moves on. A subscriber collects a batch's
+frames and sends them in one write.
+
+A short memory of recent events lets a watch that begins a little in the past start without
+reading the store; an older one reads history until it meets that memory, so that going from past
+to present leaves no gap and repeats nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from skerry.kit.log import Logger
+from skerry.server.watch.change import Change
+from skerry.store.base import Event, Store
+
+# Enough for any informer that lost its connection for a moment; beyond it the store remembers.
+_REMEMBERED_EVENTS = 4096
+_REMEMBERED_BYTES = 8 << 20
+# Fan-out to very many watchers lets others run in between: 100 writes take about a millisecond.
+_WRITES_BETWEEN_YIELDS = 100
+
+log = Logger("watch")
+
+
+class Subscriber(Protocol):
+    """What receives changes below a prefix."""
+
+    prefix: str
+
+    def offer(self, change: Change) -> bool:
+        """Take note of *change*; tell whether something is now waiting to be flushed."""
+
+    def flush(self) -> None:
+        """Send what was noted."""
+
+
+Observer = Callable[[Change], None]
+
+
+class Dispatcher:
+    """Hands every change to those who asked for it, in order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._position = 0
+        self._memory: deque[Change] = deque()
+        self._memory_bytes = 0
+        # Everything above this revision, up to the position, is in memory.
+        self._memory_floor = 0
+        self._subscribers: dict[str, dict[Subscriber, None]] = {}
+        self._observers: dict[str, list[Observer]] = {}
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._ticket = 0
+
+    @property
+    def position(self) -> int:
+        """The revision up to which everything has been handed out."""
+        return self._position
+
+    @property
+    def subscriber_count(self) -> int:
+        return sum(len(group) for group in self._subscribers.values())
+
+    def observe(self, prefix: str, observer: Observer) -> None:
+        """Call *observer* with each change below the type prefix *prefix*, before any client."""
+        self._observers.setdefault(prefix, []).append(observer)
+
+    async def start(self) -> None:
+        """Take up position at the store's present; call before ``run``."""
+        self._position = self._memory_floor = await self._store.revision()
+
+    async def run(self) -> None:
+        """Dispatch for ever."""
+        async for batch in self._store.watch(after=self._position):
+            await self._dispatch([Change(event) for event in batch])
+
+    async def _dispatch(self, changes: Sequence[Change]) -> None:
+        waiting: dict[Subscriber, None] = {}
+        for change in changes:
+            self._remember(change)
+            type_prefix, prefixes = _prefixes(change.event.key)
+            for observer in self._observers.get(type_prefix, ()):
+                observer(change)
+            for prefix in prefixes:
+                for subscriber in self._subscribers.get(prefix, ()):
+                    if subscriber.offer(change):
+                        waiting[subscriber] = None
+        self._advance(changes[-1].event.revision)
+        for index, subscriber in enumerate(waiting, start=1):
+            subscriber.flush()
+            if index % _WRITES_BETWEEN_YIELDS == 0:
+                await asyncio.sleep(0)
+
+    def _remember(self, change: Change) -> None:
+        self._memory.append(change)
+        self._memory_bytes += _size(change.event)
+        while len(self._memory) > _REMEMBERED_EVENTS or self._memory_bytes > _REMEMBERED_BYTES:
+            oldest = self._memory.popleft()
+            self._memory_bytes -= _size(oldest.event)
+            self._memory_floor = oldest.event.revision
+
+    def _advance(self, revision: int) -> None:
+        self._position = revision
+        while self._waiting and self._waiting[0][0] <= revision:
+            _, _, waiter = heapq.heappop(self._waiting)
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def reached(self, revision: int) -> None:
+        """Return once every change up to *revision* has been observed here."""
+        if revision <= self._position:
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._ticket += 1
+        heapq.heappush(self._waiting, (revision, self._ticket, waiter))
+        await waiter
+
+    async def subscribe(self, subscriber: Subscriber, after: int) -> None:
+        """Offer *subscriber* everything above *after*, past and to come, then keep it posted.
+
+        Raises ``Compacted`` when that past is no longer kept; nothing was subscribed then.
+        """
+        while after < (floor := self._memory_floor):
+            events = await self._store.history(subscriber.prefix, after=after)
+            for event in events:
+                subscriber.offer(Change(event))
+            subscriber.flush()
+            # Nothing below the prefix is left up to the floor of a moment ago; it may have moved.
+            after = events[-1].revision if events else floor
+        self._replay(subscriber, after)
+        self._subscribers.setdefault(subscriber.prefix, {})[subscriber] = None
+
+    def _replay(self, subscriber: Subscriber, after: int) -> None:
+        for change in self._memory:
+            if change.event.revision > after and change.event.key.startswith(subscriber.prefix):
+                subscriber.offer(change)
+        subscriber.flush()
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Stop offering anything to *subscriber*; harmless when it never was subscribed."""
+        group = self._subscribers.get(subscriber.prefix)
+        if group is not None:
+            group.pop(subscriber, None)
+            if not group:
+                del self._subscribers[subscriber.prefix]
+
+
+def _size(event: Event) -> int:
+    return len(event.value or b"") + len(event.previous or b"") + len(event.key)
+
+
+def _prefixes(key: str) -> tuple[str, Iterable[str]]:
+    """Return the type prefix of *key*, and every prefix a subscription may have."""
+    parts = key.split("/", 5)
+    everywhere = f"/{parts[1]}/{parts[2]}/"
+    if len(parts) < 5:
+        return everywhere, (everywhere,)
+    cluster = f"{everywhere}{parts[3]}/"
+    namespace = f"{cluster}{parts[4]}/"
+    return everywhere, (everywhere, cluster, namespace, key)

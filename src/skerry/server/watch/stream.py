@@ -1,0 +1,159 @@
+"""One client's watch: what it has seen, what it gets, when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from skerry.api.errors import ApiError, Gone
+from skerry.server.codec import dump
+from skerry.server.http.message import Sender
+from skerry.server.rest.representation import Representation
+from skerry.server.rest.selection import Selection
+from skerry.server.watch.change import Change, EventType, event_line
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Compacted
+
+# A watcher this far behind will not catch up; it is told to start again rather than buffered.
+_QUEUED_BYTES_AT_MOST = 16 << 20
+# About as often as kube-apiserver sends them, and a last one before the end.
+_BOOKMARK_SECONDS = 60.0
+_LAST_BOOKMARK_SECONDS = 2.0
+
+InitialState = Callable[[], Awaitable[tuple[int, list[tuple[bytes, int]]]]]
+
+
+class WatchStream:
+    """A subscription that writes to a sender."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        prefix: str,
+        selection: Selection,
+        shown: Representation,
+        *,
+        seconds: float,
+        bookmarks: bool,
+    ) -> None:
+        self.prefix = prefix
+        self._dispatcher = dispatcher
+        self._selection = selection
+        self._shown = shown
+        self._form = shown.form()
+        self._seconds = seconds
+        self._bookmarks = bookmarks
+        self._lines: list[bytes] = []
+        self._after = 0
+        self._sender: Sender | None = None
+        self._ended: asyncio.Future[None] | None = None
+        self.sent = 0
+
+    async def run(
+        self, sender: Sender, after: int, initial: InitialState | None, *, mark_end: bool
+    ) -> None:
+        """Send what is there, if asked, then what changes, until time is up or the peer is gone."""
+        loop = asyncio.get_running_loop()
+        self._sender, self._ended = sender, loop.create_future()
+        timers: list[asyncio.TimerHandle] = []
+        try:
+            self._after = (
+                await self._initial_state(initial, mark_end=mark_end) if initial else after
+            )
+            await self._dispatcher.subscribe(self, self._after)
+            timers = self._timers(loop)
+            await self._ended
+        except Compacted as error:
+            self._send_error(Gone(f"too old resource version: {self._after} ({error.oldest})"))
+        except ApiError as error:
+            self._send_error(error)
+        finally:
+            self._dispatcher.unsubscribe(self)
+            for timer in timers:
+                timer.cancel()
+
+    async def _initial_state(self, initial: InitialState, *, mark_end: bool) -> int:
+        revision, items = await initial()
+        for value, item_revision in items:
+            self._lines.append(event_line("ADDED", self._form.render(value, item_revision)))
+            if len(self._lines) >= 500:
+                self.flush()
+                await self._require_sender().drain()
+        if mark_end:
+            self._lines.append(self._bookmark_line(revision, initial_events_end=True))
+        self.flush()
+        return revision
+
+    def _timers(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.TimerHandle]:
+        timers = [loop.call_later(self._seconds, self._end)]
+        if self._bookmarks:
+            last = max(0.0, self._seconds - _LAST_BOOKMARK_SECONDS)
+            timers.append(loop.call_later(last, self._bookmark))
+            if self._seconds > _BOOKMARK_SECONDS:
+                self._next_bookmark(loop, timers)
+        return timers
+
+    def _next_bookmark(
+        self, loop: asyncio.AbstractEventLoop, timers: list[asyncio.TimerHandle]
+    ) -> None:
+        def fire() -> None:
+            self._bookmark()
+            timers[-1] = loop.call_later(_BOOKMARK_SECONDS, fire)
+
+        timers.append(loop.call_later(_BOOKMARK_SECONDS, fire))
+
+    def offer(self, change: Change) -> bool:
+        event = change.event
+        if event.revision <= self._after:
+            return False
+        kind = self._kind(change)
+        if kind is None:
+            return False
+        self._lines.append(change.frame(self._form, kind))
+        return True
+
+    def _kind(self, change: Change) -> EventType | None:
+        """What this watcher sees of a change: entering and leaving its selection too."""
+        if self._selection.everything:
+            return change.type()
+        event = change.event
+        now = event.value is not None and self._selection.matches(
+            event.value, event.revision, change.current
+        )
+        before = event.previous is not None and self._selection.matches(
+            event.previous, event.previous_revision, change.previous
+        )
+        if now:
+            return "MODIFIED" if before else "ADDED"
+        return "DELETED" if before else None
+
+    def flush(self) -> None:
+        if not self._lines or self._sender is None:
+            return
+        sender = self._sender
+        self.sent += len(self._lines)
+        sender.write(b"".join(self._lines))
+        self._lines.clear()
+        if sender.closed or sender.queued_bytes > _QUEUED_BYTES_AT_MOST:
+            self._end()
+
+    def _bookmark(self) -> None:
+        self._lines.append(self._bookmark_line(self._dispatcher.position, initial_events_end=False))
+        self.flush()
+
+    def _bookmark_line(self, revision: int, *, initial_events_end: bool) -> bytes:
+        body = self._shown.bookmark(revision, initial_events_end=initial_events_end)
+        return event_line("BOOKMARK", body)
+
+    def _send_error(self, error: ApiError) -> None:
+        self._lines.append(event_line("ERROR", dump(error.status())))
+        self.flush()
+
+    def _end(self) -> None:
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
+
+    def _require_sender(self) -> Sender:
+        if self._sender is None:
+            raise RuntimeError("a watch writes only while it runs")
+        return self._sender
