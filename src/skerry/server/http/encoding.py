@@ -30,7 +30,7 @@ class Heads:
     _MOST_PREFIXES = 1024
 
     def __init__(self, fixed: Headers) -> None:
-        self._fixed = tuple((name, _header_text(((name, value),))) for name, value in fixed)
+        self._fixed = tuple((name, f"{name}: {_one_line(value)}\r\n") for name, value in fixed)
         # Compared as spelled: answers are ours and use the canonical spelling.
         self._fixed_names = frozenset(name for name, _ in fixed)
         self._prefixes: dict[tuple[int, str], bytes] = {}
@@ -44,11 +44,13 @@ class Heads:
         if prefix is None:
             prefix = self._remembered(status, content_type)
         ending = b"" if length is None else b"Content-Length: %d\r\n" % length
-        if not headers:
-            return prefix + ending
-        if not self._fixed_names.isdisjoint([name for name, _ in headers]):
-            prefix = self._prefix(status, content_type, headers)
-        return b"%b%b%b" % (prefix, _header_text(headers).encode("utf-8"), ending)
+        extra = ""
+        for name, value in headers:
+            if name in self._fixed_names:
+                prefix = self._prefix(status, content_type, headers)
+            # A value from outside must not start a header, or an answer, of its own.
+            extra += f"{name}: {value if value.isprintable() else _one_line(value)}\r\n"
+        return prefix + extra.encode() + ending
 
     def _remembered(self, status: int, content_type: str) -> bytes:
         prefix = self._prefix(status, content_type, ())
@@ -59,7 +61,7 @@ class Heads:
     def _prefix(self, status: int, content_type: str, overriding: Headers) -> bytes:
         own = {name for name, _ in overriding}
         fixed = "".join(text for name, text in self._fixed if name not in own)
-        typed = _header_text((("Content-Type", content_type),)) if content_type else ""
+        typed = f"Content-Type: {_one_line(content_type)}\r\n" if content_type else ""
         return f"HTTP/1.1 {status} {phrase(status)}\r\n{fixed}{typed}".encode()
 
 
@@ -71,16 +73,8 @@ def phrase(status: int) -> str:
         return ""
 
 
-def _header_text(headers: Headers) -> str:
-    text = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    if text.count("\n") != len(headers) or text.count("\r") != len(headers):
-        # A value from outside must not start a header, or an answer, of its own.
-        return "".join(f"{_one_line(name)}: {_one_line(value)}\r\n" for name, value in headers)
-    return text
-
-
 def _one_line(text: str) -> str:
-    return text.replace("\r", " ").replace("\n", " ")
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def error_response(error: ApiError) -> Response:

@@ -132,6 +132,7 @@ class Connection(asyncio.Protocol):
         """Keep the way back open while an answer is due; a stream's reader has gone."""
         self._reader.ended = True
         if self._streaming and self._task is not None:
+            self._lost = True
             self._task.cancel()
             return False
         return self._busy

@@ -116,8 +116,12 @@ class HttpServer:
             task.cancel()
         await self._all_closed()
 
-    def _on_tick(self) -> None:
-        self.tick = now = self.loop.time()
+    def expire(self, now: float) -> None:
+        """End the connections whose present phase has lasted too long at *now*."""
+        self.tick = now
         for connection in list(self._connections):
             connection.expire(now)
+
+    def _on_tick(self) -> None:
+        self.expire(self.loop.time())
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._on_tick)

@@ -1,0 +1,450 @@
+"""The connection as a client meets it, byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+
+import pytest
+
+from skerry.api.errors import NotFound, TooManyRequests
+from skerry.server.http.message import Answer, Request, Response, Sender, Stream
+from skerry.server.http.settings import HttpSettings
+from tests.unit.server.http.wire import GET, connected, echo, exchange, serving, turn, until
+
+
+async def test_a_request_reaches_the_handler_whole() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(
+            b"PATCH /a%20b/c?x=1&y=%2F HTTP/1.1\r\nHost: h\r\nX-Thing: One\r\n"
+            b"Content-Length: 5\r\n\r\nhello"
+        )
+        told = (await client.answer()).json
+    assert told["method"] == "PATCH"
+    assert told["path"] == "/a b/c"
+    assert told["query"] == {"x": "1", "y": "/"}
+    assert told["headers"]["x-thing"] == "One"
+    assert told["body"] == "hello"
+
+
+async def test_a_connection_serves_many_requests_one_after_another() -> None:
+    async with serving() as (server, port), connected(port) as client:
+        for number in range(5):
+            client.send(GET % str(number).encode())
+            assert (await client.answer()).json["path"] == f"/{number}"
+        assert server.connections == 1
+
+
+async def test_requests_that_differ_in_their_first_line_alone_are_read_afresh() -> None:
+    block = b" HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\n\r\n"
+    async with serving() as (_, port), connected(port) as client:
+        for target, path in ((b"/one?a=1", "/one"), (b"/two", "/two"), (b"/%74hree", "/three")):
+            client.send(b"GET " + target + block)
+            told = (await client.answer()).json
+            assert told["path"] == path
+            assert told["headers"]["authorization"] == "Bearer t"
+        client.send(b"DELETE /x?q=9" + block)
+        told = (await client.answer()).json
+        assert (told["method"], told["query"]) == ("DELETE", {"q": "9"})
+        client.send(b"GET /bad%zz" + block)
+        assert (await client.answer()).status == 400
+        client.send(b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n")
+        assert (await client.answer()).json["headers"] == {"host": "b"}
+
+
+async def test_pipelined_requests_are_answered_in_order_though_the_first_is_slow() -> None:
+    release = asyncio.Event()
+
+    async def handler(request: Request) -> Answer:
+        if request.path == "/0":
+            await release.wait()
+        return await echo(request)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(b"".join(GET % str(number).encode() for number in range(40)))
+        await turn()
+        release.set()
+        for number in range(40):
+            assert (await client.answer()).json["path"] == f"/{number}"
+
+
+async def test_a_request_split_into_single_bytes_is_the_same_request() -> None:
+    raw = b"POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+    async with serving() as (_, port), connected(port) as client:
+        for index in range(len(raw)):
+            client.send(raw[index : index + 1])
+            await client.writer.drain()
+            await turn()
+        assert (await client.answer()).json["body"] == "abc"
+
+
+async def test_a_chunked_body_is_joined_and_its_trailers_are_no_headers() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nAuthorization: Bearer evil\r\n\r\n"
+        )
+        told = (await client.answer()).json
+    assert told["body"] == "abcde"
+    assert "authorization" not in told["headers"]
+
+
+async def test_a_client_that_expects_100_continue_is_invited_to_send() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert (await client.answer()).status == 100
+        client.send(b"ok")
+        assert (await client.answer()).json["body"] == "ok"
+
+
+async def test_the_invitation_waits_for_earlier_answers() -> None:
+    release = asyncio.Event()
+
+    async def handler(request: Request) -> Answer:
+        if request.method == "GET":
+            await release.wait()
+        return await echo(request)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"first")
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        )
+        await turn()
+        release.set()
+        assert (await client.answer()).json["path"] == "/first"
+        assert (await client.answer()).status == 100
+        client.send(b"ok")
+        assert (await client.answer()).json["body"] == "ok"
+
+
+async def test_an_unknown_expectation_is_refused() -> None:
+    async with serving() as (_, port):
+        got = await exchange(port, b"GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 417 ")
+
+
+async def test_head_gets_the_head_of_get_without_its_body() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n" + GET % b"y")
+        head = await client.answer(head_only=True)
+        assert int(head.headers["content-length"]) > 0
+        assert (await client.answer()).json["path"] == "/y"
+
+
+@pytest.mark.parametrize("status", [204, 304])
+async def test_an_answer_without_body_has_no_length_and_the_next_one_follows(status: int) -> None:
+    async def handler(request: Request) -> Answer:
+        return Response(status) if request.path == "/x" else await echo(request)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"x" + GET % b"y")
+        first = await client.answer()
+        assert (first.status, "content-length" in first.headers) == (status, False)
+        assert (await client.answer()).json["path"] == "/y"
+
+
+async def test_the_connection_ends_when_the_client_says_so() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + GET % b"ignored")
+        got = await client.rest()
+    assert got.count(b"HTTP/1.1 200 OK") == 1
+    assert b"Connection: close\r\n" in got
+
+
+async def test_http_1_0_is_served_and_closed_unless_kept() -> None:
+    async with serving() as (_, port):
+        got = await exchange(port, b"GET / HTTP/1.0\r\n\r\n")
+        assert got.startswith(b"HTTP/1.1 200 ")
+        async with connected(port) as client:
+            for _ in range(2):
+                client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                assert (await client.answer()).headers["connection"] == "keep-alive"
+
+
+async def test_an_offered_upgrade_is_ignored_and_the_connection_goes_on() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(
+            b"GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            b"Upgrade: h2c\r\nHTTP2-Settings: AAM\r\n\r\n" + GET % b"next"
+        )
+        assert (await client.answer()).json["headers"]["upgrade"] == "h2c"
+        assert (await client.answer()).json["path"] == "/next"
+
+
+async def test_repeated_impersonation_headers_stay_apart() -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(
+            b"GET / HTTP/1.1\r\nHost: a\r\nImpersonate-Group: a,b\r\nImpersonate-Group: c\r\n"
+            b"Accept: x\r\nAccept: y\r\nAuthorization: Bearer 1\r\nAuthorization: Bearer 2\r\n\r\n"
+        )
+        headers = (await client.answer()).json["headers"]
+    assert headers["impersonate-group"] == "a,b\nc"
+    assert headers["accept"] == "x, y"
+    assert headers["authorization"] == "Bearer 1"
+
+
+async def test_an_api_error_becomes_its_status() -> None:
+    async def handler(_: Request) -> Answer:
+        raise NotFound.of("apps", "deployments", "web")
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        got = await client.answer()
+    assert got.status == 404
+    assert got.json["message"] == 'deployments.apps "web" not found'
+    assert got.headers["content-type"] == "application/json"
+
+
+async def test_the_headers_of_an_error_are_sent() -> None:
+    async def handler(_: Request) -> Answer:
+        raise TooManyRequests("too many", 7)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        assert (await client.answer()).headers["retry-after"] == "7"
+
+
+async def test_a_bug_in_the_handler_is_a_500_that_tells_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def handler(_: Request) -> Answer:
+        raise ValueError("the password is hunter2")
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        got = await client.answer()
+        assert got.status == 500
+        assert got.json["reason"] == "InternalError"
+        assert b"hunter2" not in got.body
+        assert b"Traceback" not in got.body
+        client.send(GET % b"")
+        assert (await client.answer()).status == 500
+    assert "request failed" in capsys.readouterr().err
+
+
+async def test_headers_of_every_answer_are_sent_unless_the_answer_has_its_own() -> None:
+    async def handler(request: Request) -> Answer:
+        own = (("Cache-Control", "public"),) if request.path == "/own" else ()
+        return Response(200, b"{}", headers=(("Audit-Id", "7"), *own))
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"x" + GET % b"own")
+        got = await client.answer()
+        assert got.headers["cache-control"] == "no-cache, private"
+        assert got.headers["audit-id"] == "7"
+        assert (await client.answer()).headers["cache-control"] == "public"
+
+
+async def test_a_line_break_in_a_header_value_cannot_start_another_header() -> None:
+    async def handler(_: Request) -> Answer:
+        return Response(200, b"{}", headers=(("Warning", "a\r\nSet-Cookie: evil=1"),))
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        headers = (await client.answer()).headers
+    assert "set-cookie" not in headers
+
+
+async def test_a_body_in_parts_arrives_joined() -> None:
+    parts = [b"[", *[b"%d," % number for number in range(50_000)], b"0]"]
+
+    async def handler(_: Request) -> Answer:
+        return Response(200, parts)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        got = await client.answer()
+        assert got.body == b"".join(parts)
+        assert "content-encoding" not in got.headers
+
+
+@pytest.mark.parametrize("accept", [b"gzip", b"deflate, gzip;q=0.5", b"*"])
+async def test_a_large_body_is_compressed_for_those_who_accept_it(accept: bytes) -> None:
+    body = b'{"items":[' + b'{"name":"x"},' * 20_000 + b"{}]}"
+
+    async def handler(_: Request) -> Answer:
+        return Response(200, body)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(b"GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + accept + b"\r\n\r\n")
+        got = await client.answer()
+    assert got.headers["content-encoding"] == "gzip"
+    assert got.headers["vary"] == "Accept-Encoding"
+    assert len(got.body) < len(body) / 10
+    assert gzip.decompress(got.body) == body
+
+
+@pytest.mark.parametrize("accept", [b"gzip;q=0", b"identity", b"br"])
+async def test_a_large_body_is_plain_for_those_who_refuse_gzip(accept: bytes) -> None:
+    body = b"x" * 300_000
+
+    async def handler(_: Request) -> Answer:
+        return Response(200, body)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(b"GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + accept + b"\r\n\r\n")
+        assert (await client.answer()).body == body
+
+
+async def test_a_body_that_is_encoded_already_is_not_compressed_again() -> None:
+    packed = zlib.compress(b"x" * 100, 0) * 3000
+
+    async def handler(_: Request) -> Answer:
+        return Response(200, packed, headers=(("Content-Encoding", "deflate"),))
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(b"GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
+        assert (await client.answer()).body == packed
+
+
+async def test_a_stream_arrives_chunk_by_chunk_and_the_connection_goes_on() -> None:
+    step = asyncio.Event()
+
+    async def run(sender: Sender) -> None:
+        sender.write(b"one")
+        sender.write(b"")
+        await step.wait()
+        sender.write(b"two")
+        await sender.drain()
+
+    async def handler(request: Request) -> Answer:
+        return Stream(run) if request.path == "/watch" else await echo(request)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"watch")
+        status, headers = await client.head()
+        assert (status, headers["transfer-encoding"]) == (200, "chunked")
+        assert await client.chunk() == b"one"
+        step.set()
+        assert await client.chunk() == b"two"
+        assert await client.chunk() == b""
+        client.send(GET % b"next")
+        assert (await client.answer()).json["path"] == "/next"
+
+
+async def test_a_stream_to_http_1_0_is_unframed_and_ends_with_the_connection() -> None:
+    async def run(sender: Sender) -> None:
+        sender.write(b"one")
+        sender.write(b"two")
+
+    async def handler(_: Request) -> Answer:
+        return Stream(run)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        assert (await client.answer()).body == b"onetwo"
+
+
+async def test_a_stream_is_cancelled_when_its_client_leaves() -> None:
+    cancelled = asyncio.Event()
+
+    async def run(sender: Sender) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            assert sender.closed
+            sender.write(b"into the void")
+            cancelled.set()
+            raise
+
+    async def handler(_: Request) -> Answer:
+        return Stream(run)
+
+    async with serving(handler) as (server, port):
+        async with connected(port) as client:
+            client.send(GET % b"")
+            await client.head()
+            client.writer.transport.abort()
+        async with asyncio.timeout(5):
+            await cancelled.wait()
+        await until(lambda: server.connections == 0, turn)
+
+
+async def test_a_plain_handler_finishes_though_its_client_left() -> None:
+    started, release, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handler(request: Request) -> Answer:
+        started.set()
+        await release.wait()
+        finished.set()
+        return await echo(request)
+
+    async with serving(handler) as (server, port):
+        async with connected(port) as client:
+            client.send(GET % b"")
+            await started.wait()
+            client.writer.transport.abort()
+        await until(lambda: all(c._reader.ended for c in server._connections), turn)
+        release.set()
+        async with asyncio.timeout(5):
+            await finished.wait()
+
+
+async def test_a_failing_stream_does_not_pass_for_a_complete_one() -> None:
+    async def run(sender: Sender) -> None:
+        sender.write(b"half")
+        await sender.drain()
+        raise KeyError("bug")
+
+    async def handler(_: Request) -> Answer:
+        return Stream(run)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        got = await client.rest()
+    assert not got.endswith(b"0\r\n\r\n")
+
+
+async def test_a_stream_whose_client_does_not_read_sees_its_queue_grow_and_waits() -> None:
+    seen = asyncio.Event()
+
+    async def run(sender: Sender) -> None:
+        while sender.queued_bytes < 1_000_000:
+            sender.write(b"x" * 100_000)
+            await asyncio.sleep(0)
+        seen.set()
+        await sender.drain()
+        sender.write(b"done")
+
+    async def handler(_: Request) -> Answer:
+        return Stream(run)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        async with asyncio.timeout(5):
+            await seen.wait()
+        got = await client.answer()
+    assert got.body.endswith(b"done")
+
+
+async def test_one_more_connection_than_allowed_is_told_so() -> None:
+    settings = HttpSettings(connections=1, linger_seconds=0.05)
+    async with serving(settings=settings) as (_, port), connected(port) as first:
+        first.send(GET % b"")
+        await first.answer()
+        async with connected(port) as second:
+            assert (await second.rest()).startswith(b"HTTP/1.1 503 ")
+
+
+async def test_the_handler_runs_in_one_task_and_context_from_its_first_line() -> None:
+    import contextvars
+
+    mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none")
+
+    async def handler(request: Request) -> Answer:
+        before = asyncio.current_task()
+        mark.set(request.path)
+        async with asyncio.timeout(5):
+            await asyncio.sleep(0)
+        assert asyncio.current_task() is before
+        assert before is not None
+        return Response(200, mark.get().encode())
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        for name in (b"a", b"b", b"c"):
+            client.send(GET % name)
+            assert (await client.answer()).body == b"/" + name
