@@ -1,0 +1,1 @@
+"""Who is asking, what they may do, and what is written down of it."""

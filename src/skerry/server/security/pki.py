@@ -1,0 +1,265 @@
+"""The server's own certificate authority, and the certificates it makes.
+
+Created on first start under ``DIR/pki`` and kept: the CA is what every kubeconfig trusts, so it
+is only ever read again. Leaf certificates are renewed on start when they near their end or when
+the names they must carry have changed. Keys are EC P-256: a handshake costs a fraction of RSA's.
+
+Validity begins two days in the past: an edge whose clock runs behind must still be able to
+connect in its first minute.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from skerry.kit.clock import Clock, SystemClock
+from skerry.server.security.files import secret_directory, write_secret
+
+_BACKDATED = timedelta(days=2)
+_CA_VALID = timedelta(days=3650)
+_LEAF_VALID = timedelta(days=365)
+# A server that is restarted a few times a year never meets the end of a certificate.
+_RENEW_BEFORE = timedelta(days=90)
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    @property
+    def x509(self) -> x509.Certificate:
+        return x509.load_pem_x509_certificate(self.certificate)
+
+
+@dataclass(frozen=True, slots=True)
+class Pki:
+    """All a server needs to prove itself and to let its administrator in."""
+
+    directory: Path
+    ca: Credential
+    server: Credential
+    admin: Credential
+
+
+def server_names(extra: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names and addresses a server answers to: loopback, this host, the names pods
+    use, and *extra*."""
+    names = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "127.0.0.1",
+        "::1",
+        socket.gethostname(),
+        *extra,
+    ]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def open_pki(directory: Path, names: Sequence[str], clock: Clock | None = None) -> Pki:
+    """Return the PKI kept in *directory*, creating or renewing what is missing or due."""
+    clock = clock or SystemClock()
+    secret_directory(directory)
+    ca = _stored(directory, "ca") or _kept(directory, "ca", new_ca("skerry-ca", clock))
+    authority = Authority(ca, clock)
+    server = _stored(directory, "server")
+    if server is None or authority.is_due(server) or _names_of(server) != set(names):
+        server = _kept(directory, "server", authority.server(names[0], names))
+    admin = _stored(directory, "admin")
+    if admin is None or authority.is_due(admin):
+        admin = _kept(directory, "admin", authority.client("kubernetes-admin", ("system:masters",)))
+    return Pki(directory, ca, server, admin)
+
+
+def new_ca(name: str, clock: Clock) -> Credential:
+    """Return a fresh, self-signed certificate authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    usage = _usage(key_cert_sign=True)
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    builder = (
+        _builder(subject, subject, key.public_key(), clock, _CA_VALID)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(identifier, critical=False)
+    )
+    return _credential(builder.sign(key, hashes.SHA256()), key)
+
+
+class Authority:
+    """Signs certificates with a CA."""
+
+    def __init__(self, ca: Credential, clock: Clock) -> None:
+        self._clock = clock
+        self._certificate = ca.x509
+        key = serialization.load_pem_private_key(ca.key, password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError(f"CA key: want an EC key, found {type(key).__name__}")
+        self._key = key
+
+    def server(self, common_name: str, names: Sequence[str]) -> Credential:
+        """Return a certificate for serving under *names* (host names and IP addresses)."""
+        alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
+        return self._leaf(common_name, (), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
+
+    def client(self, user: str, groups: Sequence[str] = ()) -> Credential:
+        """Return a certificate that makes its holder *user*, member of *groups*."""
+        return self._leaf(user, groups, ExtendedKeyUsageOID.CLIENT_AUTH, None)
+
+    def sign_request(
+        self, request: x509.CertificateSigningRequest, valid: timedelta = _LEAF_VALID
+    ) -> bytes:
+        """Return a client certificate, PEM, for the subject and key of *request*.
+
+        The caller has decided that this subject may be had; only the signature is checked.
+        """
+        if not request.is_signature_valid:
+            raise InvalidSignature("certificate signing request: the signature does not fit")
+        builder = self._leaf_builder(
+            request.subject, request.public_key(), valid, ExtendedKeyUsageOID.CLIENT_AUTH
+        )
+        certificate = builder.sign(self._key, hashes.SHA256())
+        return certificate.public_bytes(serialization.Encoding.PEM)
+
+    def is_due(self, credential: Credential) -> bool:
+        """Tell whether a certificate is near its end or was not signed by this CA."""
+        certificate = credential.x509
+        try:
+            certificate.verify_directly_issued_by(self._certificate)
+        except (ValueError, TypeError, InvalidSignature):
+            return True
+        return self._clock.now() > certificate.not_valid_after_utc - _RENEW_BEFORE
+
+    def _leaf(
+        self,
+        common_name: str,
+        organizations: Sequence[str],
+        purpose: x509.ObjectIdentifier,
+        alternatives: x509.SubjectAlternativeName | None,
+    ) -> Credential:
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name(
+            [
+                *[x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations],
+                x509.NameAttribute(NameOID.COMMON_NAME, common_name),
+            ]
+        )
+        builder = self._leaf_builder(subject, key.public_key(), _LEAF_VALID, purpose)
+        if alternatives is not None:
+            builder = builder.add_extension(alternatives, critical=False)
+        return _credential(builder.sign(self._key, hashes.SHA256()), key)
+
+    def _leaf_builder(
+        self,
+        subject: x509.Name,
+        public_key: object,
+        valid: timedelta,
+        purpose: x509.ObjectIdentifier,
+    ) -> x509.CertificateBuilder:
+        issuer = self._certificate.subject
+        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        return (
+            _builder(subject, issuer, public_key, self._clock, valid)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+            .add_extension(identifier, critical=False)
+        )
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: object, clock: Clock, valid: timedelta
+) -> x509.CertificateBuilder:
+    now = clock.now()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public_key)  # type: ignore[arg-type]  # any key cryptography knows
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATED)
+        .not_valid_after(now + valid)
+    )
+
+
+def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature or key_cert_sign,
+        key_cert_sign=key_cert_sign,
+        crl_sign=key_cert_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _names_of(credential: Credential) -> set[str]:
+    extension = credential.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    hosts = extension.value.get_values_for_type(x509.DNSName)
+    addresses = extension.value.get_values_for_type(x509.IPAddress)
+    return {*hosts, *(str(address) for address in addresses)}
+
+
+def _credential(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Credential:
+    return Credential(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
+
+
+def _stored(directory: Path, name: str) -> Credential | None:
+    """Return a kept credential; None unless both halves are there.
+
+    The key is written first: a crash between the two leaves no certificate without its key.
+    """
+    certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
+    if not certificate.exists() or not key.exists():
+        return None
+    credential = Credential(certificate.read_bytes(), key.read_bytes())
+    return credential if _fits(credential) else None
+
+
+def _fits(credential: Credential) -> bool:
+    """Tell whether key and certificate belong together; a crash during renewal parts them."""
+    key = serialization.load_pem_private_key(credential.key, password=None)
+    form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    own = credential.x509.public_key().public_bytes(*form)
+    return key.public_key().public_bytes(*form) == own
+
+
+def _kept(directory: Path, name: str, credential: Credential) -> Credential:
+    write_secret(directory / f"{name}.key", credential.key)
+    write_secret(directory / f"{name}.crt", credential.certificate)
+    return credential

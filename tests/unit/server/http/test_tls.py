@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from skerry.kit.clock import SystemClock
+from skerry.server.http.message import Answer, Peer, Request, Response
+from skerry.server.http.tls import client_context, server_context
+from skerry.server.security.pki import Authority, Pki, open_pki, server_names
+from tests.unit.server.http.wire import GET, connected, serving
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    return open_pki(tmp_path_factory.mktemp("pki"), server_names())
+
+
+class Remembers:
+    """A handler that keeps the peers it met."""
+
+    def __init__(self) -> None:
+        self.peers: list[Peer] = []
+
+    async def __call__(self, request: Request) -> Answer:
+        self.peers.append(request.peer)
+        return Response(200, b"x" * 500_000)
+
+
+async def test_the_client_certificate_reaches_the_handler_once_per_connection(pki: Pki) -> None:
+    handler = Remembers()
+    tls = client_context(pki.ca.certificate, pki.admin)
+    async with serving(handler, tls=server_context(pki)) as (_, port):
+        async with connected(port, tls) as client:
+            for _ in range(2):
+                client.send(GET % b"")
+                assert len((await client.answer()).body) == 500_000
+    first, second = handler.peers
+    assert first is second
+    assert first.address == "127.0.0.1"
+    assert first.certificate is not None
+    assert x509.load_der_x509_certificate(first.certificate) == pki.admin.x509
+
+
+async def test_a_client_without_a_certificate_is_served_as_nobody(pki: Pki) -> None:
+    handler = Remembers()
+    async with serving(handler, tls=server_context(pki)) as (_, port):
+        async with connected(port, client_context(pki.ca.certificate)) as client:
+            client.send(GET % b"")
+            await client.answer()
+    assert handler.peers[0].certificate is None
+
+
+async def test_a_certificate_of_another_ca_does_not_get_in(pki: Pki, tmp_path: Path) -> None:
+    stranger = open_pki(tmp_path, server_names())
+    tls = client_context(pki.ca.certificate, stranger.admin)
+    async with serving(tls=server_context(pki)) as (_, port):
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
+            async with connected(port, tls) as client:
+                client.send(GET % b"")
+                await client.answer()
+
+
+async def test_a_server_certificate_is_no_client_certificate(pki: Pki) -> None:
+    tls = client_context(pki.ca.certificate, Authority(pki.ca, SystemClock()).server("x", ["x"]))
+    async with serving(tls=server_context(pki)) as (_, port):
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
+            async with connected(port, tls) as client:
+                client.send(GET % b"")
+                await client.answer()
+
+
+async def test_http_1_1_is_agreed_on_and_old_tls_is_not(pki: Pki) -> None:
+    tls = client_context(pki.ca.certificate)
+    tls.set_alpn_protocols(["h2", "http/1.1"])
+    async with serving(tls=server_context(pki)) as (_, port), connected(port, tls) as client:
+        secured = client.writer.get_extra_info("ssl_object")
+        assert secured.selected_alpn_protocol() == "http/1.1"
+
+
+async def test_plain_http_on_the_tls_port_does_not_hang(pki: Pki) -> None:
+    async with serving(tls=server_context(pki)) as (_, port), connected(port) as client:
+        client.send(GET % b"")
+        assert not (await client.rest()).startswith(b"HTTP/1.1 200")
