@@ -12,6 +12,6 @@ dicts; nothing that comes in is changed, and what comes out shares what did not 
 """
 
 from skerry.logic.apply.managed import manager_name
-from skerry.logic.apply.update import ApplyResult, Write, apply, track_update
+from skerry.logic.apply.update import ApplyResult, WriteTerms, apply, track_update
 
-__all__ = ["ApplyResult", "Write", "apply", "manager_name", "track_update"]
+__all__ = ["ApplyResult", "WriteTerms", "apply", "manager_name", "track_update"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from skerry.api.errors import BadRequest, Conflict
 from skerry.api.schema import Schema
@@ -59,24 +59,42 @@ _UNTRACKED: FieldSet = {
 }
 
 
+class WriteTerms(TypedDict, total=False):
+    """The keyword arguments of both operations; see ``Write``."""
+
+    manager: Required[str]
+    api_version: Required[str]
+    now: Required[str]
+    schema: Required[Schema | None]
+    subresource: str
+    has_status_subresource: bool
+    kind: str
+    reset: FieldSet | None
+    convert: Callable[[Object, str], Object | None] | None
+    schema_at: Callable[[str], Schema | None] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """Who writes, at which version of which type, through which subresource, and when."""
 
     manager: str
     api_version: str
+    # RFC 3339, whole seconds.
     now: str
-    schema: Schema | None = None
+    schema: Schema | None
     subresource: str = ""
-    # Fields this endpoint does not let through, so that nobody owns them by writing here. None:
-    # ``status`` for the object itself if the type has one, all but ``status`` for that subresource.
+    # Then ``status`` has an endpoint of its own, and is not written through any other.
+    has_status_subresource: bool = True
+    # Only for applies: the kind the endpoint serves; checked if given.
+    kind: str = ""
+    # Fields this endpoint does not let through, so that nobody owns them by writing here, where
+    # that is other than ``status``, or all but ``status`` for that subresource.
     reset: FieldSet | None = None
     # The object at another version, None if that version is no longer served. Without it every
     # version is taken to look the same.
     convert: Callable[[Object, str], Object | None] | None = None
     schema_at: Callable[[str], Schema | None] | None = None
-    # Only for applies: the kind the endpoint serves; checked if given.
-    kind: str = ""
 
     def key_entry(self, operation: str) -> Entry:
         """Return the entry of this manager, owning nothing yet."""
@@ -103,13 +121,16 @@ class ApplyResult:
     changed: bool
 
 
-def track_update(live: Object | None, new: Object, write: Write) -> list[dict[str, Any]] | None:
+def track_update(
+    live: Object | None, new: Object, **terms: Unpack[WriteTerms]
+) -> list[dict[str, Any]] | None:
     """Return the managedFields of *new*, which is about to replace *live*.
 
     None means that *new* should have none: an object whose ownership was reset stays untracked
     until somebody applies to it. Entries may be shared with *live*. If *live* or *new* does not fit
     the schema (stored before the schema was) ownership stays as it was.
     """
+    write = Write(**terms)
     stored: list[dict[str, Any]] | None = _managed_fields(live)
     managed = _sent_or_stored(live, new, write)
     if live is not None and not managed:
@@ -183,9 +204,7 @@ def _reset_fields(write: Write, obj: Object) -> FieldSet:
         return write.reset
     if write.subresource == "status":
         return {f"f:{name}": {} for name in obj if name != "status"}
-    if write.subresource or write.schema is None or "status" not in write.schema.property_names:
-        return {}
-    return {"f:status": {}}
+    return {"f:status": {}} if write.has_status_subresource else {}
 
 
 def _taken(
@@ -225,13 +244,14 @@ def _comparison_at(
 
 
 def apply(
-    live: Object | None, applied: Object, write: Write, *, force: bool = False
+    live: Object | None, applied: Object, *, force: bool = False, **terms: Unpack[WriteTerms]
 ) -> ApplyResult:
     """Return what applying *applied* makes of *live* (None: of nothing, a create).
 
     Raises ``Conflict`` naming every field another manager owns at another value, unless *force*.
     Defaulting is the caller's: a default nobody applied has no owner.
     """
+    write = Write(**terms)
     _check_applied(applied, write)
     managed = _stored(_managed_fields(live))
     base: Object = live if live is not None else {}
