@@ -69,6 +69,7 @@ class WriteTerms(TypedDict, total=False):
     subresource: str
     has_status_subresource: bool
     kind: str
+    resource: str
     reset: FieldSet | None
     convert: Callable[[Object, str], Object | None] | None
     schema_at: Callable[[str], Schema | None] | None
@@ -86,8 +87,10 @@ class Write:
     subresource: str = ""
     # Then ``status`` has an endpoint of its own, and is not written through any other.
     has_status_subresource: bool = True
-    # Only for applies: the kind the endpoint serves; checked if given.
+    # Only for applies: the kind the endpoint serves, checked if given, and how errors name the
+    # type where the object does not.
     kind: str = ""
+    resource: str = ""
     # Fields this endpoint does not let through, so that nobody owns them by writing here, where
     # that is other than ``status``, or all but ``status`` for that subresource.
     reset: FieldSet | None = None
@@ -284,8 +287,9 @@ def _check_applied(applied: Object, write: Write) -> None:
 def _described(obj: Object, write: Write) -> str:
     metadata = obj.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}
-    kind = f"{write.api_version}, Kind={obj.get('kind', write.kind)}"
-    return f"{names.get('namespace', '')}/{names.get('name', '')}; {kind}"
+    kind = obj.get("kind") or write.kind or write.resource
+    place = f"{names.get('namespace', '')}/{names.get('name', '')}"
+    return f"{place}; {write.api_version}, Kind={kind}"
 
 
 def _before_first_apply(live: Object, write: Write) -> Managed:

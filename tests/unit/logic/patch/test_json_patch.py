@@ -138,7 +138,7 @@ def test_copies_may_not_make_an_object_explode() -> None:
 
 
 def test_moves_may_not_nest_an_object_beyond_encoding() -> None:
-    operations = []
+    operations: list[Object] = []
     for index in range(400):
         operations += [
             {"op": "add", "path": f"/n{index + 1}", "value": {}},
@@ -160,7 +160,7 @@ def test_a_copied_value_is_independent_of_its_source() -> None:
 
 
 def test_a_value_of_the_patch_is_not_changed_by_later_operations() -> None:
-    operations = [
+    operations: list[Object] = [
         {"op": "add", "path": "/a", "value": {"l": []}},
         {"op": "add", "path": "/a/l/-", "value": 1},
     ]
