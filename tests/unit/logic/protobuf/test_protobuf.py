@@ -91,10 +91,12 @@ def messages(draw: st.DrawFn, name: str, depth: int = 0) -> dict[str, Any]:
     return result
 
 
+def _is_not_zero(value: Any) -> bool:
+    return value not in ("", 0, False)
+
+
 def _field_values(field: Field, depth: int) -> st.SearchStrategy[dict[str, Any]]:
-    value: st.SearchStrategy[Any] | None = _SCALARS.get(field.type)
-    if value is None:
-        value = messages(field.type, depth + 1)
+    value: st.SearchStrategy[Any] = _SCALARS.get(field.type) or messages(field.type, depth + 1)
     if field.inline:
         return value
     if field.is_map:
@@ -102,7 +104,7 @@ def _field_values(field: Field, depth: int) -> st.SearchStrategy[dict[str, Any]]
     elif field.repeated:
         value = st.lists(value, min_size=1, max_size=2)
     elif field.omits_zero:
-        value = value.filter(lambda each: each not in ("", 0, False))
+        value = value.filter(_is_not_zero)
     return st.fixed_dictionaries({field.name: value})
 
 
