@@ -1,0 +1,47 @@
+"""What plugins remember within one attempt.
+
+A ``CycleState`` lives for one scheduling attempt of one item. It is cloned for trial runs
+(nominated pods, preemption), where values that change as items come and go are cloned with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Clonable(Protocol):
+    """A remembered value that trial runs must not share."""
+
+    def clone(self) -> Any:
+        """Return a copy that can change alone."""
+
+
+class CycleState:
+    """Key to value, plus which plugins asked to be left out of this attempt."""
+
+    __slots__ = ("entries", "skip_filter", "skip_score")
+
+    def __init__(self, entries: dict[str, Any] | None = None) -> None:
+        self.entries: dict[str, Any] = entries if entries is not None else {}
+        self.skip_filter: frozenset[str] = frozenset()
+        self.skip_score: frozenset[str] = frozenset()
+
+    def read(self, key: str) -> Any:
+        """Return what was written under *key*, None when nothing was."""
+        return self.entries.get(key)
+
+    def write(self, key: str, value: object) -> None:
+        self.entries[key] = value
+
+    def clone(self) -> CycleState:
+        """Return a state whose changes do not reach this one."""
+        copy = CycleState(
+            {
+                key: value.clone() if isinstance(value, Clonable) else value
+                for key, value in self.entries.items()
+            }
+        )
+        copy.skip_filter = self.skip_filter
+        copy.skip_score = self.skip_score
+        return copy

@@ -1,0 +1,63 @@
+"""ImageLocality: prefer nodes that already hold the pod's images.
+
+An image counts by its size, scaled down by how few nodes have it, so that one warm node does not
+draw every pod to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from skerry.scheduler.cache.node import NodeInfo
+from skerry.scheduler.cache.pod import PodInfo
+from skerry.scheduler.framework.plugin import MAX_SCORE, Rows, Scope, Scores
+from skerry.scheduler.framework.state import CycleState
+from skerry.scheduler.handle import Handle
+
+_MEBIBYTE = 1024 * 1024
+# Below the first nothing is gained by not pulling; above the second nothing more is.
+_SMALLEST = 23 * _MEBIBYTE
+_LARGEST_PER_CONTAINER = 1000 * _MEBIBYTE
+
+
+class ImageLocality:
+    name = "ImageLocality"
+    scope = Scope.TARGETS
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        self._table = handle.cluster.table
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        return (pod.spec.images, pod.spec.containers)
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        total = len(self._table)
+        scaled = 0
+        for image in pod.spec.images:
+            size = node.images.get(image)
+            if size is not None:
+                spread = len(self._table.images.get(image, ())) / total
+                scaled += int(size * spread)
+        return _priority(scaled, pod.spec.containers)
+
+    def score_all(self, state: CycleState, pod: PodInfo, rows: Rows) -> Scores:
+        total = len(self._table)
+        scaled = np.zeros(self._table.capacity, np.int64)
+        for image in pod.spec.images:
+            holders = self._table.images.get(image)
+            for row, size in holders.items() if holders else ():
+                scaled[row] += int(size * (len(holders or ()) / total))
+        return np.array(
+            [_priority(s, pod.spec.containers) for s in scaled[rows].tolist()], np.int64
+        )
+
+
+def _priority(scaled: int, containers: int) -> int:
+    largest = _LARGEST_PER_CONTAINER * containers
+    if largest <= _SMALLEST:
+        return 0
+    within = min(max(scaled, _SMALLEST), largest)
+    return MAX_SCORE * (within - _SMALLEST) // (largest - _SMALLEST)

@@ -1,0 +1,41 @@
+"""Filtering one node as if room already promised there were taken.
+
+A nominated pod waits for victims to leave a node. Others of lower priority must not slip in
+meanwhile, so a node passes only if it does with and without the pods nominated to it: with them,
+because they will come; without them, because they may not, and affinity to them must not count.
+"""
+
+from __future__ import annotations
+
+from skerry.scheduler.cache.node import NodeInfo
+from skerry.scheduler.cache.pod import PodInfo
+from skerry.scheduler.framework.runner import Framework
+from skerry.scheduler.framework.state import CycleState
+from skerry.scheduler.framework.status import Status
+from skerry.scheduler.handle import NominationTable
+
+
+def filter_with_nominated(
+    framework: Framework[PodInfo, NodeInfo],
+    nominations: NominationTable,
+    state: CycleState,
+    pod: PodInfo,
+    node: NodeInfo,
+) -> Status | None:
+    """Return the first refusal of *node*, counting pods nominated to it."""
+    promised = [
+        other
+        for other in nominations.nominated(node.name)
+        if other.uid != pod.uid and other.priority >= pod.priority
+    ]
+    if promised:
+        trial_state, trial_node = state.clone(), node.copy()
+        for other in promised:
+            trial_node.add(other)
+            problem = framework.add_item(trial_state, pod, other, trial_node)
+            if problem is not None:
+                return problem
+        status = framework.run_filter(trial_state, pod, trial_node)
+        if status is not None:
+            return status
+    return framework.run_filter(state, pod, node)
