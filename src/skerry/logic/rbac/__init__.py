@@ -1,0 +1,1 @@
+"""RBAC as Kubernetes evaluates it: rules, who they reach, what may be granted. Pure."""
