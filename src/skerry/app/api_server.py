@@ -17,6 +17,7 @@ from skerry.kit.ids import IdSource
 from skerry.logic.builtin import builtin_resources
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.definitions import DefinitionAdmission
+from skerry.server.admission.limits import LimitRanger
 from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission, Chain
 from skerry.server.admission.pods import (
@@ -24,6 +25,7 @@ from skerry.server.admission.pods import (
     PriorityAdmission,
     ServiceAccountAdmission,
 )
+from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue
 from skerry.server.definition_cleanup import DefinitionCleanup
@@ -88,7 +90,14 @@ class ApiServer:
         self.namespaces = ObservedObjects("", "namespaces")
         self.priority_classes = ObservedObjects("scheduling.k8s.io", "priorityclasses")
         self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)
-        self._observed = (self.namespaces, self.priority_classes)
+        self.limit_ranges = ObservedObjects("", "limitranges")
+        self.quotas = ObservedObjects("", "resourcequotas")
+        self._observed = (
+            self.namespaces,
+            self.priority_classes,
+            self.limit_ranges,
+            self.quotas,
+        )
         self.engine = self._engine(parts)
 
     def _engine(self, parts: Parts) -> Engine:
@@ -98,7 +107,7 @@ class ApiServer:
         writer = Writer(store, self.dispatcher, reader, admission, clock, ids, awaited=_AWAITED)
         deleter = Deleter(store, self.dispatcher, reader, admission, clock, awaited=_AWAITED)
         watcher = Watcher(self.dispatcher, reader, ids)
-        patcher = Patcher(store, writer, clock)
+        patcher = Patcher(store, writer)
         binding = BindingHandler(writer, clock)
         handlers = Handlers(
             verbs={
@@ -138,9 +147,12 @@ class ApiServer:
             ServiceAccountAdmission(store),
             PriorityAdmission(self.priority_classes),
             DefaultTolerations(),
+            LimitRanger(self.limit_ranges),
             ServiceAllocation(store, parts.service_network),
             DefinitionAdmission(self.catalogue, parts.clock),
             *parts.admission,
+            # Last, so that only what all others let through is charged.
+            QuotaAdmission(store, self.quotas, parts.clock),
         ]
 
     async def prepare(self) -> None:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skerry.api.errors import NotFound
+from skerry.api.kinds import GroupVersion
 from skerry.logic import discovery, openapi
 from skerry.logic.builtin import openapi_definitions
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Request, Response
-
-_AGGREGATED = {
-    "v2": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-    "v2beta1": "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
-}
 
 
 @dataclass(slots=True)
@@ -57,27 +52,28 @@ class Documents:
 
     def _root(self, path: str, types: TypeSet, request: Request) -> Answer:
         core = path == "/api"
+        aggregate = discovery.aggregated_core if core else discovery.aggregated_groups
         version = _aggregated_version(request.headers.get("accept", ""))
         if version:
             answer = self._cached(
                 types,
                 f"{path}#{version}",
                 request,
-                lambda: dump(discovery.aggregated(types.resources, core=core, version=version)),
-                etag=True,
+                lambda: dump(aggregate(types.resources, version)),
             )
-            if isinstance(answer, Response) and answer.status == 200:
-                answer.content_type = _AGGREGATED[version]
+            if answer.status == 200:
+                answer.content_type = discovery.aggregated_media_type(version)
             return answer
         if core:
-            return self._cached(types, path, request, lambda: dump(discovery.api_versions()))
+            address = request.headers.get("host", "")
+            return Response(body=dump(discovery.api_versions(address)))
         return self._cached(
             types, path, request, lambda: dump(discovery.api_group_list(types.resources))
         )
 
     def _group(self, parts: list[str], types: TypeSet, request: Request) -> Answer | None:
         if len(parts) == 1:
-            group = discovery.api_group(types.resources, parts[0])
+            group = discovery.api_group(parts[0], types.resources)
             if group is None:
                 raise NotFound.path()
             return Response(body=dump(group))
@@ -86,16 +82,14 @@ class Documents:
         return None
 
     def _resource_list(self, group: str, version: str, types: TypeSet, request: Request) -> Answer:
-        resources = [
-            r for r in types.resources if r.info.group == group and r.info.version == version
-        ]
-        if not resources:
+        served = GroupVersion(group, version)
+        if served not in types.by_group_version:
             raise NotFound.path()
         return self._cached(
             types,
             f"/apis/{group}/{version}",
             request,
-            lambda: dump(discovery.api_resource_list(resources, group, version)),
+            lambda: dump(discovery.api_resource_list(served, types.resources) or {}),
         )
 
     def _index(self, types: TypeSet) -> dict[str, object]:
@@ -114,7 +108,7 @@ class Documents:
             group, version = parts[1], parts[2]
         else:
             raise NotFound.path()
-        if not any(gv == (group, version) for gv in types.by_group_version):
+        if GroupVersion(group, version) not in types.by_group_version:
             raise NotFound.path()
         body, digest = self._openapi_document(path, group, version, types)
         return _with_etag(request, body, digest)
@@ -137,18 +131,16 @@ class Documents:
         name: str,
         request: Request,
         make: Callable[[], bytes],
-        *,
-        etag: bool = True,
-    ) -> Answer:
+    ) -> Response:
         body, digest = self._made(types, name, make)
-        return _with_etag(request, body, digest) if etag else Response(body=body)
+        return _with_etag(request, body, digest)
 
     def _made(self, types: TypeSet, name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
         documents = self._by_types.setdefault(types, _Documents())
         known = documents.made.get(name)
         if known is None:
             body = make()
-            digest = hashlib.sha512(body).hexdigest().upper()
+            digest = discovery.content_hash(body)
             known = documents.made[name] = (bytes(memoryview(body)), digest)
         return known
 
@@ -167,7 +159,7 @@ def _aggregated_version(accept: str) -> str:
             if clause.strip().startswith("application/json"):
                 return ""
             continue
-        for version in _AGGREGATED:
+        for version in discovery.AGGREGATED_VERSIONS:
             if f"v={version};" in clause + ";":
                 return version
     return ""

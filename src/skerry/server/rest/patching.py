@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from skerry.api.errors import BadRequest, FieldError, Invalid, UnsupportedMediaType
-from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.apply import apply
 from skerry.logic.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from skerry.logic.resource import Object
@@ -14,7 +12,7 @@ from skerry.server.http.message import Answer
 from skerry.server.rest import prepare
 from skerry.server.rest.body import as_object, media_type, parse_json, parse_yaml
 from skerry.server.rest.call import Call
-from skerry.server.rest.options import WriteOptions, truth, write_options
+from skerry.server.rest.options import WriteOptions, write_options
 from skerry.server.rest.write import Fresh, Writer
 from skerry.store.base import Store
 
@@ -29,10 +27,9 @@ LiveObject = Callable[[], Object]
 class Patcher:
     """Carries out patches by way of the writer."""
 
-    def __init__(self, store: Store, writer: Writer, clock: Clock) -> None:
+    def __init__(self, store: Store, writer: Writer) -> None:
         self._store = store
         self._writer = writer
-        self._clock = clock
 
     async def patch(self, call: Call) -> Answer:
         """Answer a PATCH of an object or its status."""
@@ -96,20 +93,8 @@ class Patcher:
     def _merged(
         self, call: Call, options: WriteOptions, live: Object | None, applied: Object
     ) -> Object:
-        result = apply(
-            live,
-            applied,
-            manager=options.field_manager,
-            force=truth(call.request.query.get("force", "")),
-            now=rfc3339(self._clock.now()),
-            subresource=call.info.subresource,
-            schema=call.resource.schema,
-            api_version=call.resource.info.api_version,
-            has_status_subresource=call.resource.has_status,
-            resource=call.resource.info.group_resource,
-        )
-        merged: Any = result.object
-        return as_object(merged)
+        ownership = self._writer.ownership(call, options, call.info.subresource)
+        return apply(live, applied, force=options.force, **ownership).object
 
 
 def _unsupported(call: Call) -> UnsupportedMediaType:

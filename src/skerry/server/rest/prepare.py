@@ -56,11 +56,11 @@ def conform(call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -
         meta_schema = definitions().get(_OBJECT_META)
         metadata = obj["metadata"]
         unknown += [f"metadata.{path}" for path in prune(meta_schema, metadata)]
-        problem = type_errors(meta_schema, metadata, "ObjectMeta", "v1")
+        problems = type_errors(meta_schema, metadata, "ObjectMeta", "v1")
     else:
-        problem = type_errors(resource.schema, obj, resource.info.kind, resource.info.version)
-    if problem:
-        raise BadRequest(problem)
+        problems = type_errors(resource.schema, obj, resource.info.kind, resource.info.version)
+    if problems:
+        raise BadRequest(problems[0])
     if options.field_validation == "Ignore":
         return
     complaints = [f'unknown field "{path}"' for path in unknown]

@@ -15,7 +15,7 @@ import orjson
 from skerry.api.errors import AlreadyExists, ApiError, BadRequest, Conflict, FieldError, Invalid
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.apply import track_update
+from skerry.logic.apply import WriteTerms, track_update
 from skerry.logic.resource import Object
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode, encode
@@ -270,20 +270,24 @@ class Writer:
         subresource: str = "",
     ) -> None:
         """Note which manager set which field."""
-        managed = track_update(
-            old,
-            new,
-            manager=options.field_manager,
-            now=rfc3339(self._clock.now()),
-            subresource=subresource if subresource in ("status", "scale") else "",
-            schema=call.resource.schema,
-            api_version=call.resource.info.api_version,
-            has_status_subresource=call.resource.has_status,
-        )
+        managed = track_update(old, new, **self.ownership(call, options, subresource))
         if managed:
             new["metadata"]["managedFields"] = managed
         else:
             new["metadata"].pop("managedFields", None)
+
+    def ownership(self, call: Call, options: WriteOptions, subresource: str) -> WriteTerms:
+        """Return who writes, for the tracking of field managers."""
+        resource = call.resource
+        return WriteTerms(
+            manager=options.field_manager,
+            api_version=resource.info.api_version,
+            now=rfc3339(self._clock.now()),
+            schema=resource.schema,
+            subresource=subresource if subresource in ("status", "scale") else "",
+            has_status_subresource=resource.has_status,
+            resource=str(resource.info.group_resource),
+        )
 
     async def _commit(self, call: Call, write: Write, operation: Operation) -> int:
         """Write, unless this is a rehearsal, and return the revision (0 for a rehearsal)."""

@@ -1,0 +1,25 @@
+"""The skerry command."""
+
+from __future__ import annotations
+
+import click
+
+import skerry
+from skerry.cli.backup import backup, restore
+from skerry.cli.demo import demo
+from skerry.cli.serve import serve
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: skerry serve --data-dir .skerry",
+)
+@click.version_option(skerry.__version__, prog_name="skerry")
+def main() -> None:
+    """Place workloads on very many edge clusters, speaking plain Kubernetes."""
+
+
+main.add_command(serve)
+main.add_command(backup)
+main.add_command(restore)
+main.add_command(demo)

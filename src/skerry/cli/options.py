@@ -1,0 +1,150 @@
+"""Flags that every server command takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skerry.app.settings import ServerSettings, StoreSettings
+
+Command = Callable[..., Any]
+_EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+_STORE_FLAGS = [
+    click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(".skerry"),
+        show_default=True,
+        help="Folder for the store, certificates and kubeconfig.",
+    ),
+    click.option(
+        "--store",
+        "store_kind",
+        type=click.Choice(["sqlite", "memory", "etcd"]),
+        default="sqlite",
+        show_default=True,
+        help="Where objects are kept.",
+    ),
+    click.option(
+        "--etcd-servers",
+        default="http://127.0.0.1:2379",
+        show_default=True,
+        help="Comma-separated client URLs of etcd, for --store etcd.",
+    ),
+    click.option("--etcd-prefix", default="/skerry/", show_default=True, help="Key prefix in etcd."),
+    click.option("--etcd-cafile", type=_EXISTING, help="CA that vouches for etcd."),
+    click.option("--etcd-certfile", type=_EXISTING, help="Client certificate shown to etcd."),
+    click.option("--etcd-keyfile", type=_EXISTING, help="Key of --etcd-certfile."),
+    click.option("--etcd-user", default="", help="User at etcd."),
+    click.option("--etcd-password-file", type=_EXISTING, help="Password of --etcd-user."),
+]
+_SERVER_FLAGS = [
+    click.option(
+        "--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on."
+    ),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), default=6443, show_default=True,
+        help="Port to listen on; 0 takes any free one.",
+    ),
+    click.option(
+        "--external-hostname", default="", help="Name clients use, in certificates and URLs."
+    ),
+    click.option(
+        "--tls-san", multiple=True, help="Further name the certificate is good for; repeatable."
+    ),
+    click.option(
+        "--token-auth-file", type=_EXISTING, help="CSV of static tokens: token,user,uid,groups."
+    ),
+    click.option(
+        "--anonymous-auth/--no-anonymous-auth",
+        "anonymous",
+        default=True,
+        show_default=True,
+        help="Let requests without credentials in as system:anonymous.",
+    ),
+    click.option(
+        "--encryption-key-file", type=_EXISTING, help="Keys that encrypt Secrets at rest."
+    ),
+    click.option("--audit-log", type=_FILE, help="Write audit events to this file."),
+    click.option(
+        "--controllers/--no-controllers",
+        default=True,
+        show_default=True,
+        help="Run the core controllers in this process.",
+    ),
+    click.option(
+        "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+        help="Form of log lines.",
+    ),
+    click.option(
+        "-v", "--v", "verbosity", type=int, default=2, show_default=True,
+        help="Log verbosity, as klog counts it.",
+    ),
+]
+
+
+def store_flags(command: Command) -> Command:
+    """Add the flags that name a store; the command gets ``data_dir`` and ``store``."""
+
+    @functools.wraps(command)
+    def wrapped(**flags: Any) -> Any:
+        data_dir, store = _store_settings(flags)
+        return command(data_dir=data_dir, store=store, **flags)
+
+    return _with_flags(wrapped, _STORE_FLAGS)
+
+
+def server_flags(command: Command) -> Command:
+    """Add the flags of a server; the command gets ``settings``."""
+
+    @functools.wraps(command)
+    def wrapped(**flags: Any) -> Any:
+        data_dir, store = _store_settings(flags)
+        settings = ServerSettings(
+            data_dir=data_dir,
+            store=store,
+            bind_address=flags.pop("bind_address"),
+            port=flags.pop("port"),
+            external_hostname=flags.pop("external_hostname"),
+            tls_sans=tuple(flags.pop("tls_san")),
+            token_auth_file=flags.pop("token_auth_file"),
+            anonymous=flags.pop("anonymous"),
+            encryption_key_file=flags.pop("encryption_key_file"),
+            audit_log=flags.pop("audit_log"),
+            controllers=flags.pop("controllers"),
+            log_format=flags.pop("log_format"),
+            verbosity=flags.pop("verbosity"),
+        )
+        return command(settings=settings, **flags)
+
+    return _with_flags(wrapped, [*_STORE_FLAGS, *_SERVER_FLAGS])
+
+
+def _with_flags(command: Command, flags: list[Callable[[Command], Command]]) -> Command:
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+def _store_settings(flags: dict[str, Any]) -> tuple[Path, StoreSettings]:
+    data_dir: Path = flags.pop("data_dir")
+    password_file: Path | None = flags.pop("etcd_password_file")
+    servers = tuple(filter(None, flags.pop("etcd_servers").split(",")))
+    store = StoreSettings(
+        kind=flags.pop("store_kind"),
+        path=data_dir / "store.db",
+        etcd_servers=servers,
+        etcd_prefix=flags.pop("etcd_prefix"),
+        etcd_ca=flags.pop("etcd_cafile"),
+        etcd_cert=flags.pop("etcd_certfile"),
+        etcd_key=flags.pop("etcd_keyfile"),
+        etcd_user=flags.pop("etcd_user"),
+        etcd_password=password_file.read_text().strip() if password_file else "",
+    )
+    return data_dir, store
