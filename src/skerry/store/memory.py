@@ -1,12 +1,13 @@
 """The store in memory: the plain reference the others are compared with.
 
-No threads, no timers and no waiting, so a simulation over it is deterministic and runs under
+No threads and no timers, so a simulation over it is deterministic and runs under
 virtual time. It is written to be obviously right: a range in the past is today's state with the
 later events undone. Nothing survives the process, so "durable" means as long as the object lives.
 """
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import AsyncIterator, Sequence
 from itertools import islice
@@ -73,6 +74,9 @@ class MemoryStore:
         for event in events:
             self._record(event)
         self._feed.publish(events)
+        # Others get their turn, as they would while a disk is synced; a loop of commits that
+        # never waited would starve them.
+        await asyncio.sleep(0)
         return outcome
 
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:

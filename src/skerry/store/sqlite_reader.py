@@ -14,12 +14,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import apsw
 
 from skerry.store.base import Compacted, Entry, Event, Future, Page, Unavailable
 from skerry.store.keyspace import prefix_end
-from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED
+from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
 
 # Rows per chunk: about a millisecond or two, which is what others may have to wait.
 CHUNK = 2000
@@ -63,25 +64,25 @@ class Reader:
         self._closed = False
 
     def get(self, key: str) -> Entry | None:
-        rows = self._cursor.execute(_GET, (key,)).fetchall()
-        return Entry(key, rows[0][1], rows[0][0]) if rows else None
+        found: list[Any] = self._cursor.execute(_GET, (key,)).fetchall()
+        return Entry(key, found[0][1], found[0][0]) if found else None
 
     def bounds(self) -> tuple[int, int]:
         """Return the newest and the compacted revision."""
-        newest, compacted = self._cursor.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+        ((newest, compacted),) = rows(self._connection, NEWEST_AND_COMPACTED)
         return newest, compacted
 
     def identity(self) -> str:
-        return str(self._cursor.execute("SELECT identity FROM meta").fetchall()[0][0])
+        return str(rows(self._connection, "SELECT identity FROM meta")[0][0])
 
     def count(self, prefix: str) -> int:
-        rows = self._cursor.execute(_COUNT, (prefix, prefix_end(prefix) or _BEYOND)).fetchall()
-        return int(rows[0][0])
+        ((count,),) = rows(self._connection, _COUNT, (prefix, prefix_end(prefix) or _BEYOND))
+        return int(count)
 
     async def range(self, prefix: str, after: str, limit: int, revision: int | None) -> Page:
         async with self._snapshots:
             with self._snapshot() as connection:
-                newest, compacted = connection.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+                ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
                 at = newest if revision is None else revision
                 check_kept(at, newest, compacted)
                 return await _page(connection, (prefix, after, limit), at, now=at == newest)
@@ -90,7 +91,7 @@ class Reader:
         """Return the events above *after*, and the revision up to which that is all of them."""
         async with self._snapshots:
             with self._snapshot() as connection:
-                newest, compacted = connection.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+                ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
                 check_kept(after, newest, compacted)
                 return await _events(connection, prefix, (after, newest), limit)
 
@@ -105,11 +106,11 @@ class Reader:
         """Lend a connection on which everything read belongs to one moment."""
         connection = self._idle.pop() if self._idle else self._connect()
         try:
-            connection.execute("BEGIN").fetchall()
+            rows(connection, "BEGIN")
             yield connection
         finally:
             if connection.in_transaction:
-                connection.execute("ROLLBACK").fetchall()
+                rows(connection, "ROLLBACK")
             if self._closed or len(self._idle) >= _IDLE_CONNECTIONS:
                 connection.close()
             else:
@@ -138,13 +139,11 @@ async def _page(
         size = min(CHUNK, limit + 1 - len(entries)) if limit else CHUNK
         last = entries[-1].key if entries else after
         bindings = (last, prefix, end, size)
-        rows = (
-            connection.execute(_NOW, bindings).fetchall()
-            if now
-            else connection.execute(_THEN, (*bindings, at)).fetchall()
+        found = (
+            rows(connection, _NOW, bindings) if now else rows(connection, _THEN, (*bindings, at))
         )
-        entries.extend([Entry(*row) for row in rows])
-        if len(rows) < size or (limit and len(entries) > limit):
+        entries.extend([Entry(*row) for row in found])
+        if len(found) < size or (limit and len(entries) > limit):
             break
         await asyncio.sleep(0)
     more = bool(limit) and len(entries) > limit
@@ -161,12 +160,10 @@ async def _events(
     end = prefix_end(prefix) or _BEYOND
     events: list[Event] = []
     while position < newest and len(events) < limit:
-        window = connection.execute(_WINDOW, (position, CHUNK - 1)).fetchall()
+        window = rows(connection, _WINDOW, (position, CHUNK - 1))
         upto = window[0][0] if window else newest
-        rows = connection.execute(
-            _HISTORY, (position, upto, prefix, end, limit - len(events))
-        ).fetchall()
-        events.extend([Event(*row) for row in rows])
+        bindings = (position, upto, prefix, end, limit - len(events))
+        events.extend([Event(*row) for row in rows(connection, _HISTORY, bindings)])
         position = upto
         if position < newest:
             await asyncio.sleep(0)

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -40,6 +42,15 @@ CREATE TABLE meta(
 NEWEST_AND_COMPACTED = (
     "SELECT max(floor, coalesce((SELECT max(rv) FROM log), 0)), compacted FROM meta"
 )
+
+
+def rows(connection: apsw.Connection, statement: str, bindings: Sequence[Any] = ()) -> list[Any]:
+    """Run *statement* to its end and return what it says, which may be nothing.
+
+    apsw runs a statement only as far as its rows are read; a forgotten rest would keep the
+    snapshot, or the transaction, open.
+    """
+    return connection.execute(statement, bindings).fetchall()
 
 
 class FileLock:
@@ -78,7 +89,7 @@ def connect(path: Path, *, cache_kib: int) -> apsw.Connection:
         f"cache_size = -{cache_kib}",
         "temp_store = MEMORY",
     ):
-        connection.execute(f"PRAGMA {pragma}").fetchall()
+        rows(connection, f"PRAGMA {pragma}")
     return connection
 
 
@@ -86,28 +97,26 @@ def connect_read_only(path: Path, *, cache_kib: int) -> apsw.Connection:
     """Return a connection that can only look, also at a file another process is writing."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=256)
     connection.set_busy_timeout(1000)
-    connection.execute(f"PRAGMA cache_size = -{cache_kib}").fetchall()
+    rows(connection, f"PRAGMA cache_size = -{cache_kib}")
     return connection
 
 
 def prepare(connection: apsw.Connection, path: Path, new_identity: str) -> None:
     """Create the tables in a new file, or check that this is one of ours."""
-    (version,) = connection.execute("PRAGMA user_version").fetchall()[0]
-    if version == 0 and not connection.execute("SELECT 1 FROM sqlite_schema").fetchall():
+    ((version,),) = rows(connection, "PRAGMA user_version")
+    if version == 0 and not rows(connection, "SELECT 1 FROM sqlite_schema"):
         with connection:
             for statement in _TABLES.split(";"):
-                connection.execute(statement).fetchall()
-            connection.execute(
-                "INSERT INTO meta VALUES (1, ?, ?, 1, 0, 0)", (FORMAT, new_identity)
-            ).fetchall()
-            connection.execute(f"PRAGMA user_version = {FORMAT}").fetchall()
+                rows(connection, statement)
+            rows(connection, "INSERT INTO meta VALUES (1, ?, ?, 1, 0, 0)", (FORMAT, new_identity))
+            rows(connection, f"PRAGMA user_version = {FORMAT}")
         return
     check_format(connection, path)
 
 
 def check_format(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that is not a store of this format."""
-    (version,) = connection.execute("PRAGMA user_version").fetchall()[0]
+    ((version,),) = rows(connection, "PRAGMA user_version")
     if version != FORMAT:
         raise StoreError(
             f"data file {str(path)!r} has format {version}; this program reads format {FORMAT}"

@@ -29,7 +29,7 @@ import apsw
 from skerry.kit.log import Logger
 from skerry.store.base import Event, StoreError, Unavailable, Write
 from skerry.store.batch import State, evaluate
-from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED
+from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
 
 log = Logger("store")
 
@@ -63,6 +63,16 @@ _SELECT = _several(
     "SELECT cur.k, log.rv, log.v FROM cur CROSS JOIN log ON log.rv = cur.rv WHERE cur.k IN (",
     "?",
     ")",
+)
+
+
+_SWEEP_WINDOW = "SELECT rv FROM log WHERE rv > ? AND rv <= ? ORDER BY rv LIMIT 1 OFFSET ?"
+_SWEEP = (
+    "DELETE FROM past WHERE (k, rv) IN"
+    " (SELECT k, prev_rv FROM log WHERE rv > ? AND rv <= ? AND prev_rv > 0)",
+    "DELETE FROM log WHERE rv IN"
+    " (SELECT prev_rv FROM log WHERE rv > ? AND rv <= ? AND prev_rv > 0)",
+    "DELETE FROM log WHERE rv > ? AND rv <= ? AND v IS NULL",
 )
 
 
@@ -104,7 +114,8 @@ class Writer:
         self._wake.acquire()
         self._signalled = False
         self._stopping = False
-        self._newest, _ = connection.execute(NEWEST_AND_COMPACTED).fetchall()[0]
+        ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
+        self._newest: int = newest
         self._checkpoints = Checkpoints(connection, connect)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -129,9 +140,8 @@ class Writer:
 
         def step(busy: bool) -> bool:
             with self._connection:
-                self._connection.execute(
-                    "UPDATE meta SET identity = ?, floor = max(floor, ?)", (identity, revision)
-                ).fetchall()
+                statement = "UPDATE meta SET identity = ?, floor = max(floor, ?)"
+                rows(self._connection, statement, (identity, revision))
             self._newest = max(self._newest, revision)
             return True
 
@@ -196,7 +206,7 @@ class Writer:
 
     def _transaction(self, batch: list[Pending]) -> tuple[Sequence[Outcome], list[Event]]:
         connection = self._connection
-        connection.execute("BEGIN IMMEDIATE").fetchall()
+        rows(connection, "BEGIN IMMEDIATE")
         state = self._state_of({write.key for pending in batch for write in pending.writes})
         outcomes, events = evaluate(state, [pending.writes for pending in batch], self._newest)
         if events:
@@ -204,7 +214,7 @@ class Writer:
             # on disk after a crash, so its revisions must not be given to others.
             self._newest = events[-1].revision
             self._insert(events, state)
-        connection.execute("COMMIT").fetchall()
+        rows(connection, "COMMIT")
         return outcomes, events
 
     def _state_of(self, keys: set[str]) -> State:
@@ -212,7 +222,7 @@ class Writer:
         wanted = list(keys)
         for start in range(0, len(wanted), _ROWS):
             chunk = wanted[start : start + _ROWS]
-            for key, revision, value in self._connection.execute(_SELECT[len(chunk)], chunk):
+            for key, revision, value in rows(self._connection, _SELECT[len(chunk)], chunk):
                 state[key] = (revision, value)
         return state
 
@@ -224,11 +234,11 @@ class Writer:
         self._each(_UPSERT_CUR, [(key, state[key][0]) for key in keys if key in state])
         self._each(_DELETE_CUR, [(key,) for key in keys if key not in state])
 
-    def _each(self, statements: list[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        for start in range(0, len(rows), _ROWS):
-            chunk = rows[start : start + _ROWS]
+    def _each(self, statements: list[str], items: Sequence[tuple[Any, ...]]) -> None:
+        for start in range(0, len(items), _ROWS):
+            chunk = items[start : start + _ROWS]
             bindings = [value for row in chunk for value in row]
-            self._connection.execute(statements[len(chunk)], bindings).fetchall()
+            rows(self._connection, statements[len(chunk)], bindings)
 
     def _failed(self, error: apsw.Error) -> Unavailable:
         """Undo the transaction and say what is known of it."""
@@ -243,7 +253,7 @@ class Writer:
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             try:
-                self._connection.execute("ROLLBACK").fetchall()
+                rows(self._connection, "ROLLBACK")
             except apsw.Error as error:
                 log.error("rollback failed", error=error)
 
@@ -267,12 +277,17 @@ class Writer:
         waiters += [chore.waiter for chore in self._chores]
         if waiters:
             error = Unavailable(message)
-            self._loop.call_soon_threadsafe(lambda: [_fail(waiter, error) for waiter in waiters])
+            self._loop.call_soon_threadsafe(_fail_all, waiters, error)
 
 
 def _fail(waiter: asyncio.Future[Any], error: StoreError) -> None:
     if not waiter.done():
         waiter.set_exception(error)
+
+
+def _fail_all(waiters: Sequence[asyncio.Future[Any]], error: StoreError) -> None:
+    for waiter in waiters:
+        _fail(waiter, error)
 
 
 def _succeed(waiter: asyncio.Future[None]) -> None:
@@ -295,35 +310,24 @@ class Sweep:
 
     def step(self, busy: bool) -> bool:
         """Do one small transaction; return whether all is done."""
-        with self._connection:
-            if not self._marked:
-                self._mark()
-                return False
-            return self._sweep(_SWEEP_BUSY if busy else _SWEEP_IDLE)
+        rows(self._connection, "BEGIN IMMEDIATE")
+        done = self._sweep(_SWEEP_BUSY if busy else _SWEEP_IDLE) if self._marked else self._mark()
+        rows(self._connection, "COMMIT")
+        return done
 
-    def _mark(self) -> None:
-        self._connection.execute(
-            "UPDATE meta SET compacted = max(compacted, ?1), floor = max(floor, ?1)",
-            (self._revision,),
-        ).fetchall()
+    def _mark(self) -> bool:
+        statement = "UPDATE meta SET compacted = max(compacted, ?1), floor = max(floor, ?1)"
+        rows(self._connection, statement, (self._revision,))
         self._marked = True
+        return False
 
-    def _sweep(self, rows: int) -> bool:
-        execute = self._connection.execute
-        swept, compacted = execute("SELECT swept, compacted FROM meta").fetchall()[0]
-        window = execute(
-            "SELECT rv FROM log WHERE rv > ? AND rv <= ? ORDER BY rv LIMIT 1 OFFSET ?",
-            (swept, compacted, rows - 1),
-        ).fetchall()
+    def _sweep(self, most: int) -> bool:
+        ((swept, compacted),) = rows(self._connection, "SELECT swept, compacted FROM meta")
+        window = rows(self._connection, _SWEEP_WINDOW, (swept, compacted, most - 1))
         upto = window[0][0] if window else compacted
-        span = (swept, upto)
-        replaced = "FROM log WHERE rv > ? AND rv <= ? AND prev_rv > 0"
-        execute(
-            f"DELETE FROM past WHERE (k, rv) IN (SELECT k, prev_rv {replaced})", span
-        ).fetchall()
-        execute(f"DELETE FROM log WHERE rv IN (SELECT prev_rv {replaced})", span).fetchall()  # noqa: S608
-        execute("DELETE FROM log WHERE rv > ? AND rv <= ? AND v IS NULL", span).fetchall()
-        execute("UPDATE meta SET swept = ?", (upto,)).fetchall()
+        for statement in _SWEEP:
+            rows(self._connection, statement, (swept, upto))
+        rows(self._connection, "UPDATE meta SET swept = ?", (upto,))
         return bool(upto >= compacted)
 
 

@@ -1,0 +1,181 @@
+"""Backup and restore between every pair of backends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from skerry.kit.clock import SystemClock
+from skerry.kit.ids import SeededIds
+from skerry.store.backup import JUMP, BadBackup, backup, restore, verify
+from skerry.store.base import Compacted, Store, StoreError, Write
+from skerry.store.memory import MemoryStore
+from skerry.store.restoring import UNFINISHED, RestorableStore
+from tests.contract.store.backends import Backend
+
+IDS = SeededIds(3)
+
+
+async def contents(store: Store) -> dict[str, bytes]:
+    return {entry.key: entry.value for entry in (await store.range("")).entries}
+
+
+async def test_a_restored_store_has_the_objects_and_another_identity(
+    store: RestorableStore, backend: Backend, tmp_path: Path
+) -> None:
+    old = [(await store.commit([Write(f"/k/{n}", bytes([n]) * n)]))[0] for n in range(20)]
+    await store.commit([Write("/k/3", None)])
+    written = await backup(store, tmp_path / "b", SystemClock())
+    assert written.objects == 19
+    await store.commit([Write("/k/after", b"not in the backup")])
+    target = await backend.open()
+    try:
+        assert await restore(target, tmp_path / "b", IDS) == written
+        expected = await contents(store)
+        del expected["/k/after"]
+        assert await contents(target) == expected
+        assert target.identity not in (store.identity, "")
+        assert await target.revision() > await store.revision() + JUMP // 2
+        for revision in (1, *old, await store.revision()):
+            with pytest.raises(Compacted):
+                await target.range("", revision=revision)
+            with pytest.raises(Compacted):
+                await anext(target.watch("", after=revision))
+        for entry in (await target.range("")).entries:
+            assert entry.revision > await store.revision()
+    finally:
+        await target.close()
+
+
+async def test_the_jump_of_a_restored_store_survives_reopening(
+    backend: Backend, tmp_path: Path
+) -> None:
+    if not backend.durable:
+        pytest.skip("nothing of it outlives the object")
+    source = MemoryStore("source")
+    await source.commit([Write("/a", b"1")])
+    await backup(source, tmp_path / "b", SystemClock())
+    settings = backend.fresh()
+    store = await backend.open(settings)
+    await restore(store, tmp_path / "b", IDS)
+    identity, entry, newest = store.identity, await store.get("/a"), await store.revision()
+    await store.close()
+    store = await backend.open(settings)
+    try:
+        assert store.identity == identity
+        assert await store.get("/a") == entry
+        assert await store.revision() == newest
+        assert await store.compacted() == newest
+        (later,) = await store.commit([Write("/b", b"")])
+        assert later > newest > JUMP
+    finally:
+        await store.close()
+
+
+async def test_a_backup_shows_one_moment_while_writes_go_on(
+    store: RestorableStore, tmp_path: Path
+) -> None:
+    # Both keys of a pair are always written together; a torn backup would show them differ.
+    for start in range(0, 1500, 50):
+        await store.commit(
+            [Write(f"/{s}/{n:04}", b"0") for n in range(start, start + 50) for s in "ab"]
+        )
+    done = asyncio.Event()
+
+    async def disturb() -> None:
+        turn = 0
+        while not done.is_set():
+            turn += 1
+            value = str(turn).encode()
+            name = f"{turn * 7 % 1500:04}"
+            await store.commit([Write(f"/a/{name}", value), Write(f"/b/{name}", value)])
+
+    disturbing = asyncio.ensure_future(disturb())
+    await backup(store, tmp_path / "b", SystemClock())
+    done.set()
+    await disturbing
+    target = MemoryStore("target")
+    await restore(target, tmp_path / "b", IDS)
+    found = await contents(target)
+    assert len(found) == 3000
+    assert all(found[f"/a/{n:04}"] == found[f"/b/{n:04}"] for n in range(1500))
+
+
+async def test_an_empty_store_can_be_backed_up_and_restored(
+    store: RestorableStore, tmp_path: Path
+) -> None:
+    await backup(store, tmp_path / "b", SystemClock())
+    target = MemoryStore("target")
+    assert (await restore(target, tmp_path / "b", IDS)).objects == 0
+    assert await target.revision() > JUMP
+
+
+async def test_restore_refuses_a_store_that_is_not_empty(
+    store: RestorableStore, tmp_path: Path
+) -> None:
+    await store.commit([Write("/a", b"1")])
+    await backup(store, tmp_path / "b", SystemClock())
+    with pytest.raises(StoreError, match="not empty"):
+        await restore(store, tmp_path / "b", IDS)
+
+
+async def test_a_store_whose_restore_was_not_finished_is_refused(backend: Backend) -> None:
+    if not backend.durable:
+        pytest.skip("nothing of it outlives the object")
+    settings = backend.fresh()
+    store = await backend.open(settings)
+    await store.adopt(UNFINISHED + "x", 5)
+    await store.close()
+    with pytest.raises(StoreError, match="begun but not finished"):
+        await backend.open(settings)
+
+
+@pytest.fixture
+async def good(tmp_path: Path) -> Path:
+    source = MemoryStore("source")
+    await source.commit([Write(f"/{n}", b"x" * 50) for n in range(30)])
+    await backup(source, tmp_path / "good", SystemClock())
+    return tmp_path / "good"
+
+
+async def test_a_backup_with_any_byte_changed_is_refused_and_nothing_is_written(
+    good: Path, tmp_path: Path
+) -> None:
+    content = good.read_bytes()
+    for position in range(0, len(content), 97):
+        damaged = tmp_path / "damaged"
+        damaged.write_bytes(
+            content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
+        )
+        target = MemoryStore("target")
+        with pytest.raises(BadBackup):
+            await restore(target, damaged, IDS)
+        assert await target.count("") == 0
+
+
+@pytest.mark.parametrize("length", [0, 5, 20, 100, -1, -32])
+def test_a_backup_that_was_cut_off_is_refused(good: Path, tmp_path: Path, length: int) -> None:
+    (tmp_path / "short").write_bytes(good.read_bytes()[:length])
+    with pytest.raises(BadBackup, match=r"damaged or cut off|not a skerry backup"):
+        verify(tmp_path / "short")
+
+
+def test_a_file_that_is_no_backup_is_named_so(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"SQLite format 3\x00" * 20)
+    with pytest.raises(BadBackup, match="is not a skerry backup"):
+        verify(tmp_path / "other")
+    with pytest.raises(BadBackup, match="cannot be read"):
+        verify(tmp_path / "absent")
+
+
+async def test_a_failed_backup_leaves_no_file_behind(tmp_path: Path) -> None:
+    source = MemoryStore("source")
+    with pytest.raises(StoreError, match="cannot be written"):
+        await backup(source, tmp_path / "no" / "such" / "folder", SystemClock())
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_backup_is_readable_by_its_owner_only(good: Path) -> None:
+    assert good.stat().st_mode & 0o777 == 0o600
