@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound
+from skerry.api.errors import ApiError, MethodNotAllowed, NotFound
 from skerry.api.keys import PLAIN
 from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
@@ -20,6 +20,7 @@ from skerry.server.documents import Documents
 from skerry.server.http.message import Answer, Request, Response, User
 from skerry.server.request_info import RequestInfo, request_info
 from skerry.server.rest.call import Call
+from skerry.server.security.authorization import forbidden
 
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
 # A path that is no resource: gets the request and the cluster.
@@ -129,7 +130,7 @@ class Engine:
         attributes = attributes_of(info)
         decision = self._authorizer.authorize(user, attributes)
         if not decision.allowed:
-            raise forbidden(user, attributes)
+            raise forbidden(user, attributes, decision.reason)
 
     async def _act(self, request: Request, info: RequestInfo, user: User) -> Answer:
         types = self._catalogue.types(info.cluster)
@@ -218,26 +219,6 @@ def attributes_of(info: RequestInfo) -> Attributes:
         namespace=info.namespace,
         name=info.name,
     )
-
-
-def forbidden(user: User, attributes: Attributes) -> Forbidden:
-    """Say that *user* may not, in the words kubectl users know."""
-    if attributes.path:
-        return Forbidden(
-            f'forbidden: User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'
-        )
-    resource = attributes.resource
-    what = f"{resource}/{attributes.subresource}" if attributes.subresource else resource
-    where = (
-        f'in the namespace "{attributes.namespace}"'
-        if attributes.namespace
-        else "at the cluster scope"
-    )
-    text = (
-        f'User "{user.name}" cannot {attributes.verb} resource "{what}" in API group '
-        f'"{attributes.group}" {where}'
-    )
-    return Forbidden.of(attributes.group, resource, attributes.name, text)
 
 
 def error_answer(error: ApiError) -> Response:

@@ -1,0 +1,20 @@
+"""Nobody hands out rights they do not hold."""
+
+from __future__ import annotations
+
+from skerry.logic.rbac.policy import GROUP
+from skerry.server.admission.operation import Operation
+from skerry.server.security.authorization import RbacAuthorizer
+
+
+class EscalationGuard:
+    """Checks writes of roles and bindings against the writer's own rights."""
+
+    def __init__(self, authorizer: RbacAuthorizer) -> None:
+        self._authorizer = authorizer
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.verb == "DELETE" or operation.type[0] != GROUP:
+            return
+        call = operation.call
+        self._authorizer.check_write(call.user, call.info.cluster, operation.obj, operation.old)

@@ -1,0 +1,150 @@
+"""Kinds that are questions: who is this, may they, what may they."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skerry.api.errors import BadRequest, FieldError, Invalid
+from skerry.logic.resource import Object
+from skerry.server.access import Attributes
+from skerry.server.codec import dump
+from skerry.server.http.message import Answer, Response, User
+from skerry.server.rest import prepare
+from skerry.server.rest.body import decode_body
+from skerry.server.rest.call import Call, member
+from skerry.server.rest.options import write_options
+from skerry.server.security.authorization import RbacAuthorizer
+
+_AUTHORIZATION = "authorization.k8s.io"
+
+
+def received(call: Call) -> Object:
+    """Return the review a request carries."""
+    request = call.request
+    obj = decode_body(request.body, request.headers.get("content-type", ""))
+    prepare.recognise(call, obj)
+    prepare.conform(call, obj, write_options(request, "CreateOptions"))
+    return obj
+
+
+def answered(obj: Object) -> Answer:
+    """Return the review with its answer, as if it had been created."""
+    obj["metadata"].setdefault("creationTimestamp", None)
+    return Response(status=201, body=dump(obj))
+
+
+class AccessReviews:
+    """Answers the four access reviews by asking the authorizer."""
+
+    def __init__(self, authorizer: RbacAuthorizer) -> None:
+        self._authorizer = authorizer
+
+    async def subject(self, call: Call) -> Answer:
+        """Answer a SubjectAccessReview: may somebody."""
+        review = received(call)
+        return self._decided(call, review, _subject(review), "")
+
+    async def local_subject(self, call: Call) -> Answer:
+        """Answer a LocalSubjectAccessReview: may somebody, in this namespace."""
+        review = received(call)
+        attributes = member(review, "spec", "resourceAttributes") or {}
+        if attributes.get("namespace") != call.namespace:
+            detail = f"must match metadata.namespace {call.namespace!r}"
+            error = FieldError.invalid(
+                "spec.resourceAttributes.namespace", attributes.get("namespace", ""), detail
+            )
+            raise Invalid.of(_AUTHORIZATION, call.kind, "", [error])
+        return self._decided(call, review, _subject(review), call.namespace)
+
+    async def myself(self, call: Call) -> Answer:
+        """Answer a SelfSubjectAccessReview: may I."""
+        return self._decided(call, received(call), call.user, "")
+
+    def _decided(self, call: Call, review: Object, user: User, namespace: str) -> Answer:
+        attributes = _attributes(call, review, namespace)
+        decision = self._authorizer.authorize(user, attributes)
+        status: dict[str, Any] = {"allowed": decision.allowed}
+        if decision.reason:
+            status["reason"] = decision.reason
+        review["status"] = status
+        return answered(review)
+
+    async def my_rules(self, call: Call) -> Answer:
+        """Answer a SelfSubjectRulesReview: all I may do in a namespace."""
+        review = received(call)
+        namespace = member(review, "spec", "namespace") or ""
+        if not namespace:
+            raise BadRequest("no namespace on request")
+        found = self._authorizer.rules_for(call.user, call.info.cluster, namespace)
+        rules = [rule.to_object() for rule in found.rules]
+        review["status"] = {
+            "resourceRules": [_resource_rule(r) for r in rules if "resources" in r],
+            "nonResourceRules": [
+                {"verbs": r["verbs"], "nonResourceURLs": r["nonResourceURLs"]}
+                for r in rules
+                if "nonResourceURLs" in r
+            ],
+            "incomplete": bool(found.errors),
+        }
+        if found.errors:
+            review["status"]["evaluationError"] = ", ".join(found.errors)
+        return answered(review)
+
+
+def _resource_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("verbs", "apiGroups", "resources", "resourceNames")
+    return {name: rule[name] for name in names if name in rule}
+
+
+def _subject(review: Object) -> User:
+    spec = review.get("spec") or {}
+    if not spec.get("user") and not spec.get("groups"):
+        error = FieldError.invalid(
+            "spec.user", "", "at least one of user or group must be specified"
+        )
+        raise Invalid.of(_AUTHORIZATION, review["kind"], "", [error])
+    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    groups = tuple(spec.get("groups") or ())
+    return User(spec.get("user", ""), spec.get("uid", ""), groups, extra)
+
+
+def _attributes(call: Call, review: Object, namespace: str) -> Attributes:
+    spec = review.get("spec") or {}
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (resource is None) == (path is None):
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        error = FieldError.invalid("spec.resourceAttributes", resource, detail)
+        raise Invalid.of(_AUTHORIZATION, call.kind, "", [error])
+    cluster = call.info.cluster
+    if path is not None:
+        return Attributes(cluster=cluster, verb=path.get("verb", ""), path=path.get("path", ""))
+    return Attributes(
+        cluster=cluster,
+        verb=resource.get("verb", ""),
+        group=resource.get("group", ""),
+        version=resource.get("version", ""),
+        resource=resource.get("resource", ""),
+        subresource=resource.get("subresource", ""),
+        namespace=namespace or resource.get("namespace", ""),
+        name=resource.get("name", ""),
+    )
+
+
+async def whoami(call: Call) -> Answer:
+    """Answer a SelfSubjectReview: who am I."""
+    review = received(call)
+    review["status"] = {"userInfo": user_info(call.user)}
+    return answered(review)
+
+
+def user_info(user: User) -> dict[str, Any]:
+    """Return a user as Kubernetes writes one."""
+    info: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
