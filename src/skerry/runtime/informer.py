@@ -26,6 +26,8 @@ from skerry.runtime.reflector import Reflector, Transform
 
 Handler = Callable[[Object | None, Object | None], None]
 
+_Form = tuple[GroupVersionResource, Selection, Transform | None, bool]
+
 # Others get the loop after this many objects of a first list.
 _CHUNK = 200
 
@@ -148,8 +150,8 @@ class InformerFactory:
         self.ids = ids
         self.metrics = metrics or RuntimeMetrics()
         self._mutation_check = mutation_check
-        self._informers: dict[tuple[GroupVersionResource, Selection], Informer] = {}
-        self._running: dict[tuple[GroupVersionResource, Selection], asyncio.Task[None]] = {}
+        self._informers: dict[_Form, Informer] = {}
+        self._running: dict[_Form, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
     def informer(
@@ -160,11 +162,11 @@ class InformerFactory:
         transform: Transform | None = None,
         packed: bool = False,
     ) -> Informer:
-        """Return the informer of a type; *transform* and *packed* are the first asker's.
+        """Return the informer of a type, shared by all who ask for the same in the same form.
 
         One asked for while the factory runs starts at once.
         """
-        key = (gvr, selection)
+        key = (gvr, selection, transform, packed)
         informer = self._informers.get(key)
         if informer is None:
             informer = self._informers[key] = Informer(
@@ -179,12 +181,13 @@ class InformerFactory:
             self._start(key)
         return informer
 
-    def stop(self, gvr: GroupVersionResource, selection: Selection = EVERYTHING) -> None:
+    def stop(self, informer: Informer) -> None:
         """Follow a type no longer; what its informer holds stays readable to those who have it."""
-        self._informers.pop((gvr, selection), None)
-        task = self._running.pop((gvr, selection), None)
-        if task is not None:
-            task.cancel()
+        for form in [form for form, known in self._informers.items() if known is informer]:
+            del self._informers[form]
+            task = self._running.pop(form, None)
+            if task is not None:
+                task.cancel()
 
     async def wait_synced(self) -> None:
         """Wait until every informer known now has its first state."""
@@ -208,7 +211,7 @@ class InformerFactory:
         finally:
             self._tasks = None
 
-    def _start(self, key: tuple[GroupVersionResource, Selection]) -> None:
+    def _start(self, key: _Form) -> None:
         if self._tasks is not None:
             self._running[key] = self._tasks.create_task(self._informers[key].run())
 

@@ -1,0 +1,132 @@
+"""Which types are followed: all that can be collected, as discovery tells, again on each change.
+
+A type that discovery no longer names is dropped only when discovery was complete: a group whose
+server is away is still there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from skerry.api.errors import ApiError
+from skerry.api.kinds import GroupResource, GroupVersion, ResourceInfo
+from skerry.controllers.core.garbage.graph import Graph, NodeKey
+from skerry.controllers.core.garbage.keys import DEFINITIONS, feeding
+from skerry.kit.log import Logger
+from skerry.logic.resource import Object
+from skerry.runtime.client import Client, Selection
+from skerry.runtime.discovery import ServedTypes, discover
+from skerry.runtime.informer import Handler, Informer, InformerFactory
+from skerry.runtime.transport import TransportError
+
+METADATA = Selection(metadata_only=True)
+
+# New types mostly come with a CustomResourceDefinition, which wakes us; others by this time.
+_REDISCOVER_SECONDS = 30.0
+# A definition becomes served a moment after it is written, and they come in bundles.
+_SETTLE_SECONDS = 0.2
+_FILL_SECONDS = 30.0
+# Nobody owns Events and nobody is owned by them; they are most of a cluster's traffic.
+_IGNORED = frozenset((GroupResource("", "events"), GroupResource("events.k8s.io", "events")))
+_NEEDED_VERBS = frozenset(("list", "watch", "delete"))
+
+_log = Logger("garbage-collector-controller")
+
+
+class Monitors:
+    """The informers that feed the graph."""
+
+    def __init__(
+        self,
+        client: Client,
+        factory: InformerFactory,
+        graph: Graph,
+        add: Callable[[NodeKey], None],
+    ) -> None:
+        self._client = client
+        self._factory = factory
+        self._graph = graph
+        self._add = add
+        self._followed: dict[GroupResource, tuple[ResourceInfo, Informer, Handler]] = {}
+        self._changed = asyncio.Event()
+        self._discovered = asyncio.Event()
+        self.types = ServedTypes(())
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything there is of every type followed is in the graph."""
+        return bool(self._followed) and all(
+            informer.synced.is_set() for _, informer, _ in self._followed.values()
+        )
+
+    async def wait_filled(self) -> None:
+        """Wait until the graph holds what there is; but not for ever on a type that fails.
+
+        Beginning earlier would be safe but slow: every owner not seen yet is looked up live.
+        """
+        await self._discovered.wait()
+        try:
+            async with asyncio.timeout(_FILL_SECONDS):
+                for _, informer, _ in list(self._followed.values()):
+                    await informer.wait_synced()
+        except TimeoutError:
+            _log.warning("beginning without every type", known=len(self._followed))
+
+    async def run(self) -> None:
+        """Follow what the server serves until cancelled."""
+        self._factory.informer(DEFINITIONS, METADATA).add_handler(self._on_definition)
+        while True:
+            try:
+                await self.refresh()
+            except (ApiError, TransportError) as error:
+                _log.warning("discovery failed", error=error)
+            try:
+                async with asyncio.timeout(_REDISCOVER_SECONDS):
+                    await self._changed.wait()
+                await self._client.clock.sleep(_SETTLE_SECONDS)
+            except TimeoutError:
+                pass
+            self._changed.clear()
+
+    async def refresh(self) -> None:
+        """Ask what is served now; follow what is new, leave what has gone."""
+        types = await discover(self._client)
+        self.types = types
+        wanted = {
+            resource: info
+            for resource, info in types.preferred().items()
+            if resource not in _IGNORED and set(info.verbs) >= _NEEDED_VERBS
+        }
+        for resource in [known for known in self._followed if known not in wanted]:
+            if not _may_be_away(resource, types.failed):
+                self._leave(resource)
+        for resource, info in wanted.items():
+            known = self._followed.get(resource)
+            if known is not None and known[0].gvr != info.gvr:
+                self._leave(resource)
+            if resource not in self._followed:
+                self._follow(info)
+        self._discovered.set()
+
+    def _follow(self, info: ResourceInfo) -> None:
+        informer = self._factory.informer(info.gvr, METADATA)
+        handler = feeding(self._graph, info, self._add)
+        informer.add_handler(handler)
+        self._followed[info.group_resource] = (info, informer, handler)
+
+    def _leave(self, resource: GroupResource) -> None:
+        """Forget a type: its objects went with it, or are followed at another version."""
+        _, informer, handler = self._followed.pop(resource)
+        informer.remove_handler(handler)
+        if informer.gvr != DEFINITIONS:
+            self._factory.stop(informer)
+        for obj in list(informer.index.objects()):
+            handler(obj, None)
+
+    def _on_definition(self, _: Object | None, __: Object | None) -> None:
+        self._changed.set()
+
+
+def _may_be_away(resource: GroupResource, failed: tuple[GroupVersion, ...]) -> bool:
+    return any(version.group == resource.group for version in failed)

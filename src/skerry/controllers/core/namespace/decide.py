@@ -1,0 +1,176 @@
+"""What to do about a terminating namespace: delete, say how far it is, or let it go."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from skerry.controllers.core.namespace.keys import NAMESPACES
+from skerry.controllers.core.namespace.observe import KUBERNETES_FINALIZER, Content, Observed
+from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.logic.plan import Action, Delete, DeleteCollection, Plan, Target, Update
+
+# Content that waits for somebody's finalizer is looked at less and less often.
+_PATIENCE = ((10.0, 1.0), (60.0, 5.0))
+_LONGEST_WAIT_SECONDS = 15.0
+
+_ONLY_WHEN_SURE = (
+    ("NamespaceContentRemaining", "False"),
+    ("NamespaceFinalizersRemaining", "False"),
+)
+
+Condition = tuple[str, str, str, str]  # type, status, reason, message
+
+
+def decide(observed: Observed, now: datetime) -> Plan:
+    """Delete what is there; with nothing left and nothing unread, finalize."""
+    deletions = [action for content in observed.content for action in _deletions(observed, content)]
+    status = _status_update(observed, now)
+    if deletions:
+        # Most of it goes at once, so the next look follows immediately.
+        return Plan([*deletions, *status], look_again_seconds=0.0)
+    if observed.content or observed.undiscovered or observed.unread:
+        return Plan(status, look_again_seconds=_wait_seconds(observed, now))
+    return Plan([_finalize(observed)])
+
+
+def _deletions(observed: Observed, content: Content) -> list[Action]:
+    if not content.live:
+        return []
+    key = observed.key
+    if content.deletes_collections:
+        return [
+            DeleteCollection(
+                content.gvr,
+                reason="NamespaceTerminating",
+                namespace=key.name,
+                cluster=key.cluster,
+                propagation="Background",
+            )
+        ]
+    return [
+        Delete(
+            Target(content.gvr, name, key.name, key.cluster),
+            reason="NamespaceTerminating",
+            uid=uid,
+            propagation="Background",
+        )
+        for name, uid in content.live
+    ]
+
+
+def _finalize(observed: Observed) -> Update:
+    wanted = copy.deepcopy(observed.namespace)
+    finalizers = wanted["spec"]["finalizers"]
+    wanted["spec"]["finalizers"] = [name for name in finalizers if name != KUBERNETES_FINALIZER]
+    return Update(_target(observed), wanted, reason="ContentRemoved", subresource="finalize")
+
+
+def _status_update(observed: Observed, now: datetime) -> list[Action]:
+    """Return the update that tells the conditions, unless they are told already."""
+    wanted = copy.deepcopy(observed.namespace)
+    status = wanted.setdefault("status", {})
+    status["phase"] = "Terminating"
+    status["conditions"] = _merged(status.get("conditions") or [], conditions(observed), now)
+    if status == observed.namespace.get("status"):
+        return []
+    return [Update(_target(observed), wanted, reason="ConditionsChanged", subresource="status")]
+
+
+def conditions(observed: Observed) -> list[Condition]:
+    """Return the conditions Kubernetes gives a terminating namespace.
+
+    Of content that could not all be read nothing good is said: what was told before stays.
+    """
+    undiscovered = ", ".join(observed.undiscovered)
+    unread = ", ".join(observed.unread)
+    counts = ", ".join(
+        f"{content.gvr.resource}.{content.gvr.group} has {content.total} resource instances"
+        for content in observed.content
+    )
+    held: Counter[str] = Counter()
+    for content in observed.content:
+        held.update(dict(content.finalizers))
+    finalizers = ", ".join(f"{name} in {held[name]} resource instances" for name in sorted(held))
+    found = [
+        _condition(
+            "NamespaceDeletionDiscoveryFailure",
+            ("DiscoveryFailed", f"Discovery failed for some groups: {undiscovered}"),
+            ("ResourcesDiscovered", "All resources successfully discovered"),
+            failed=bool(undiscovered),
+        ),
+        _condition(
+            "NamespaceDeletionGroupVersionParsingFailure",
+            ("GroupVersionParsingFailed", ""),
+            ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+            failed=False,
+        ),
+        _condition(
+            "NamespaceDeletionContentFailure",
+            ("ContentDeletionFailed", f"Failed to delete all resource types: {unread}"),
+            (
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            failed=bool(unread),
+        ),
+        _condition(
+            "NamespaceContentRemaining",
+            ("SomeResourcesRemain", f"Some resources are remaining: {counts}"),
+            ("ContentRemoved", "All content successfully removed"),
+            failed=bool(counts),
+        ),
+        _condition(
+            "NamespaceFinalizersRemaining",
+            (
+                "SomeFinalizersRemain",
+                f"Some content in the namespace has finalizers remaining: {finalizers}",
+            ),
+            ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+            failed=bool(finalizers),
+        ),
+    ]
+    unsure = bool(unread or undiscovered)
+    return [item for item in found if not (unsure and item[:2] in _ONLY_WHEN_SURE)]
+
+
+def _condition(
+    kind: str, bad: tuple[str, str], good: tuple[str, str], *, failed: bool
+) -> Condition:
+    return (kind, "True", *bad) if failed else (kind, "False", *good)
+
+
+def _merged(
+    existing: list[dict[str, Any]], wanted: list[Condition], now: datetime
+) -> list[dict[str, Any]]:
+    """Return *existing* with *wanted* in it; a time changes only when the status does."""
+    found = {condition["type"]: condition for condition in existing}
+    for kind, status, reason, message in wanted:
+        old = found.get(kind, {})
+        since = old.get("lastTransitionTime") if old.get("status") == status else None
+        found[kind] = {
+            "type": kind,
+            "status": status,
+            "lastTransitionTime": since or rfc3339(now),
+            "reason": reason,
+            "message": message,
+        }
+    return list(found.values())
+
+
+def _wait_seconds(observed: Observed, now: datetime) -> float:
+    """Return when to look again: half the longest grace period, or less often as time goes by."""
+    grace = max((content.grace_seconds for content in observed.content), default=0)
+    if grace:
+        return min(grace / 2 + 1, _LONGEST_WAIT_SECONDS)
+    since = now - parse_rfc3339(observed.namespace["metadata"]["deletionTimestamp"])
+    for age, wait in _PATIENCE:
+        if since.total_seconds() < age:
+            return wait
+    return _LONGEST_WAIT_SECONDS
+
+
+def _target(observed: Observed) -> Target:
+    return Target(NAMESPACES, observed.key.name, cluster=observed.key.cluster)

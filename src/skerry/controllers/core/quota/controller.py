@@ -1,0 +1,30 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+from skerry.controllers.core.quota.decide import decide
+from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS, waking_on_quotas
+from skerry.controllers.core.quota.observe import Observed, Observer
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.discovery import Mapper
+from skerry.runtime.index import Key, by_namespace
+from skerry.runtime.workqueue import WorkQueue
+
+NAME = "resourcequota-controller"
+
+
+def build(context: ControllerContext) -> Controller[Key, Observed]:
+    """Return the controller that counts what quotas limit."""
+    quotas = context.factory.informer(QUOTAS)
+    quotas.index.add_index(IN_NAMESPACE, by_namespace)
+    queue: WorkQueue[Key] = context.queue(NAME)
+    quotas.add_handler(waking_on_quotas(queue.add))
+    observer = Observer(context.factory, quotas, Mapper(context.client), queue.add)
+    clock = context.client.clock
+    reconciler = Reconciler(
+        observer.observe,
+        lambda observed: decide(observed, clock.now()),
+        context.executor(NAME),
+    )
+    return context.controller(NAME, reconciler, queue, [quotas])

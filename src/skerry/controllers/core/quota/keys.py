@@ -1,0 +1,38 @@
+"""A quota is looked at when it changes and when anything it counts in its namespace does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.logic import quota as rules
+from skerry.logic.resource import Object
+from skerry.runtime.index import Index, Key, key_of
+from skerry.runtime.informer import Handler
+
+QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
+IN_NAMESPACE = "namespace"
+
+
+def waking_on_quotas(add: Callable[[Key], None]) -> Handler:
+    """Return the handler for quotas: their limits may have changed, or their status."""
+
+    def handle(_: Object | None, new: Object | None) -> None:
+        if new is not None:
+            add(key_of(new))
+
+    return handle
+
+
+def waking_on_content(
+    add: Callable[[Key], None], resource: GroupResource, quotas: Index
+) -> Handler:
+    """Return the handler that adds every quota of the namespace that counts *resource*."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        where = key_of(new or old or {})
+        for quota in quotas.by(IN_NAMESPACE, (where.cluster, where.namespace)):
+            if resource in rules.tracked_types(quota):
+                add(key_of(quota))
+
+    return handle

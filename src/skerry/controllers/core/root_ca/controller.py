@@ -1,0 +1,32 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+from skerry.controllers.core.root_ca.decide import decide
+from skerry.controllers.core.root_ca.keys import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    ONLY_ROOT_CAS,
+    waking_on_config_maps,
+    waking_on_namespaces,
+)
+from skerry.controllers.core.root_ca.observe import Observed, Observer
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.index import Key
+from skerry.runtime.workqueue import WorkQueue
+
+NAME = "root-ca-certificate-publisher-controller"
+
+
+def build(context: ControllerContext, certificate: str) -> Controller[Key, Observed]:
+    """Return the controller that publishes *certificate* (PEM) to every namespace."""
+    namespaces = context.factory.informer(NAMESPACES)
+    config_maps = context.factory.informer(CONFIG_MAPS, ONLY_ROOT_CAS)
+    queue: WorkQueue[Key] = context.queue(NAME)
+    namespaces.add_handler(waking_on_namespaces(queue.add))
+    config_maps.add_handler(waking_on_config_maps(queue.add))
+    reconciler = Reconciler(
+        Observer(namespaces, config_maps, certificate).observe, decide, context.executor(NAME)
+    )
+    return context.controller(NAME, reconciler, queue, [namespaces, config_maps])
