@@ -61,9 +61,7 @@ def _renamed(obj: Object, names: Mapping[str, str], api_version: str) -> Object:
 
 
 def _validate_create(obj: Object) -> Errors:
-    event = to_core(obj)
-    errors = _legacy_errors(event, "reportingComponent")
-    return errors
+    return _legacy_errors(to_core(obj), "reportingComponent")
 
 
 def _validate_strict_create(obj: Object) -> Errors:

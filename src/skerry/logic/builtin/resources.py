@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from functools import cache
 
 from skerry.api.kinds import ResourceInfo
-from skerry.logic.builtin import events
+from skerry.logic.builtin import batch, events, pods, storage, workloads
 from skerry.logic.builtin.catalogue import catalogue
 from skerry.logic.builtin.definitions import schema_of
 from skerry.logic.builtin.rules import Rules, RuleTable
 from skerry.logic.resource import Resource
 
-_TABLES: Sequence[RuleTable] = (events.RULES,)
+_TABLES: Sequence[RuleTable] = (
+    batch.RULES,
+    events.RULES,
+    pods.RULES,
+    storage.RULES,
+    workloads.RULES,
+)
 _PLAIN = Rules()
 
 

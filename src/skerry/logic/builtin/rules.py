@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skerry.api.errors import FieldError
+from skerry.api.errors import FieldError, shown
 from skerry.api.kinds import GroupResource
 from skerry.logic.names import dns1123_subdomain
 from skerry.logic.resource import Object, Scale
@@ -133,3 +133,19 @@ def non_negative(value: int | None, path: str) -> Errors:
 def each(path: str, value: object, wrong: Sequence[str]) -> Errors:
     """Return one refusal of *value* per complaint."""
     return [FieldError.invalid(path, value, text) for text in wrong]
+
+
+def unsupported(path: str, value: object, supported: Sequence[str]) -> FieldError:
+    """Refuse a value outside a closed set, naming the set in the order Kubernetes does."""
+    listed = ", ".join(f'"{item}"' for item in supported)
+    text = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    return FieldError("FieldValueNotSupported", path, text)
+
+
+def one_of(value: str | None, path: str, supported: Sequence[str]) -> Errors:
+    """Require one of a closed set of values."""
+    if value in supported:
+        return []
+    if not value:
+        return [FieldError.required(path)]
+    return [unsupported(path, value, supported)]
