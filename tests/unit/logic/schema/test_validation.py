@@ -141,8 +141,10 @@ def told(raw: dict[str, Any], value: Any) -> list[str]:
         (
             {"type": "integer", "format": "int32"},
             1 << 31,
-            '<nil>: Invalid value: "": '
-            + "Checked value must be of type integer with format int32 in x",
+            (
+                '<nil>: Invalid value: "": '
+                "Checked value must be of type integer with format int32 in x"
+            ),
         ),
         (
             {"type": "object", "additionalProperties": False},

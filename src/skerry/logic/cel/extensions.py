@@ -1,0 +1,226 @@
+"""Functions Kubernetes takes from CEL's extension libraries: strings, optionals, sets.
+
+Positions count code points. A split or replacement without a limit does all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+from skerry.logic.cel.functions import declare
+from skerry.logic.cel.standard import duration_text, timestamp_text, to_string
+from skerry.logic.cel.types import CelType
+from skerry.logic.cel.values import NONE, EvaluationError, Optional_, equal, kind_of, zero
+
+_UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+def _checked(index: int, longest: int) -> int:
+    if not 0 <= index <= longest:
+        raise EvaluationError(f"index out of range: {index}")
+    return index
+
+
+@declare("charAt", "string.(int) string")
+def _char_at(text: str, index: int) -> str:
+    index = _checked(index, len(text))
+    return text[index : index + 1]
+
+
+@declare("indexOf", "string.(string) int", "string.(string, int) int", weight="linear")
+def _index_of(text: str, part: str, start: int = 0) -> int:
+    return text.find(part, _checked(start, len(text)))
+
+
+@declare("lastIndexOf", "string.(string) int", "string.(string, int) int", weight="linear")
+def _last_index_of(text: str, part: str, last: int | None = None) -> int:
+    if last is None:
+        return text.rfind(part)
+    return text.rfind(part, 0, _checked(last, len(text)) + len(part))
+
+
+@declare("lowerAscii", "string.() string", weight="linear")
+def _lower(text: str) -> str:
+    return text.translate(_LOWER)
+
+
+@declare("upperAscii", "string.() string", weight="linear")
+def _upper(text: str) -> str:
+    return text.translate(_UPPER)
+
+
+@declare("trim", "string.() string", weight="linear")
+def _trim(text: str) -> str:
+    return text.strip()
+
+
+@declare("reverse", "string.() string", weight="linear")
+def _reverse(text: str) -> str:
+    return text[::-1]
+
+
+@declare(
+    "replace",
+    "string.(string, string) string",
+    "string.(string, string, int) string",
+    weight="linear",
+)
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    return text.replace(old, new, limit)
+
+
+@declare(
+    "split", "string.(string) list(string)", "string.(string, int) list(string)", weight="linear"
+)
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    if separator:
+        return text.split(separator, limit - 1 if limit > 0 else -1)
+    characters = list(text)
+    if 0 < limit < len(characters):
+        return [*characters[: limit - 1], "".join(characters[limit - 1 :])]
+    return characters
+
+
+@declare("substring", "string.(int) string", "string.(int, int) string", weight="linear")
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    stop = len(text) if end is None else _checked(end, len(text))
+    _checked(start, len(text))
+    if start > stop:
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {stop}")
+    return text[start:stop]
+
+
+@declare("join", "list(string).() string", "list(string).(string) string", weight="linear")
+def _join(parts: list[str], separator: str = "") -> str:
+    return separator.join(parts)
+
+
+_QUOTED = {
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
+    "\\": "\\\\", '"': '\\"',
+}  # fmt: skip
+
+
+@declare("strings.quote", "(string) string", weight="linear")
+def _quote(text: str) -> str:
+    return '"' + "".join(_QUOTED.get(char, char) for char in text) + '"'
+
+
+_CLAUSE = re.compile(r"%(%|(?:\.(\d+))?([sdfeboxX]))")
+
+
+@declare("format", "string.(list(dyn)) string", weight="linear")
+def _format(text: str, arguments: list[Any]) -> str:
+    rest = iter(arguments)
+
+    def clause(found: re.Match[str]) -> str:
+        if found.group(1) == "%":
+            return "%"
+        value = next(rest, NONE)
+        if value is NONE:
+            raise EvaluationError("index out of range in format arguments")
+        return _formatted(found.group(3), found.group(2), value)
+
+    if re.search(r"%(?!%|(\.\d+)?[sdfeboxX])", text.replace("%%", "")):
+        raise EvaluationError("could not parse formatting clause: unrecognized formatting clause")
+    return _CLAUSE.sub(clause, text)
+
+
+def _formatted(verb: str, precision: str | None, value: Any) -> str:
+    kind = kind_of(value)
+    if verb == "s":
+        return shown(value)
+    if verb in "fe" and kind in ("double", "int", "uint"):
+        return _floating(verb, int(precision or 6), float(value))
+    if verb == "d" and kind in ("int", "uint", "double"):
+        return to_string(value)
+    if verb == "b" and kind in ("int", "uint", "bool"):
+        return f"{int(value):b}"
+    if verb == "o" and kind in ("int", "uint"):
+        return f"{int(value):o}"
+    if verb in "xX" and kind in ("int", "uint", "string", "bytes"):
+        digits = f"{value:x}" if kind in ("int", "uint") else _octets(value).hex()
+        return digits.upper() if verb == "X" else digits
+    raise EvaluationError(f"error during formatting: verb %{verb} cannot format {kind}")
+
+
+def _octets(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _floating(verb: str, precision: int, value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return f"{value:.{precision}{verb}}"
+
+
+def shown(value: Any) -> str:
+    """Return any value as ``%s`` prints it."""
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return f"[{', '.join(shown(item) for item in value)}]"
+    if isinstance(value, dict):
+        pairs = sorted((shown(key), shown(member)) for key, member in value.items())
+        return "{" + ", ".join(f"{key}: {member}" for key, member in pairs) + "}"
+    if isinstance(value, datetime):
+        return timestamp_text(value)
+    if isinstance(value, timedelta):
+        return duration_text(value)
+    return value.name if isinstance(value, CelType) else to_string(value)
+
+
+# --- optionals
+
+
+@declare("optional.of", "(T) optional(T)")
+def _of(value: Any) -> Optional_:
+    return Optional_(value)
+
+
+@declare("optional.ofNonZeroValue", "(T) optional(T)")
+def _of_non_zero(value: Any) -> Optional_:
+    return NONE if zero(value) else Optional_(value)
+
+
+@declare("optional.none", "() optional(T)")
+def _none() -> Optional_:
+    return NONE
+
+
+@declare("hasValue", "optional(T).() bool")
+def _has_value(value: Optional_) -> bool:
+    return value.present
+
+
+@declare("value", "optional(T).() T")
+def _value(value: Optional_) -> Any:
+    if not value.present:
+        raise EvaluationError("optional.none() dereference")
+    return value.value
+
+
+# --- sets: lists whose order and repetitions do not count
+
+
+@declare("sets.contains", "(list(T), list(T)) bool", weight="linear")
+def _sets_contains(left: list[Any], right: list[Any]) -> bool:
+    return all(any(equal(one, other) for other in left) for one in right)
+
+
+@declare("sets.equivalent", "(list(T), list(T)) bool", weight="linear")
+def _sets_equivalent(left: list[Any], right: list[Any]) -> bool:
+    return _sets_contains(left, right) and _sets_contains(right, left)
+
+
+@declare("sets.intersects", "(list(T), list(T)) bool", weight="linear")
+def _sets_intersects(left: list[Any], right: list[Any]) -> bool:
+    return any(any(equal(one, other) for other in left) for one in right)
