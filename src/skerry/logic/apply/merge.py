@@ -16,6 +16,7 @@ from skerry.logic.apply.typed import (
     grouped,
     is_associative,
     is_granular_map,
+    list_keys,
 )
 from skerry.logic.patch.values import equal
 
@@ -118,18 +119,24 @@ def _merge_order(live: list[str], applied: list[str]) -> list[tuple[str, int]]:
     return order
 
 
-def without(value: Any, fields: FieldSet, schema: Schema | None) -> Any:
-    """Return *value* without the members of *fields*; None if that leaves nothing of it."""
+def without(value: Any, fields: FieldSet, schema: Schema | None, *, hollow: bool = False) -> Any:
+    """Return *value* without the members of *fields*; None if that leaves nothing of it.
+
+    A map or list that only lost all it held, not being a member itself, goes too, unless *hollow*
+    asks for a ``null`` in its place. An item that stays in a list keeps its key fields.
+    """
     if isinstance(value, dict):
-        return _map_without(value, fields, schema) if is_granular_map(schema) else None
+        return _map_without(value, fields, schema, hollow) if is_granular_map(schema) else None
     if isinstance(value, list):
         if schema is None or not is_associative(schema):
             return None
-        return _list_without(value, fields, schema)
+        return _list_without(value, fields, schema, hollow)
     return value
 
 
-def _map_without(value: Object, fields: FieldSet, schema: Schema | None) -> Object | None:
+def _map_without(
+    value: Object, fields: FieldSet, schema: Schema | None, hollow: bool
+) -> Object | None:
     result = value
     for name, member in value.items():
         node = fields.get("f:" + name)
@@ -137,30 +144,33 @@ def _map_without(value: Object, fields: FieldSet, schema: Schema | None) -> Obje
             continue
         rest = None
         if not is_member(node):
-            rest = without(member, node, schema.child(name) if schema is not None else None)
+            child = schema.child(name) if schema is not None else None
+            rest = without(member, node, child, hollow=hollow)
             if rest is member:
                 continue
         if result is value:
             result = dict(value)
-        if rest is None:
+        if rest is None and (is_member(node) or not hollow):
             del result[name]
         else:
             result[name] = rest
     return result or None
 
 
-def _list_without(value: list[Any], fields: FieldSet, schema: Schema) -> list[Any] | None:
+def _list_without(
+    value: list[Any], fields: FieldSet, schema: Schema, hollow: bool
+) -> list[Any] | None:
     result: list[Any] = []
     changed = False
     for item in value:
         node = fields.get(element_of(item, schema))
-        if node is None:
+        if node is None or not (is_member(node) or isinstance(item, dict)):
             result.append(item)
             continue
         changed = True
         if not is_member(node):
-            rest = without(item, node, schema.items)
-            result.append({} if rest is None else rest)
+            kept = {name: item[name] for name in list_keys(schema) if name in item}
+            result.append({**kept, **(without(item, node, schema.items, hollow=hollow) or {})})
     if not changed:
         return value
     return result or None

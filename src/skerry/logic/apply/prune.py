@@ -8,8 +8,9 @@ items to remove is found in three steps, each as a removal from the same merged 
    was only taken along;
 3. of what is still out, take out for good only what the manager really owned last time.
 
-Declared fields are rarely members of a set themselves, only what is below them is; for removal they
-count as members whenever anything below them does, or empty shells would be left behind.
+Until the last step something emptied stays as a ``null``, so that it is told from what was taken
+out itself. Declared fields are rarely members of a set themselves, only what is below them is; for
+removal they count as members whenever anything below them does, or empty shells would stay behind.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def pruned(
         return merged
     schema = schema_of(version)
     last_fields = with_declared(last.fields, schema)
-    rest: Object = without(full, last_fields, schema) or {}
+    rest: Object = without(full, last_fields, schema, hollow=True) or {}
     owned_at: dict[str, FieldSet] = {version: {}}
     for entry in owners:
         owned_at[entry.api_version] = union(owned_at.get(entry.api_version, {}), entry.fields)
@@ -65,9 +66,8 @@ def _with_owned(
         return rest
     schema = schema_of(version)
     kept = union(_declared_fields(rest_at, schema), with_declared(owned, schema))
-    result: Object = (
-        without(full_at, difference(_declared_fields(full_at, schema), kept), schema) or {}
-    )
+    gone = difference(_declared_fields(full_at, schema), kept)
+    result: Object = without(full_at, gone, schema, hollow=True) or {}
     back = at(result, str(full.get("apiVersion", "")))
     return rest if back is None else back
 

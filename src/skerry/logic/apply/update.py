@@ -258,9 +258,9 @@ def apply(
     _check_applied(applied, write)
     managed = _stored(_managed_fields(live))
     base: Object = live if live is not None else {}
-    if live is not None and not managed:
-        managed = _before_first_apply(live, write)
     try:
+        if live is not None and not managed:
+            managed = _before_first_apply(live, write)
         return _apply(base, applied, managed, write, force)
     except NotTyped as error:
         text = f"failed to create typed live object ({_described(base, write)}): {error}"
@@ -311,6 +311,8 @@ def _apply(
     if last is not None and difference(last.fields, wanted):
         owners = [*others.values(), replace(mine, fields=wanted)]
         new = pruned(new, last, owners, write.at, write.schema_of)
+        # A list that lost its last item is gone; an applied empty one is to be there.
+        new = merged(new, applied, write.schema)
     after = others
     if new is not live:
         after = _contested(live, new, others, write, force)
