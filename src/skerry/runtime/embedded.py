@@ -132,7 +132,9 @@ class EmbeddedTransport:
             return _failure(error)
         except Exception as error:  # noqa: BLE001 - this is the HTTP boundary of an embedded server
             _log.error("handler failed", method=method, path=path, error=error)
-            return _failure(InternalError("Internal error occurred: see the server's log"))
+            return _failure(
+                InternalError("Internal error occurred: the request could not be served")
+            )
 
     @asynccontextmanager
     async def _running(self, answer: Any) -> AsyncIterator[_Running]:

@@ -7,7 +7,8 @@ module can tell which one it has.
 * ``path`` and ``query`` are percent-encoded already; ``path`` starts with ``/``.
 * Whatever status the server gives is an ``Answer``. ``TransportError`` means that no whole answer
   came, and that the request may or may not have been carried out.
-* Cancelling a request, or leaving a stream, ends the exchange at once on both sides.
+* Leaving a stream ends it on both sides. Cancelling a request gives its answer up at once; what
+  the server still does with it is unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""A quota and everything in its namespace that it counts."""
+"""A quota and everything in its namespace that it counts.
+
+Counted from caches; but a cache of pods may lag behind the cache of quotas, and to write less
+than admission has charged would let others in who must stay out. So a credit needs evidence:
+where the caches show less than the status says, the objects are read live. Whatever is admitted
+after that read charges the quota, and our write, made on the older version, is refused.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +14,9 @@ from dataclasses import dataclass
 from skerry.api.kinds import GroupResource
 from skerry.controllers.core.quota.keys import IN_NAMESPACE, waking_on_content
 from skerry.logic import quota as rules
+from skerry.logic.quantity import Quantity
 from skerry.logic.resource import Object
-from skerry.runtime.client import EVERYTHING, Selection
+from skerry.runtime.client import Selection
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.index import Key, by_namespace
 from skerry.runtime.informer import Informer, InformerFactory
@@ -41,6 +48,8 @@ class Observer:
         self._factory = factory
         self._quotas = quotas
         self._mapper = mapper
+        self._client = factory.client
+        self._clock = factory.client.clock
         self._add = add
         self._followed: dict[GroupResource, Informer] = {}
 
@@ -48,15 +57,36 @@ class Observer:
         quota = self._quotas.index.get(key)
         if quota is None:
             return None
-        content: list[rules.Counted] = []
+        followed = [
+            (resource, informer)
+            for resource in sorted(rules.tracked_types(quota))
+            if (informer := await self._following(resource)) is not None
+        ]
+        for _, informer in followed:
+            await informer.wait_synced()
         where = (key.cluster, key.namespace)
-        for resource in sorted(rules.tracked_types(quota)):
-            informer = await self._following(resource)
-            if informer is not None:
-                await informer.wait_synced()
-                found = informer.index.by(IN_NAMESPACE, where)
-                content.extend(rules.Counted(resource, obj) for obj in found)
-        return Observed(key, quota, tuple(content))
+        content = tuple(
+            rules.Counted(resource, obj)
+            for resource, informer in followed
+            for obj in informer.index.by(IN_NAMESPACE, where)
+        )
+        if _credits(quota, rules.used_by(quota, content, self._clock.now())):
+            content = await self._read(key, followed)
+        return Observed(key, quota, content)
+
+    async def _read(
+        self, key: Key, followed: list[tuple[GroupResource, Informer]]
+    ) -> tuple[rules.Counted, ...]:
+        """Return what is there now, from the server itself."""
+        client = self._client.for_cluster(key.cluster)
+        found: list[rules.Counted] = []
+        for resource, informer in followed:
+            selection = Selection(
+                namespace=key.namespace, metadata_only=not _counted_by_content(resource)
+            )
+            items = (await client.list(informer.gvr, selection)).items
+            found.extend(rules.Counted(resource, item) for item in items)
+        return tuple(found)
 
     async def _following(self, resource: GroupResource) -> Informer | None:
         if resource in self._followed:
@@ -67,16 +97,25 @@ class Observer:
             return None
         if resource in self._followed:  # another worker was faster
             return self._followed[resource]
-        whole = not resource.group and resource.resource in _BY_CONTENT
         informer = self._factory.informer(
             info.gvr,
-            EVERYTHING if whole else Selection(metadata_only=True),
+            Selection(metadata_only=not _counted_by_content(resource)),
             transform=pared,
         )
         informer.index.add_index(IN_NAMESPACE, by_namespace)
         informer.add_handler(waking_on_content(self._add, resource, self._quotas.index))
         self._followed[resource] = informer
         return informer
+
+
+def _credits(quota: Object, used: rules.Usage) -> bool:
+    """Tell whether *used* is less than the status says, of anything."""
+    told = (quota.get("status") or {}).get("used") or {}
+    return any(name in used and used[name] < Quantity.parse(text) for name, text in told.items())
+
+
+def _counted_by_content(resource: GroupResource) -> bool:
+    return not resource.group and resource.resource in _BY_CONTENT
 
 
 def pared(obj: Object) -> Object:
