@@ -34,7 +34,12 @@ class Peer:
 
 @dataclass(slots=True)
 class Request:
-    """One HTTP request, fully read. Header names are lower case; ``path`` is percent-decoded."""
+    """One HTTP request, fully read. Header names are lower case; ``path`` is percent-decoded.
+
+    A header sent several times has its values joined by ", "; of the impersonation headers,
+    whose values may hold commas, by a line break. ``impersonator`` is set by authentication when
+    the user it returned is one that somebody else asked to act as.
+    """
 
     method: str
     path: str
@@ -42,6 +47,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     peer: Peer = field(default_factory=Peer)
+    impersonator: User | None = None
     _query: dict[str, str] | None = None
 
     @property

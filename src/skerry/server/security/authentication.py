@@ -1,0 +1,259 @@
+"""Who is asking: client certificate, then bearer token, then nobody in particular.
+
+The first credential that is present decides; one that does not hold is a 401, never a fall-back
+to the next. Whoever authenticated may ask to act as somebody else (impersonation), each part of
+which is authorized on its own.
+
+What a credential was found to mean is remembered: a certificate while it is valid, a token for
+some seconds (as kube-apiserver does, so a deleted ServiceAccount's token dies within that time).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+from urllib.parse import unquote
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from skerry.api.errors import BadRequest, Unauthorized
+from skerry.kit.clock import Clock
+from skerry.kit.log import Logger
+from skerry.server.access import Attributes, Authorizer
+from skerry.server.http.message import Request, User
+from skerry.server.security.authorization import forbidden
+from skerry.server.security.static_tokens import StaticTokens
+from skerry.server.security.tokens import (
+    ServiceAccountTokens,
+    TokenError,
+    service_account_groups,
+    service_account_of,
+)
+
+log = Logger("authentication")
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ANONYMOUS = User("system:anonymous", "", (UNAUTHENTICATED,))
+
+# kube-apiserver's lifetime for authenticated tokens.
+_TOKEN_SECONDS = 10.0
+# A certificate's own validity is checked this often on connections that stay open.
+_CERTIFICATE_SECONDS = 60.0
+_MOST_REMEMBERED = 20_000
+_NEVER = datetime.max.replace(tzinfo=UTC)
+_GROUP = "authentication.k8s.io"
+_IMPERSONATION = frozenset(("impersonate-user", "impersonate-group", "impersonate-uid"))
+_EXTRA_HEADER = "impersonate-extra-"
+
+K = TypeVar("K")
+
+
+class _Remembered(Generic[K]):
+    """Users by credential, for a while. Bounded: when full it starts over."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._users: dict[K, tuple[User, float]] = {}
+
+    def get(self, credential: K) -> User | None:
+        found = self._users.get(credential)
+        if found is None or found[1] < self._clock.monotonic():
+            return None
+        return found[0]
+
+    def put(self, credential: K, user: User, expires: datetime) -> None:
+        left = (expires - self._clock.now()).total_seconds()
+        if len(self._users) >= _MOST_REMEMBERED:
+            self._users.clear()
+        self._users[credential] = (user, self._clock.monotonic() + min(self._seconds, left))
+
+
+class Authentication:
+    """The chain of authenticators of a server."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        authorizer: Authorizer,
+        *,
+        static: StaticTokens | None = None,
+        service_accounts: ServiceAccountTokens | None = None,
+        anonymous: bool = True,
+    ) -> None:
+        self._clock = clock
+        self._authorizer = authorizer
+        self._static = static
+        self._service_accounts = service_accounts
+        self._anonymous = anonymous
+        self._certificates: _Remembered[bytes] = _Remembered(clock, _CERTIFICATE_SECONDS)
+        self._tokens: _Remembered[tuple[str, str]] = _Remembered(clock, _TOKEN_SECONDS)
+
+    async def authenticate(self, request: Request, cluster: str) -> User:
+        """Return the user a request acts as; Unauthorized for credentials that do not hold,
+        Forbidden for impersonation that is not allowed."""
+        headers = request.headers
+        certificate = request.peer.certificate
+        user: User | None = None
+        if certificate is not None:
+            user = self._certificates.get(certificate) or self._by_certificate(certificate)
+        if user is None:
+            authorization = headers.get("authorization")
+            if authorization is not None:
+                user = self._tokens.get((cluster, authorization))
+                if user is None:
+                    user = await self._by_header(authorization, cluster)
+        if user is None:
+            if not self._anonymous:
+                raise Unauthorized
+            user = ANONYMOUS
+        if not _IMPERSONATION.isdisjoint(headers):
+            return self._impersonated(request, user, cluster)
+        return user
+
+    async def review(self, token: str, cluster: str, audiences: tuple[str, ...]) -> Reviewed:
+        """Say whom *token* stands for, for a TokenReview; never raises for a bad one."""
+        if self._static is not None and not audiences:
+            user = self._static.user(token)
+            if user is not None:
+                return Reviewed(_authenticated(user), ())
+        if self._service_accounts is None:
+            return Reviewed(None, (), "invalid bearer token")
+        try:
+            validated = await self._service_accounts.validate(token, cluster, audiences)
+        except TokenError as error:
+            return Reviewed(None, (), f"[invalid bearer token, {error}]")
+        return Reviewed(_authenticated(validated.user), validated.audiences)
+
+    def _by_certificate(self, der: bytes) -> User | None:
+        """Return the user a certificate names; its chain was verified in the handshake."""
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+            names = _attributes(certificate.subject, NameOID.COMMON_NAME)
+            groups = _attributes(certificate.subject, NameOID.ORGANIZATION_NAME)
+        except ValueError as error:
+            log.info("client certificate cannot be read", v=2, error=error)
+            raise Unauthorized from error
+        expires = certificate.not_valid_after_utc
+        if expires < self._clock.now():
+            raise Unauthorized
+        if not names or not names[0]:
+            return None
+        credential = f"X509SHA256={hashlib.sha256(der).hexdigest()}"
+        extra = {"authentication.kubernetes.io/credential-id": (credential,)}
+        user = _authenticated(User(names[0], "", tuple(groups), extra))
+        self._certificates.put(der, user, expires)
+        return user
+
+    async def _by_header(self, authorization: str, cluster: str) -> User | None:
+        """Return the user of an Authorization header; None when it carries no bearer token."""
+        scheme, _, rest = authorization.strip().partition(" ")
+        token = rest.strip()
+        if scheme.lower() != "bearer" or not token:
+            return None
+        user = self._static.user(token) if self._static is not None else None
+        if user is not None:
+            user = _authenticated(user)
+            self._tokens.put((cluster, authorization), user, _NEVER)
+            return user
+        if self._service_accounts is None:
+            raise Unauthorized
+        try:
+            validated = await self._service_accounts.validate(token, cluster)
+        except TokenError as error:
+            log.info("Unable to authenticate the request", v=2, error=error)
+            raise Unauthorized from error
+        user = _authenticated(validated.user)
+        self._tokens.put((cluster, authorization), user, validated.expires)
+        return user
+
+    # Acting as somebody else.
+
+    def _impersonated(self, request: Request, user: User, cluster: str) -> User:
+        wanted = _wanted_user(request.headers)
+        for attributes in impersonation_attributes(wanted, cluster):
+            decision = self._authorizer.authorize(user, attributes)
+            if not decision.allowed:
+                raise forbidden(user, attributes, decision.reason)
+        request.impersonator = user
+        return _with_default_groups(wanted)
+
+
+class Reviewed:
+    """What a TokenReview finds."""
+
+    __slots__ = ("audiences", "error", "user")
+
+    def __init__(self, user: User | None, audiences: tuple[str, ...], error: str = "") -> None:
+        self.user = user
+        self.audiences = audiences
+        self.error = error
+
+
+def impersonation_attributes(wanted: User, cluster: str) -> Iterator[Attributes]:
+    """Yield the actions that must all be allowed to act as *wanted*."""
+    account = service_account_of(wanted.name)
+    if account is not None:
+        namespace, name = account
+        yield Attributes(
+            cluster,
+            "impersonate",
+            version="v1",
+            resource="serviceaccounts",
+            namespace=namespace,
+            name=name,
+        )
+    else:
+        yield Attributes(cluster, "impersonate", version="v1", resource="users", name=wanted.name)
+    for group in wanted.groups:
+        yield Attributes(cluster, "impersonate", version="v1", resource="groups", name=group)
+    for key, values in wanted.extra.items():
+        for value in values:
+            yield Attributes(cluster, "impersonate", _GROUP, "v1", "userextras", key, name=value)
+    if wanted.uid:
+        yield Attributes(cluster, "impersonate", _GROUP, "v1", "uids", name=wanted.uid)
+
+
+def _wanted_user(headers: Mapping[str, str]) -> User:
+    """Return the user the impersonation headers describe, exactly as asked for."""
+    name = headers.get("impersonate-user", "")
+    groups = (
+        tuple(headers["impersonate-group"].split("\n")) if "impersonate-group" in headers else ()
+    )
+    uid = headers.get("impersonate-uid", "")
+    extra = {
+        unquote(header.removeprefix(_EXTRA_HEADER)): tuple(value.split("\n"))
+        for header, value in headers.items()
+        if header.startswith(_EXTRA_HEADER)
+    }
+    if not name:
+        raise BadRequest("requested impersonation of groups, uid or extra without a user")
+    return User(name, uid, groups, extra)
+
+
+def _with_default_groups(wanted: User) -> User:
+    """Add the groups that follow from who is impersonated, as Kubernetes does."""
+    groups = wanted.groups
+    account = service_account_of(wanted.name)
+    if account is not None and not groups:
+        groups = service_account_groups(account[0])
+    if wanted.name == ANONYMOUS.name:
+        if UNAUTHENTICATED not in groups:
+            groups = (*groups, UNAUTHENTICATED)
+    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+        groups = (*groups, AUTHENTICATED)
+    return User(wanted.name, wanted.uid, groups, wanted.extra)
+
+
+def _authenticated(user: User) -> User:
+    if AUTHENTICATED in user.groups:
+        return user
+    return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)
+
+
+def _attributes(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
+    return [str(attribute.value) for attribute in subject.get_attributes_for_oid(oid)]

@@ -1,0 +1,249 @@
+"""What users may do: RBAC per cluster, with decisions remembered.
+
+Each logical cluster has a policy of its own; objects of one count only there. Store events feed
+``put`` and ``remove``. A decision that was made is a dictionary hit until the policy of its
+cluster changes. Most rules name no objects, so a decision is first made for no name at all: when
+that is allowed it holds for every name, and reading a million different pods leaves one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skerry.api.errors import ApiError, Forbidden, NotFound, named, qualified
+from skerry.logic.rbac.policy import GROUP, Action, Policy, RulesFor
+from skerry.logic.rbac.rules import FULL_AUTHORITY, Rule, rules_of
+from skerry.server.access import Attributes, Decision
+from skerry.server.http.message import User
+
+MASTERS = "system:masters"
+# About 40 MB at worst; a server has far fewer users than this times their habits.
+_MOST_DECISIONS = 100_000
+_ALLOWED_MASTER = Decision(True)
+_DENIED = Decision(False)
+_RESOURCES = {
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+}
+
+_Key = tuple[str, tuple[str, ...], str, str, str, str, str, str, str]
+
+
+class _Cluster:
+    """The policy of one cluster and the decisions made under it."""
+
+    __slots__ = ("decisions", "generation", "policy")
+
+    def __init__(self) -> None:
+        self.policy = Policy()
+        self.generation = -1
+        self.decisions: dict[_Key, Decision] = {}
+
+
+class RbacAuthorizer:
+    """Decides by RBAC; members of ``system:masters`` may do everything."""
+
+    def __init__(self, most_decisions: int = _MOST_DECISIONS) -> None:
+        self._most_decisions = most_decisions
+        self._clusters: dict[str, _Cluster] = {}
+
+    # Feeding.
+
+    def put(self, cluster: str, kind: str, obj: Mapping[str, Any]) -> None:
+        """Take in a Role, RoleBinding, ClusterRole or ClusterRoleBinding, new or changed."""
+        if obj.get("kind") != kind:
+            obj = {**obj, "kind": kind}
+        self._cluster(cluster).policy.put(obj)
+
+    def remove(self, cluster: str, kind: str, namespace: str, name: str) -> None:
+        """Forget one object."""
+        if cluster in self._clusters:
+            self._clusters[cluster].policy.remove(kind, namespace, name)
+
+    def remove_cluster(self, cluster: str) -> None:
+        """Forget a whole cluster."""
+        self._clusters.pop(cluster, None)
+
+    # Deciding.
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        """Decide; a denial's reason names roles that bindings refer to in vain."""
+        if MASTERS in user.groups:
+            return _ALLOWED_MASTER
+        cluster = self._clusters.get(attributes.cluster)
+        if cluster is None:
+            return _DENIED
+        decisions = cluster.decisions
+        if cluster.generation != cluster.policy.generation:
+            decisions.clear()
+            cluster.generation = cluster.policy.generation
+        a = attributes
+        key = (user.name, user.groups, a.verb, a.group, a.resource, a.subresource, a.namespace, "",
+               a.path)  # fmt: skip
+        decision = decisions.get(key)
+        if decision is None:
+            decision = self._decide(cluster, key)
+        if decision.allowed or not a.name:
+            return decision
+        key = (*key[:7], a.name, a.path)
+        return decisions.get(key) or self._decide(cluster, key)
+
+    def _decide(self, cluster: _Cluster, key: _Key) -> Decision:
+        user, groups, verb, group, resource, subresource, namespace, name, path = key
+        action = Action(verb, group, resource, subresource, namespace, name, path)
+        verdict = cluster.policy.decide(user, groups, action)
+        decision = Decision(verdict.allowed, verdict.reason)
+        if len(cluster.decisions) >= self._most_decisions:
+            cluster.decisions.clear()
+        cluster.decisions[key] = decision
+        return decision
+
+    def rules_for(self, user: User, cluster: str, namespace: str) -> RulesFor:
+        """Return everything *user* may do in a namespace, for rules reviews."""
+        found = self._cluster(cluster).policy.rules_for(user.name, user.groups, namespace)
+        if MASTERS in user.groups:
+            return RulesFor((*FULL_AUTHORITY, *found.rules), found.errors)
+        return found
+
+    # Nobody may hand out what they do not hold.
+
+    def check_write(
+        self, user: User, cluster: str, obj: Mapping[str, Any], old: Mapping[str, Any] | None
+    ) -> None:
+        """Raise Forbidden unless *user* may write this RBAC object.
+
+        *old* is the object before, None on create. Call it on create and update, after plain
+        authorization. A change that grants nothing new passes.
+        """
+        if MASTERS in user.groups:
+            return
+        if obj["kind"] in ("Role", "ClusterRole"):
+            self._check_role(user, cluster, obj, old)
+        elif obj["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+            self._check_binding(user, cluster, obj, old)
+
+    def _check_role(
+        self, user: User, cluster: str, obj: Mapping[str, Any], old: Mapping[str, Any] | None
+    ) -> None:
+        aggregation = obj.get("aggregationRule")
+        unchanged = old is not None and (
+            old.get("rules") == obj.get("rules") and old.get("aggregationRule") == aggregation
+        )
+        if unchanged or self._may(user, cluster, "escalate", obj["kind"], obj):
+            return
+        namespace = obj["metadata"].get("namespace", "")
+        self._check_held(user, cluster, obj, namespace, rules_of(obj))
+        policy = self._cluster(cluster).policy
+        if aggregation and policy.escalation(user.name, user.groups, "", FULL_AUTHORITY):
+            why = "must have cluster-admin privileges to use the aggregationRule"
+            raise _forbidden(obj, why)
+
+    def _check_binding(
+        self, user: User, cluster: str, obj: Mapping[str, Any], old: Mapping[str, Any] | None
+    ) -> None:
+        reference = obj.get("roleRef") or {}
+        unchanged = old is not None and (
+            old.get("subjects") == obj.get("subjects") and old.get("roleRef") == reference
+        )
+        kind, name = reference.get("kind", ""), reference.get("name", "")
+        namespace = obj["metadata"].get("namespace", "")
+        role = {"metadata": {"name": name, "namespace": namespace if kind == "Role" else ""}}
+        if unchanged or self._may(user, cluster, "bind", kind, role, namespace):
+            return
+        rules = self._cluster(cluster).policy.role_rules(kind, namespace, name)
+        if rules is None:
+            raise NotFound.of(GROUP, _RESOURCES.get(kind, kind.lower()), name)
+        self._check_held(user, cluster, obj, namespace, rules)
+
+    def _may(
+        self,
+        user: User,
+        cluster: str,
+        verb: str,
+        kind: str,
+        role: Mapping[str, Any],
+        namespace: str | None = None,
+    ) -> bool:
+        metadata = role["metadata"]
+        asked = Attributes(
+            cluster,
+            verb,
+            GROUP,
+            "v1",
+            _RESOURCES.get(kind, ""),
+            "",
+            metadata.get("namespace", "") if namespace is None else namespace,
+            metadata["name"],
+        )
+        return self.authorize(user, asked).allowed
+
+    def _check_held(
+        self,
+        user: User,
+        cluster: str,
+        obj: Mapping[str, Any],
+        namespace: str,
+        wanted: Sequence[Rule],
+    ) -> None:
+        policy = self._cluster(cluster).policy
+        why = policy.escalation(user.name, user.groups, namespace, wanted)
+        if why:
+            raise _forbidden(obj, why)
+
+    def _cluster(self, name: str) -> _Cluster:
+        found = self._clusters.get(name)
+        if found is None:
+            found = self._clusters[name] = _Cluster()
+        return found
+
+
+class AlwaysAllow:
+    """Lets everybody do everything; for tests and for servers nobody else can reach."""
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        return _ALLOWED_MASTER
+
+
+def forbidden(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
+    """Return the denial of an action, in the words kubectl users know."""
+    return Forbidden(_told(user, attributes, reason), details=_details(attributes))
+
+
+def _told(user: User, attributes: Attributes, reason: str) -> str:
+    why = _why(user, attributes) + (f": {reason}" if reason else "")
+    if not attributes.resource:
+        return f"forbidden: {why}"
+    resource = qualified(attributes.group, attributes.resource)
+    name = f' "{attributes.name}"' if attributes.name else ""
+    return f"{resource}{name} is forbidden: {why}"
+
+
+def _why(user: User, attributes: Attributes) -> str:
+    if not attributes.resource:
+        return f'User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'
+    resource = attributes.resource
+    if attributes.subresource:
+        resource += f"/{attributes.subresource}"
+    where = "at the cluster scope"
+    if attributes.namespace:
+        where = f'in the namespace "{attributes.namespace}"'
+    return (
+        f'User "{user.name}" cannot {attributes.verb} resource "{resource}" '
+        f'in API group "{attributes.group}" {where}'
+    )
+
+
+def _details(attributes: Attributes) -> dict[str, Any]:
+    if not attributes.resource:
+        return {}
+    details = named(attributes.group, attributes.resource, attributes.name)
+    if not attributes.name:
+        del details["name"]
+    return details
+
+
+def _forbidden(obj: Mapping[str, Any], why: str) -> ApiError:
+    return Forbidden.of(GROUP, _RESOURCES[obj["kind"]], obj["metadata"].get("name", ""), why)
