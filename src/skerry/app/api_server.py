@@ -8,13 +8,14 @@ it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.builtin import builtin_resources
+from skerry.logic.resource import Object
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
@@ -155,9 +156,10 @@ class ApiServer:
             QuotaAdmission(store, self.quotas, parts.clock),
         ]
 
-    async def prepare(self) -> None:
+    async def prepare(self, also: Sequence[Object] = ()) -> None:
         """Write what every cluster has and read what the server must know; then it can serve."""
-        await self.seeder.ensure(self.catalogue.types(PLAIN), PLAIN, plain_objects())
+        objects = [*plain_objects(), *also]
+        await self.seeder.ensure(self.catalogue.types(PLAIN), PLAIN, objects)
         self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe)
         await self.dispatcher.start()
         await self.catalogue.load(self.store)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from skerry.store.open import StoreSettings
+from skerry.store.open import StoreSettings as StoreSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -32,9 +33,9 @@ def restore(data_dir: Path, store: StoreSettings, file: Path) -> None:
     _run(lambda: asyncio.run(restore_store(store, file)))
 
 
-def _run(action: object) -> None:
+def _run(action: Callable[[], str]) -> None:
     try:
-        line = action()  # type: ignore[operator]
+        line = action()
     except StorekeepingError as error:
         print(f"skerry: {error}", file=sys.stderr)
         sys.exit(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ _STORE_FLAGS = [
         show_default=True,
         help="Comma-separated client URLs of etcd, for --store etcd.",
     ),
-    click.option("--etcd-prefix", default="/skerry/", show_default=True, help="Key prefix in etcd."),
+    click.option(
+        "--etcd-prefix", default="/skerry/", show_default=True, help="Key prefix in etcd."
+    ),
     click.option("--etcd-cafile", type=_EXISTING, help="CA that vouches for etcd."),
     click.option("--etcd-certfile", type=_EXISTING, help="Client certificate shown to etcd."),
     click.option("--etcd-keyfile", type=_EXISTING, help="Key of --etcd-certfile."),
@@ -49,7 +51,10 @@ _SERVER_FLAGS = [
         "--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on."
     ),
     click.option(
-        "--port", type=click.IntRange(0, 65535), default=6443, show_default=True,
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=6443,
+        show_default=True,
         help="Port to listen on; 0 takes any free one.",
     ),
     click.option(
@@ -79,11 +84,19 @@ _SERVER_FLAGS = [
         help="Run the core controllers in this process.",
     ),
     click.option(
-        "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
         help="Form of log lines.",
     ),
     click.option(
-        "-v", "--v", "verbosity", type=int, default=2, show_default=True,
+        "-v",
+        "--v",
+        "verbosity",
+        type=int,
+        default=2,
+        show_default=True,
         help="Log verbosity, as klog counts it.",
     ),
 ]
@@ -126,7 +139,7 @@ def server_flags(command: Command) -> Command:
     return _with_flags(wrapped, [*_STORE_FLAGS, *_SERVER_FLAGS])
 
 
-def _with_flags(command: Command, flags: list[Callable[[Command], Command]]) -> Command:
+def _with_flags(command: Command, flags: Sequence[Callable[[Command], Command]]) -> Command:
     for flag in reversed(flags):
         command = flag(command)
     return command

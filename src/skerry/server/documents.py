@@ -61,8 +61,8 @@ class Documents:
                 request,
                 lambda: dump(aggregate(types.resources, version)),
             )
-            if answer.status == 200:
-                answer.content_type = discovery.aggregated_media_type(version)
+            # Also on 304: caches take over the headers of that answer.
+            answer.content_type = discovery.aggregated_media_type(version)
             return answer
         if core:
             address = request.headers.get("host", "")

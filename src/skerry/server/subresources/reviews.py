@@ -111,13 +111,14 @@ def _subject(review: Object) -> User:
 
 def _attributes(call: Call, review: Object, namespace: str) -> Attributes:
     spec = review.get("spec") or {}
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (resource is None) == (path is None):
+    resource: Object = spec.get("resourceAttributes") or {}
+    path: Object = spec.get("nonResourceAttributes") or {}
+    if bool(resource) == bool(path):
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        error = FieldError.invalid("spec.resourceAttributes", resource, detail)
+        error = FieldError.invalid("spec.resourceAttributes", resource or None, detail)
         raise Invalid.of(_AUTHORIZATION, call.kind, "", [error])
     cluster = call.info.cluster
-    if path is not None:
+    if path:
         return Attributes(cluster=cluster, verb=path.get("verb", ""), path=path.get("path", ""))
     return Attributes(
         cluster=cluster,

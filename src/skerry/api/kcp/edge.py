@@ -1,0 +1,344 @@
+"""``edge.kcp.io``: what a workload owner says, and what follows from it.
+
+EdgePlacement says which objects go to which locations. The scheduler answers with
+SinglePlacementSlices, the translator with a SyncerConfig per mailbox, the summarizer with
+StatusSummaries. Customizer says how objects differ from place to place.
+"""
+
+from __future__ import annotations
+
+from skerry.api.kcp.building import (
+    AGE,
+    LABEL_VALUE,
+    Raw,
+    column,
+    conditions,
+    definition,
+    label_selector,
+    listing,
+    moment,
+    struct,
+    text,
+    truth,
+    whole,
+)
+
+GROUP = "edge.kcp.io"
+_CATEGORIES = ("skerry",)
+
+
+def _names(description: str, *, least: int = 0) -> Raw:
+    """A list of names in which ``*`` stands alone or not at all."""
+    # Schema keywords of Kubernetes 1.24 can say it: one element of any kind, or none is "*".
+    more = {"minItems": least} if least else {}
+    item = text(minLength=1)
+    return listing(
+        item,
+        description,
+        **more,
+        anyOf=[{"maxItems": 1}, {"items": {"pattern": r"^([^*].*|\*.+)$"}}],
+    )
+
+
+def _upsync() -> Raw:
+    upsync_set = struct(
+        {
+            "apiGroup": text("API group of the objects; empty for the core group."),
+            "resources": _names("Resources, in lower-case plural; `*` for all.", least=1),
+            "namespaces": _names("Namespaces the objects are in; `*` for all."),
+            "names": _names("Names of the objects; `*` for all."),
+        },
+        "Objects born at the edge that are to be copied to the mailbox.",
+        required=("resources",),
+    )
+    return listing(upsync_set, "What comes back from the edge besides status.")
+
+
+def edge_placement() -> Raw:
+    """EdgePlacement: what goes where."""
+    non_namespaced = struct(
+        {
+            "apiGroup": text("API group of the objects; empty for the core group."),
+            "resources": _names("Resources, in lower-case plural; `*` for all.", least=1),
+            "resourceNames": _names("Names of the objects; `*` for all."),
+            "labelSelectors": listing(
+                label_selector(), "Objects that match any of these are meant too."
+            ),
+        },
+        "Cluster-scoped objects, by name or by label.",
+        required=("resources",),
+    )
+    spec = struct(
+        {
+            "locationSelectors": listing(
+                label_selector(), "A Location is chosen when it matches any of these."
+            ),
+            "locationWorkspaceSelector": label_selector(
+                "Only Locations in workspaces with these labels; absent means any workspace."
+            ),
+            "namespaceSelector": label_selector(
+                "Namespaces whose objects go to the chosen locations; absent means all."
+            ),
+            "nonNamespacedObjects": listing(
+                non_namespaced, "Cluster-scoped objects that go there too."
+            ),
+            "upsync": _upsync(),
+            "wantSingletonReportedState": truth(
+                "Whether, while there is exactly one destination, the state reported there is "
+                "written into the source objects."
+            ),
+            "strategy": _strategy(),
+        },
+        "What goes where.",
+    )
+    status = struct(
+        {
+            "specGeneration": whole("Generation the rest speaks of.", format="int32"),
+            "matchingLocationCount": whole("How many Locations match.", format="int32"),
+            "destinationCount": whole("How many destinations there are.", format="int32"),
+            "deliveredObjects": whole(
+                "Objects without status that were delivered, over all destinations.",
+                format="int32",
+            ),
+            "conditions": conditions(severity=False),
+        },
+        "What came of it.",
+        required=("matchingLocationCount", "specGeneration"),
+    )
+    return definition(
+        GROUP,
+        "EdgePlacement",
+        "edgeplacements",
+        {"spec": spec, "status": status},
+        "EdgePlacement says which objects of its workspace go to which edge locations.",
+        columns=[
+            column("Locations", ".status.matchingLocationCount", "integer"),
+            column("Destinations", ".status.destinationCount", "integer"),
+            AGE,
+        ],
+        short_names=("epl",),
+        categories=_CATEGORIES,
+    )
+
+
+def _strategy() -> Raw:
+    spread = struct(
+        {
+            "topologyKey": text("Label of Locations whose values are spread over.", minLength=1),
+            "maxSkew": whole("How uneven the spread may be.", format="int32", minimum=1),
+        },
+        required=("topologyKey",),
+    )
+    toleration = struct(
+        {
+            "key": text("Taint key; empty with Exists tolerates all."),
+            "operator": text("Equal or Exists.", enum=["Equal", "Exists"]),
+            "value": text("Taint value.", maxLength=63, pattern=LABEL_VALUE),
+            "effect": text("Effect tolerated; empty for all."),
+        }
+    )
+    return struct(
+        {
+            "numberOfLocations": whole(
+                "How many locations to choose; absent means all that match.",
+                format="int32",
+                minimum=1,
+            ),
+            "spread": listing(spread, "How the choice is spread."),
+            "tolerations": listing(toleration, "Taints of locations that are borne."),
+            "onlyReady": truth("Whether locations that are not ready are passed over."),
+        },
+        "How to choose among matching locations; absent, all of them are destinations.",
+    )
+
+
+def single_placement_slice() -> Raw:
+    """SinglePlacementSlice: where, resolved."""
+    destination = struct(
+        {
+            "cluster": text("Logical cluster of the Location and SyncTarget."),
+            "locationName": text("Name of the Location."),
+            "syncTargetName": text("Name of the SyncTarget."),
+            "syncTargetUID": text("UID of the SyncTarget."),
+        },
+        required=("cluster", "locationName", "syncTargetName", "syncTargetUID"),
+    )
+    return definition(
+        GROUP,
+        "SinglePlacementSlice",
+        "singleplacementslices",
+        {"destinations": listing(destination, "Where the EdgePlacement's objects go.")},
+        "SinglePlacementSlice holds destinations of the EdgePlacement of the same name.",
+        status=False,
+        columns=[AGE],
+        short_names=("sps",),
+        categories=_CATEGORIES,
+        required=("destinations",),
+    )
+
+
+def syncer_config() -> Raw:
+    """SyncerConfig: what a syncer carries."""
+    resource = {
+        "group": text("API group; empty for the core group."),
+        "resource": text("Resource, in lower-case plural."),
+        "apiVersion": text("Version, without the group."),
+    }
+    spec = struct(
+        {
+            "namespaceScope": struct(
+                {
+                    "namespaces": listing(text(), "Namespaces whose objects are carried."),
+                    "resources": listing(
+                        struct(resource, required=tuple(resource)),
+                        "Resources carried in those namespaces.",
+                    ),
+                },
+                "Namespaced objects to carry to the edge.",
+            ),
+            "clusterScope": listing(
+                struct(
+                    {**resource, "objects": listing(text(), "Names; absent means all.")},
+                    required=tuple(resource),
+                ),
+                "Cluster-scoped objects to carry to the edge.",
+            ),
+            "upsync": _upsync(),
+        },
+        "What the syncer carries, each way.",
+    )
+    status = struct(
+        {
+            "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
+            "conditions": conditions(severity=False),
+        }
+    )
+    return definition(
+        GROUP,
+        "SyncerConfig",
+        "syncerconfigs",
+        {"spec": spec, "status": status},
+        "SyncerConfig tells the syncer of one edge cluster what to carry.",
+        columns=[column("Heartbeat", ".status.lastSyncerHeartbeatTime", "date"), AGE],
+        short_names=("escfg",),
+        categories=_CATEGORIES,
+    )
+
+
+def customizer() -> Raw:
+    """Customizer: how objects differ from place to place."""
+    replacement = struct(
+        {
+            "path": text("JSONPath of what is replaced.", minLength=1),
+            "value": text("What replaces it, as JSON."),
+        },
+        required=("path", "value"),
+    )
+    return definition(
+        GROUP,
+        "Customizer",
+        "customizers",
+        {
+            "replacements": listing(
+                replacement,
+                "Replacements, made in order.",
+                **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["path"]},
+            )
+        },
+        "Customizer says how objects that refer to it are changed on their way to a location.",
+        namespaced=True,
+        status=False,
+        columns=[AGE],
+        categories=_CATEGORIES,
+    )
+
+
+def _summary(kind: str, plural: str, *, namespaced: bool) -> Raw:
+    reference = struct(
+        {
+            "group": text("API group of the object."),
+            "version": text("Version of the object."),
+            "resource": text("Resource, in lower-case plural."),
+            "kind": text("Kind of the object."),
+            "namespace": text("Namespace of the object."),
+            "name": text("Name of the object."),
+        },
+        "The object whose reported state is summarised.",
+        required=("kind", "name", "resource", "version"),
+    )
+    numbers = struct(
+        {
+            "field": text("Path of the field below status."),
+            "sum": whole("Sum over destinations.", format="int64"),
+            "min": whole("Least at any destination.", format="int64"),
+            "max": whole("Most at any destination.", format="int64"),
+        },
+        required=("field", "max", "min", "sum"),
+    )
+    counted = struct(
+        {
+            "type": text("Type of the condition."),
+            "true": whole(format="int32"),
+            "false": whole(format="int32"),
+            "unknown": whole(format="int32"),
+        },
+        required=("false", "true", "type", "unknown"),
+    )
+    destination = struct(
+        {
+            "cluster": text("Logical cluster of the SyncTarget."),
+            "location": text("Name of the Location."),
+            "syncTarget": text("Name of the SyncTarget."),
+            "delivered": truth("Whether the present generation was applied there."),
+            "healthy": text("True, False or Unknown."),
+            "reason": text("One word for why it is not healthy."),
+            "message": text("A sentence for people."),
+            "reportTime": moment("When its state was last reported."),
+        },
+        required=("cluster", "location", "syncTarget"),
+    )
+    return definition(
+        GROUP,
+        kind,
+        plural,
+        {
+            "placement": text("Name of the EdgePlacement."),
+            "object": reference,
+            "destinations": whole("How many destinations there are.", format="int32"),
+            "delivered": whole("Where the present generation was applied.", format="int32"),
+            "reported": whole("How many report a state.", format="int32"),
+            "healthy": whole("How many are healthy.", format="int32"),
+            "numbers": listing(numbers, "Numbers found in the reported states."),
+            "conditionCounts": listing(counted, "Conditions found in the reported states."),
+            "newestReportTime": moment("When the newest state was reported."),
+            "oldestReportTime": moment("When the oldest state was reported."),
+            "details": listing(destination, "Destinations, the unhealthy first."),
+            "detailsOmitted": whole("How many destinations are not in details.", format="int32"),
+        },
+        "Summary of the states one object has at its destinations.",
+        namespaced=namespaced,
+        status=False,
+        columns=[
+            column("Kind", ".object.kind"),
+            column("Object", ".object.name"),
+            column("Destinations", ".destinations", "integer"),
+            column("Delivered", ".delivered", "integer"),
+            column("Reported", ".reported", "integer"),
+            column("Healthy", ".healthy", "integer"),
+            column("Placement", ".placement", priority=1),
+            AGE,
+        ],
+        categories=_CATEGORIES,
+    )
+
+
+def definitions() -> list[Raw]:
+    """Return every kind of the group."""
+    return [
+        edge_placement(),
+        single_placement_slice(),
+        syncer_config(),
+        customizer(),
+        _summary("StatusSummary", "statussummaries", namespaced=True),
+        _summary("ClusterStatusSummary", "clusterstatussummaries", namespaced=False),
+    ]

@@ -1,0 +1,60 @@
+"""The core controllers beside a server, over the in-process transport."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+from skerry.app.api_server import ApiServer
+from skerry.controllers.core.garbage import controller as garbage
+from skerry.controllers.core.namespace import controller as namespace
+from skerry.controllers.core.quota import controller as quota
+from skerry.controllers.core.root_ca import controller as root_ca
+from skerry.controllers.core.service_account import controller as service_account
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.runtime.client import Client
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.embedded import EmbeddedTransport
+from skerry.runtime.informer import InformerFactory
+from skerry.server.http.message import Peer, Request, User
+from skerry.server.security.pki import Pki
+
+_USER = User("system:kube-controller-manager", groups=("system:masters", "system:authenticated"))
+
+
+class Runnable(Protocol):
+    """What a controller is to whoever starts it."""
+
+    async def run(self) -> None: ...
+
+
+def embedded_transport(api: ApiServer, user: User = _USER) -> EmbeddedTransport:
+    """Return a transport straight into *api*, acting as *user*."""
+    peer = Peer(user=user)
+
+    def make_request(
+        *, method: str, path: str, query_string: str, headers: Mapping[str, str], body: bytes
+    ) -> Request:
+        return Request(method, path, query_string, headers, body, peer)
+
+    return EmbeddedTransport(api.engine.handle, make_request)
+
+
+async def run_core_controllers(api: ApiServer, pki: Pki, clock: Clock, ids: IdSource) -> None:
+    """Run all of them until cancelled."""
+    client = Client(embedded_transport(api), user_agent="skerry/core-controllers", clock=clock)
+    factory = InformerFactory(client, ids=ids)
+    context = ControllerContext(client=client, factory=factory, ids=ids)
+    controllers: list[Runnable] = [
+        namespace.build(context),
+        garbage.build(context),
+        quota.build(context),
+        service_account.build(context),
+        root_ca.build(context, pki.ca.certificate.decode()),
+    ]
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(factory.run())
+        for controller in controllers:
+            tasks.create_task(controller.run())

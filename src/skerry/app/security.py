@@ -1,0 +1,86 @@
+"""Security put together: who may come in, and what RBAC objects say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.app.settings import ServerSettings
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.server.codec import decode
+from skerry.server.security.authentication import Authentication
+from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.security.static_tokens import StaticTokens
+from skerry.server.security.tokens import ServiceAccountTokens, open_signing_key
+from skerry.server.watch.change import Change
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Store
+
+_GROUP = "rbac.authorization.k8s.io"
+_KINDS = {
+    "roles": "Role",
+    "rolebindings": "RoleBinding",
+    "clusterroles": "ClusterRole",
+    "clusterrolebindings": "ClusterRoleBinding",
+}
+
+
+@dataclass(slots=True)
+class Security:
+    """The parts that decide who may do what."""
+
+    authentication: Authentication
+    authorizer: RbacAuthorizer
+    tokens: ServiceAccountTokens
+
+
+def build_security(
+    settings: ServerSettings, directory: Path, store: Store, clock: Clock, ids: IdSource
+) -> Security:
+    """Put the security of a server together; keys are kept in *directory*."""
+    authorizer = RbacAuthorizer()
+    tokens = ServiceAccountTokens(
+        open_signing_key(directory), lambda *of: _lookup(store, *of), clock, ids
+    )
+    static = None
+    if settings.token_auth_file is not None:
+        static = StaticTokens(settings.token_auth_file.read_text())
+    authentication = Authentication(
+        clock,
+        authorizer,
+        static=static,
+        service_accounts=tokens,
+        anonymous=settings.anonymous,
+    )
+    return Security(authentication, authorizer, tokens)
+
+
+async def _lookup(
+    store: Store, cluster: str, resource: str, namespace: str, name: str
+) -> Mapping[str, Any] | None:
+    """Return an object a token speaks of, as it is now."""
+    entry = await store.get(ObjectKey("", resource, cluster, namespace, name).path())
+    return None if entry is None else decode(entry.value, entry.revision)
+
+
+async def follow_rbac(authorizer: RbacAuthorizer, store: Store, dispatcher: Dispatcher) -> None:
+    """Feed the authorizer what is stored and what changes; before the dispatcher runs."""
+    for resource, kind in _KINDS.items():
+        prefix = type_prefix(_GROUP, resource)
+        for entry in (await store.range(prefix)).entries:
+            cluster = ObjectKey.parse(entry.key).cluster
+            authorizer.put(cluster, kind, decode(entry.value, entry.revision))
+        dispatcher.observe(prefix, partial(_observed, authorizer, kind))
+
+
+def _observed(authorizer: RbacAuthorizer, kind: str, change: Change) -> None:
+    key, event = ObjectKey.parse(change.event.key), change.event
+    if event.value is None:
+        authorizer.remove(key.cluster, kind, key.namespace, key.name)
+    else:
+        authorizer.put(key.cluster, kind, decode(event.value, event.revision))
