@@ -157,7 +157,7 @@ class ServiceAccountTokens:
         claims = self._verified(token)
         wanted = tuple(audiences) or self.api_audiences
         named = claims.get("aud") or []
-        named = [named] if isinstance(named, str) else named
+        named = named if isinstance(named, list) else [named]
         shared = tuple(audience for audience in wanted if audience in named)
         if not shared:
             raise TokenError(f"token audiences {named!r} is invalid for the target {wanted!r}")

@@ -172,29 +172,33 @@ async def test_a_body_that_does_not_come_is_given_up() -> None:
 
 
 async def test_idle_connections_are_closed_whether_used_before_or_not() -> None:
-    async with serving(settings=HttpSettings(idle_seconds=10)) as (server, port):
-        async with connected(port) as fresh, connected(port) as used:
-            used.send(GET % b"")
-            await used.answer()
-            await until(lambda: server.connections == 2, turn)
-            server.expire(server.tick + 11)
-            assert await fresh.rest() == b""
-            assert await used.rest() == b""
+    limits = HttpSettings(idle_seconds=10)
+    async with (
+        serving(settings=limits) as (server, port),
+        connected(port) as fresh,
+        connected(port) as used,
+    ):
+        used.send(GET % b"")
+        await used.answer()
+        await until(lambda: server.connections == 2, turn)
+        server.expire(server.tick + 11)
+        assert await fresh.rest() == b""
+        assert await used.rest() == b""
 
 
 async def test_a_peer_that_takes_nothing_is_cut() -> None:
     async def handler(_: Request) -> Answer:
         return Response(200, b"x" * 50_000_000)
 
-    async with serving(handler, HttpSettings(stalled_seconds=10)) as (server, port):
-        async with connected(port) as client:
-            client.send(GET % b"")
-            await until(lambda: any(c._paused for c in server._connections), turn)
-            sizes: list[int] = []
-            await until(lambda: _steady(sizes, server), turn)
-            server.expire(server.tick)
-            server.expire(server.tick + 11)
-            await until(lambda: server.connections == 0, turn)
+    limits = HttpSettings(stalled_seconds=10)
+    async with serving(handler, limits) as (server, port), connected(port) as client:
+        client.send(GET % b"")
+        await until(lambda: any(c._paused for c in server._connections), turn)
+        sizes: list[int] = []
+        await until(lambda: _steady(sizes, server), turn)
+        server.expire(server.tick)
+        server.expire(server.tick + 11)
+        await until(lambda: server.connections == 0, turn)
 
 
 def _steady(sizes: list[int], server: HttpServer) -> bool:

@@ -10,7 +10,7 @@ from skerry.kit.clock import SystemClock
 from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.http.tls import client_context, server_context
 from skerry.server.security.pki import Authority, Pki, open_pki, server_names
-from tests.unit.server.http.wire import GET, connected, serving
+from tests.unit.server.http.wire import GET, Got, connected, serving
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +29,20 @@ class Remembers:
         return Response(200, b"x" * 500_000)
 
 
+async def asked(port: int, tls: ssl.SSLContext) -> Got:
+    async with connected(port, tls) as client:
+        client.send(GET % b"")
+        return await client.answer()
+
+
 async def test_the_client_certificate_reaches_the_handler_once_per_connection(pki: Pki) -> None:
     handler = Remembers()
     tls = client_context(pki.ca.certificate, pki.admin)
-    async with serving(handler, tls=server_context(pki)) as (_, port):
-        async with connected(port, tls) as client:
-            for _ in range(2):
-                client.send(GET % b"")
-                assert len((await client.answer()).body) == 500_000
+    secured = server_context(pki)
+    async with serving(handler, tls=secured) as (_, port), connected(port, tls) as client:
+        for _ in range(2):
+            client.send(GET % b"")
+            assert len((await client.answer()).body) == 500_000
     first, second = handler.peers
     assert first is second
     assert first.address == "127.0.0.1"
@@ -47,9 +53,7 @@ async def test_the_client_certificate_reaches_the_handler_once_per_connection(pk
 async def test_a_client_without_a_certificate_is_served_as_nobody(pki: Pki) -> None:
     handler = Remembers()
     async with serving(handler, tls=server_context(pki)) as (_, port):
-        async with connected(port, client_context(pki.ca.certificate)) as client:
-            client.send(GET % b"")
-            await client.answer()
+        await asked(port, client_context(pki.ca.certificate))
     assert handler.peers[0].certificate is None
 
 
@@ -58,18 +62,14 @@ async def test_a_certificate_of_another_ca_does_not_get_in(pki: Pki, tmp_path: P
     tls = client_context(pki.ca.certificate, stranger.admin)
     async with serving(tls=server_context(pki)) as (_, port):
         with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
-            async with connected(port, tls) as client:
-                client.send(GET % b"")
-                await client.answer()
+            await asked(port, tls)
 
 
 async def test_a_server_certificate_is_no_client_certificate(pki: Pki) -> None:
     tls = client_context(pki.ca.certificate, Authority(pki.ca, SystemClock()).server("x", ["x"]))
     async with serving(tls=server_context(pki)) as (_, port):
         with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
-            async with connected(port, tls) as client:
-                client.send(GET % b"")
-                await client.answer()
+            await asked(port, tls)
 
 
 async def test_http_1_1_is_agreed_on_and_old_tls_is_not(pki: Pki) -> None:
