@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from skerry.logic.openapi.v2 import swagger_document, swagger_document_protobuf
-from skerry.logic.openapi.v3 import fingerprint, group_version_document, index
+from skerry.logic.openapi.v2 import (
+    SWAGGER_PROTOBUF_TYPES,
+    swagger_document,
+    swagger_document_protobuf,
+)
+from skerry.logic.openapi.v3 import (
+    document_path,
+    fingerprint,
+    group_version_document,
+    index,
+)
 
 __all__ = [
+    "SWAGGER_PROTOBUF_TYPES",
+    "document_path",
     "fingerprint",
     "group_version_document",
     "index",

@@ -23,6 +23,13 @@ from skerry.logic.openapi.schemas import (
 from skerry.logic.openapi.v2_protobuf import swagger_protobuf
 from skerry.logic.resource import Resource
 
+# What a client may accept the protobuf form as; it is always answered as the first. client-go
+# asks for the second, and for nothing else.
+SWAGGER_PROTOBUF_TYPES = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+
 _MEDIA_TYPES = ["application/json", "application/yaml"]
 _IN_PATH = ("name", "namespace", "path")
 _RESPONSE_TEXTS = {"200": "OK", "201": "Created", "202": "Accepted"}

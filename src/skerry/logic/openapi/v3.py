@@ -76,13 +76,20 @@ def _at(group: str, version: str, resources: Iterable[Resource]) -> list[Resourc
     ]
 
 
-def index(hashes: Mapping[GroupVersion, str], prefix: str = "") -> dict[str, Any]:
-    """Return the document at ``/openapi/v3``; *prefix* is where a workspace is served."""
-    paths = {root_path(each)[1:]: each for each in hashes}
+def document_path(group_version: GroupVersion) -> str:
+    """Return a group version's place below ``/openapi/v3/``: ``api/v1``, ``apis/apps/v1``."""
+    return root_path(group_version)[1:]
+
+
+def index(hashes: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
+    """Return the document at ``/openapi/v3``.
+
+    *hashes* is by ``document_path``; *prefix* is where a workspace is served.
+    """
     return {
         "paths": {
-            path: {"serverRelativeURL": f"{prefix}/openapi/v3/{path}?hash={hashes[group_version]}"}
-            for path, group_version in sorted(paths.items())
+            path: {"serverRelativeURL": f"{prefix}/openapi/v3/{path}?hash={hashes[path]}"}
+            for path in sorted(hashes)
         }
     }
 

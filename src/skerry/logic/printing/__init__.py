@@ -1,6 +1,6 @@
 """How objects are shown as rows of a Table: the columns kubectl users know.
 
-``columns_for`` answers for built-in kinds, ``custom_columns`` for custom ones,
+``columns_for`` answers for built-in kinds (custom ones bring their own, see ``logic.crd``),
 ``render_table`` makes the ``meta.k8s.io/v1`` Table.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 from skerry.logic.printing.autoscaling import HORIZONTAL_POD_AUTOSCALER_COLUMNS
 from skerry.logic.printing.cells import AGE, NAME
 from skerry.logic.printing.cluster import CLUSTER_COLUMNS
-from skerry.logic.printing.custom import custom_columns
 from skerry.logic.printing.durations import human_duration, short_human_duration
 from skerry.logic.printing.networking import NETWORKING_COLUMNS
 from skerry.logic.printing.policy import POLICY_COLUMNS
@@ -25,7 +24,6 @@ from skerry.logic.resource import Column
 __all__ = [
     "DEFAULT_COLUMNS",
     "columns_for",
-    "custom_columns",
     "human_duration",
     "partial_metadata",
     "partial_metadata_list",

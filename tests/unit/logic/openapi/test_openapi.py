@@ -14,6 +14,7 @@ from skerry.api.schema import Schema
 from skerry.logic.builtin import builtin_resources, definitions
 from skerry.logic.discovery import groups
 from skerry.logic.openapi import (
+    document_path,
     fingerprint,
     group_version_document,
     index,
@@ -288,7 +289,10 @@ def test_a_kind_that_takes_anything_stays_open_in_the_old_document() -> None:
 
 
 def test_the_index_names_every_document_with_its_hash() -> None:
-    hashes = {GroupVersion("", "v1"): "AB", GroupVersion("apps", "v1"): "CD"}
+    hashes = {
+        document_path(GroupVersion("", "v1")): "AB",
+        document_path(GroupVersion("apps", "v1")): "CD",
+    }
     assert index(hashes)["paths"] == {
         "api/v1": {"serverRelativeURL": "/openapi/v3/api/v1?hash=AB"},
         "apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=CD"},
