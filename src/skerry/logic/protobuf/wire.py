@@ -47,6 +47,9 @@ def _size(data: bytes, position: int, number: int, wire_type: int) -> tuple[int,
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Return the unsigned number at *position* and where it ends."""
+    if position < len(data) and data[position] < 0x80:
+        # Nearly all tags and most sizes are one byte.
+        return data[position], position + 1
     result = 0
     for index in range(_LONGEST_VARINT):
         if position + index >= len(data):
