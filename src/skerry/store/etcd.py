@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 from skerry.kit.clock import Clock
@@ -124,7 +124,7 @@ class EtcdStore:
     async def count(self, prefix: str) -> int:
         self._check_open()
         request = messages.range_request(*self._layout.span(prefix), count_only=True)
-        return (await self._client.range(request)).count
+        return (await self._client.range(request)).total
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         check_writes(writes)
@@ -136,7 +136,7 @@ class EtcdStore:
         return events
 
     def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
-        return Watch(self._feed, prefix, after, admit=self._check_kept, replay=self._replay)
+        return Watch(self._feed, prefix, after, admit=self._admit, replay=self._replay)
 
     async def compact(self, revision: int) -> None:
         bounds = await self._bounds()
@@ -192,11 +192,9 @@ class EtcdStore:
                 messages.put_operation(self._layout.last, packed_count(1)),
             ],
         )
-        try:
+        # That the outcome is unknown is harmless: whatever record is there now counts.
+        with suppress(OutcomeUnknown):
             await self._client.transact(request)
-        except OutcomeUnknown:
-            # Harmless: whoever's record is there now is the one that counts.
-            pass
         found = await self._client.range(messages.range_request(self._layout.identity))
         if not found.entries:
             raise Unavailable("etcd did not take the store's identity; try again")
@@ -256,7 +254,7 @@ class EtcdStore:
             stored = await self._rest(found, span[1], limit, found.revision)
         except RevisionGone as error:
             raise Unavailable("etcd was compacted while the range was read; try again") from error
-        remaining = found.count - len(stored)
+        remaining = found.total - len(stored)
         return Page(self._entries(stored), newest, more=remaining > 0, remaining=remaining)
 
     async def _rest(
@@ -285,7 +283,7 @@ class EtcdStore:
         stored = await self._rest(found, end, wanted, at)
         entries = {entry.key: entry for entry in self._entries(stored)}
         # Beyond the last key that was read, a restored key would leave a hole before it.
-        horizon = stored[-1].key if found.count > len(stored) else end
+        horizon = stored[-1].key if found.total > len(stored) else end
         for key, entry in undone.items():
             if not start <= self._layout.key(key) <= horizon:
                 continue
@@ -293,7 +291,7 @@ class EtcdStore:
             if entry is not None:
                 entries[key] = entry
         listed = [entries[key] for key in sorted(entries)]
-        more = bool(limit) and (found.count > len(stored) or len(listed) > limit)
+        more = bool(limit) and (found.total > len(stored) or len(listed) > limit)
         return Page(listed[:limit] if limit else listed, revision, more, None if more else 0)
 
     async def _undone(self, revision: int) -> dict[str, Entry | None]:
@@ -346,6 +344,9 @@ class EtcdStore:
                 if len(found) >= limit:
                     return found[:limit], found[limit - 1].revision
         return found, bounds.newest
+
+    async def _admit(self, after: int) -> None:
+        await self._check_kept(after)
 
     async def _check_kept(self, revision: int) -> _Bounds:
         bounds = await self._bounds()

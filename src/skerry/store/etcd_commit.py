@@ -130,7 +130,7 @@ class Committer:
         self._fail(self._drained(_MOST_WAITING), closed)
 
     def _drained(self, most: int) -> list[_Pending]:
-        taken = []
+        taken: list[_Pending] = []
         while len(taken) < most and not self._queue.empty():
             taken.append(self._queue.get_nowait())
         return taken
@@ -171,7 +171,9 @@ class Committer:
         return self._sorted_out(batch, answer)
 
     def _request(self, batch: list[_Pending], mark: bytes) -> bytes:
-        compare, success, failure = [], [], []
+        compare: list[bytes] = []
+        success: list[bytes] = []
+        failure: list[bytes] = []
         for pending in batch:
             for write in pending.writes:
                 key = self._layout.key(write.key)

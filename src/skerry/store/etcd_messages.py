@@ -25,11 +25,11 @@ class KeyValue(NamedTuple):
 
 
 class Ranged(NamedTuple):
-    """The answer to a range: ``count`` is of all keys in it, also beyond the limit."""
+    """The answer to a range: ``total`` counts all keys in it, also beyond the limit."""
 
     entries: list[KeyValue]
     more: bool
-    count: int
+    total: int
     revision: int
 
 
@@ -68,6 +68,7 @@ def range_request(
     revision: int = 0,
     count_only: bool = False,
 ) -> bytes:
+    """Return a request for one key, or for those from *key* up to *end*."""
     return b"".join(
         (
             blob(1, key),
@@ -118,10 +119,12 @@ def txn_request(
 
 
 def compaction_request(revision: int) -> bytes:
+    """Return the request to forget what was replaced up to *revision*."""
     return integer(1, revision)
 
 
 def authenticate_request(user: str, password: str) -> bytes:
+    """Return the request for a token."""
     return blob(1, user.encode()) + blob(2, password.encode())
 
 
@@ -132,8 +135,9 @@ def watch_request(key: bytes, end: bytes, start_revision: int) -> bytes:
 
 
 def ranged(message: bytes) -> Ranged:
+    """Return the answer to a range."""
     entries: list[KeyValue] = []
-    more, count, revision = False, 0, 0
+    more, total, revision = False, 0, 0
     for number, content in fields(message):
         if number == 2:
             entries.append(key_value(cast("bytes", content)))
@@ -142,11 +146,12 @@ def ranged(message: bytes) -> Ranged:
         elif number == 3:
             more = bool(content)
         elif number == 4:
-            count = cast("int", content)
-    return Ranged(entries, more, count, revision)
+            total = cast("int", content)
+    return Ranged(entries, more, total, revision)
 
 
 def transacted(message: bytes) -> Transacted:
+    """Return the answer to a transaction."""
     revision, succeeded = 0, False
     ranges: list[Ranged] = []
     for number, content in fields(message):
@@ -164,6 +169,7 @@ def transacted(message: bytes) -> Transacted:
 
 
 def watched(message: bytes) -> Watched:
+    """Return one message of a watch."""
     revision = compacted = 0
     created = canceled = False
     reason = ""
@@ -195,6 +201,7 @@ def header_revision(message: bytes) -> int:
 
 
 def key_value(message: bytes) -> KeyValue:
+    """Return a key with its value."""
     key = value = b""
     revision = 0
     for number, content in fields(message):

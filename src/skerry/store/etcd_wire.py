@@ -35,6 +35,7 @@ def integer(field: int, number: int) -> bytes:
 
 
 def boolean(field: int, value: bool) -> bytes:
+    """Return a truth value; nothing for False."""
     return integer(field, int(value))
 
 

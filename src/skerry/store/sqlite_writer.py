@@ -8,12 +8,6 @@ A Python thread pays for every SQLite call by giving up and taking back the inte
 which costs far more than inserting a row while the loop is busy. So a batch is a handful of
 statements with many rows each: one read of all keys concerned, the decision in plain Python
 (``batch.evaluate``), one insert per table.
-
-**The WAL's size.** A separate thread copies the WAL into the database (a passive checkpoint)
-while commits go on; afterwards this thread, between two batches, copies the few frames left and
-starts the WAL anew. When long reads keep the WAL in use for so long that it passes
-``WAL_PAGES_MOST``, this thread waits for them before each batch: writers feel it, the disk does
-not.
 """
 
 from __future__ import annotations
@@ -30,6 +24,7 @@ from skerry.kit.log import Logger
 from skerry.store.base import Event, StoreError, Unavailable, Write
 from skerry.store.batch import State, evaluate
 from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
+from skerry.store.sqlite_upkeep import Checkpoints, Sweep
 
 log = Logger("store")
 
@@ -37,15 +32,7 @@ log = Logger("store")
 BATCH_WRITES = 1024
 # More waiting than this is an overload that clients should hear of.
 MOST_WAITING = 50_000
-# 4 KiB pages. 16 MiB: large enough that a page changed often is copied once for many commits.
-WAL_PAGES_WANTED = 4_000
-# 256 MiB: the most disk the WAL may take, give or take a batch.
-WAL_PAGES_MOST = 65_000
-# How long one batch waits for readers when the WAL is at its most.
-_PATIENCE_MILLISECONDS = 200
 _ROWS = 32
-_SWEEP_BUSY = 200
-_SWEEP_IDLE = 2_000
 
 
 def _several(head: str, row: str, tail: str = "") -> list[str]:
@@ -63,16 +50,6 @@ _SELECT = _several(
     "SELECT cur.k, log.rv, log.v FROM cur CROSS JOIN log ON log.rv = cur.rv WHERE cur.k IN (",
     "?",
     ")",
-)
-
-
-_SWEEP_WINDOW = "SELECT rv FROM log WHERE rv > ? AND rv <= ? ORDER BY rv LIMIT 1 OFFSET ?"
-_SWEEP = (
-    "DELETE FROM past WHERE (k, rv) IN"
-    " (SELECT k, prev_rv FROM log WHERE rv > ? AND rv <= ? AND prev_rv > 0)",
-    "DELETE FROM log WHERE rv IN"
-    " (SELECT prev_rv FROM log WHERE rv > ? AND rv <= ? AND prev_rv > 0)",
-    "DELETE FROM log WHERE rv > ? AND rv <= ? AND v IS NULL",
 )
 
 
@@ -114,6 +91,7 @@ class Writer:
         self._wake.acquire()
         self._signalled = False
         self._stopping = False
+        self._committing = False
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
         self._checkpoints = Checkpoints(connection, connect)
@@ -190,10 +168,12 @@ class Writer:
     def _commit_batch(self) -> None:
         batch = self._take()
         outcomes: Sequence[Outcome]
+        self._committing = False
         try:
             outcomes, events = self._transaction(batch)
         except apsw.Error as error:
-            outcomes, events = [self._failed(error)] * len(batch), []
+            outcomes, events = [self._failed(error) for _ in batch], []
+            self._roll_back()
         self._loop.call_soon_threadsafe(self._completed, batch, outcomes, events)
 
     def _take(self) -> list[Pending]:
@@ -214,6 +194,7 @@ class Writer:
             # on disk after a crash, so its revisions must not be given to others.
             self._newest = events[-1].revision
             self._insert(events, state)
+        self._committing = True
         rows(connection, "COMMIT")
         return outcomes, events
 
@@ -241,14 +222,13 @@ class Writer:
             rows(self._connection, statements[len(chunk)], bindings)
 
     def _failed(self, error: apsw.Error) -> Unavailable:
-        """Undo the transaction and say what is known of it."""
-        # SQLite says which statement failed only by what is still open: once COMMIT has begun
-        # to write, a crash may leave the frames on disk as if it had succeeded.
-        self._roll_back()
+        """Say what is known of a batch that failed."""
         log.error("commit failed", error=error)
-        full = isinstance(error, apsw.FullError)
-        reason = "the disk is full" if full else f"the database failed: {error}"
-        return Unavailable(f"{reason}; the write did not happen, or is undone unless we crash now")
+        reason = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk: {error}"
+        # A commit that could not be synced is undone, but a crash before the next one may leave
+        # it on disk as if it had succeeded.
+        known = "its outcome is unknown" if self._committing else "the write did not happen"
+        return Unavailable(f"{reason}; {known}")
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -293,116 +273,3 @@ def _fail_all(waiters: Sequence[asyncio.Future[Any]], error: StoreError) -> None
 def _succeed(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-class Sweep:
-    """Deletes what compaction makes superfluous: replaced rows, then deletes themselves.
-
-    A row may go when the row that replaces it lies at or below the compacted revision, since
-    then no kept revision shows it. Walking the log upwards finds each of them through
-    ``prev_rv``, so the work is proportional to the events since the last time.
-    """
-
-    def __init__(self, connection: apsw.Connection, revision: int) -> None:
-        self._connection = connection
-        self._revision = revision
-        self._marked = False
-
-    def step(self, busy: bool) -> bool:
-        """Do one small transaction; return whether all is done."""
-        rows(self._connection, "BEGIN IMMEDIATE")
-        done = self._sweep(_SWEEP_BUSY if busy else _SWEEP_IDLE) if self._marked else self._mark()
-        rows(self._connection, "COMMIT")
-        return done
-
-    def _mark(self) -> bool:
-        statement = "UPDATE meta SET compacted = max(compacted, ?1), floor = max(floor, ?1)"
-        rows(self._connection, statement, (self._revision,))
-        self._marked = True
-        return False
-
-    def _sweep(self, most: int) -> bool:
-        ((swept, compacted),) = rows(self._connection, "SELECT swept, compacted FROM meta")
-        window = rows(self._connection, _SWEEP_WINDOW, (swept, compacted, most - 1))
-        upto = window[0][0] if window else compacted
-        for statement in _SWEEP:
-            rows(self._connection, statement, (swept, upto))
-        rows(self._connection, "UPDATE meta SET swept = ?", (upto,))
-        return bool(upto >= compacted)
-
-
-class Checkpoints:
-    """Keeps the WAL short: copies beside the commits, starts it anew between them."""
-
-    def __init__(self, connection: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
-        self._writing = connection
-        self._connect = connect
-        self._pages = 0
-        # Pages at which to try again after readers kept us from starting the WAL anew.
-        self._next_try = WAL_PAGES_WANTED
-        self._copying: threading.Thread | None = None
-        connection.set_wal_hook(self._committed)
-
-    def _committed(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
-        self._pages = pages
-        return apsw.SQLITE_OK
-
-    def between_batches(self) -> None:
-        """Start or finish a checkpoint when the WAL has grown enough."""
-        if self._pages < self._next_try:
-            return
-        if self._pages >= WAL_PAGES_MOST:
-            self._join()
-            self._start_anew(_PATIENCE_MILLISECONDS)
-        elif self._copying is None:
-            self._copying = threading.Thread(
-                target=self._copy, name="store-checkpoint", daemon=True
-            )
-            self._copying.start()
-        elif not self._copying.is_alive():
-            self._copying = None
-            self._start_anew(0)
-
-    def in_a_lull(self) -> None:
-        """Finish a checkpoint that was begun; nobody waits for the disk now."""
-        if self._copying is not None:
-            self.between_batches()
-
-    def close(self) -> None:
-        """Leave a short WAL behind."""
-        self._join()
-        try:
-            self._writing.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.Error as error:
-            log.warning("last checkpoint failed; the next start reads the log", error=error)
-
-    def _join(self) -> None:
-        if self._copying is not None:
-            self._copying.join()
-            self._copying = None
-
-    def _copy(self) -> None:
-        try:
-            connection = self._connect()
-            try:
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            finally:
-                connection.close()
-        except apsw.Error as error:
-            log.warning("checkpoint failed; will retry", error=error)
-
-    def _start_anew(self, patience_milliseconds: int) -> None:
-        # A WAL that grew far beyond what is wanted also gives its disk space back.
-        grown = self._pages > 2 * WAL_PAGES_WANTED
-        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if grown else apsw.SQLITE_CHECKPOINT_RESTART
-        self._writing.set_busy_timeout(patience_milliseconds)
-        try:
-            self._writing.wal_checkpoint(mode=mode)
-            self._pages, self._next_try = 0, WAL_PAGES_WANTED
-        except apsw.BusyError:
-            self._next_try = min(self._pages + WAL_PAGES_WANTED // 4, WAL_PAGES_MOST)
-        except apsw.Error as error:
-            log.warning("checkpoint failed; will retry", error=error)
-            self._next_try = self._pages + WAL_PAGES_WANTED // 4
-        finally:
-            self._writing.set_busy_timeout(0)

@@ -1,0 +1,184 @@
+"""An acknowledged write survives ``kill -9``, of us and of etcd, at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import apsw
+import pytest
+
+from skerry.kit.ids import SystemIds
+from skerry.store.base import Event, Store, Unavailable, Write
+from skerry.store.sqlite import SqliteStore
+from tests.contract.store.backends import Backend
+from tests.contract.store.etcd_process import EtcdProcess
+
+LIVES = 5
+
+
+async def whole_history(store: Store) -> list[Event]:
+    events: list[Event] = []
+    after = await store.compacted()
+    while page := await store.history("", after=after, limit=5000):
+        events += page
+        after = page[-1].revision
+    return events
+
+
+def acknowledged_until_killed(
+    path: Path, life: int, enough: int, mode: str = "plain"
+) -> list[tuple[str, int]]:
+    """Run a writer, kill it after *enough* acknowledgements, return all that it had seen."""
+    module = "tests.contract.store.crash_writer"
+    command = [sys.executable, "-m", module, str(path), f"life{life}", mode]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        try:
+            lines = [writer.stdout.readline() for _ in range(enough)]
+        finally:
+            writer.kill()
+        lines += writer.stdout.readlines()
+    whole = [line for line in lines if line.endswith(b"\n")]
+    return [(key, int(revision)) for key, revision in map(str.split, map(bytes.decode, whole))]
+
+
+async def test_sqlite_keeps_every_acknowledged_write_through_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    seen: dict[int, str] = {}
+    for life in range(LIVES):
+        for key, revision in acknowledged_until_killed(path, life, 150 + 170 * life):
+            assert revision not in seen, "a revision was given out twice"
+            seen[revision] = key
+        store = await SqliteStore.open(path, SystemIds())
+        events = await whole_history(store)
+        await store.close()
+        by_revision = {event.revision: event.key for event in events}
+        assert {r: by_revision.get(r) for r in seen} == seen
+        numbers = [event.revision for event in events]
+        assert numbers == list(range(2, len(numbers) + 2)), "the log has a gap"
+        check_chains(events)
+    connection = apsw.Connection(str(path))
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+
+
+async def test_sqlite_killed_while_compacting_keeps_what_is_current(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    created: dict[str, int] = {}
+    highest = 0
+    for life in range(3):
+        for key, revision in acknowledged_until_killed(path, life, 400, "compacting"):
+            highest = max(highest, revision)
+            if key.startswith("/life"):
+                created[key] = revision
+        store = await SqliteStore.open(path, SystemIds())
+        found = {entry.key: entry.revision for entry in (await store.range("/life")).entries}
+        assert {key: found.get(key) for key in created} == created
+        assert 0 < await store.compacted() <= await store.revision()
+        assert await store.revision() >= highest
+        # The interrupted sweep is finished by the one that follows it.
+        newest = await store.revision()
+        await store.compact(newest)
+        current = await store.count("")
+        await store.close()
+        connection = apsw.Connection(str(path))
+        assert connection.execute("SELECT count(*) FROM log").fetchall() == [(current,)]
+        assert connection.execute("SELECT count(*) FROM past").fetchall() == [(0,)]
+        connection.close()
+
+
+def check_chains(events: list[Event]) -> None:
+    """Each event must name as previous exactly what the event before it on its key left."""
+    state: dict[str, tuple[int, bytes | None]] = {}
+    for event in events:
+        revision, value = state.get(event.key, (0, None))
+        expected = (0, None) if value is None else (revision, value)
+        assert (event.previous_revision, event.previous) == expected
+        state[event.key] = (event.revision, event.value)
+
+
+@pytest.fixture
+def own_etcd(tmp_path: Path) -> Iterator[EtcdProcess]:
+    process = EtcdProcess(tmp_path / "etcd")
+    process.start()
+    yield process
+    process.kill()
+
+
+class Load:
+    """Writers that go on through every failure, and a watcher that sees it all."""
+
+    def __init__(self, store: Store, start: int) -> None:
+        self._store = store
+        self._arrived = asyncio.Event()
+        self.acknowledged: dict[str, int] = {}
+        self.watched: list[Event] = []
+        self._writing = [asyncio.ensure_future(self._write(worker)) for worker in range(8)]
+        self._watching = asyncio.ensure_future(self._watch(start))
+
+    async def more(self, count: int) -> None:
+        """Wait for *count* more acknowledgements."""
+        target = len(self.acknowledged) + count
+        while len(self.acknowledged) < target:
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    async def finish(self) -> None:
+        """Stop writing, and wait until the watcher has seen the very last write."""
+        await self._stop(*self._writing)
+        (last,) = await self._store.commit([Write("/end", b"")])
+        while not self.watched or self.watched[-1].revision < last:
+            self._arrived.clear()
+            await self._arrived.wait()
+        await self._stop(self._watching)
+
+    async def _write(self, worker: int) -> None:
+        for number in count():
+            key = f"/{worker}/{number}"
+            try:
+                writes = [Write(key, key.encode(), 0), Write("/x", b"")]
+                self.acknowledged[key] = (await self._store.commit(writes))[0]
+            except Unavailable:
+                continue
+            self._arrived.set()
+
+    async def _watch(self, start: int) -> None:
+        async for events in self._store.watch("", after=start):
+            self.watched.extend(events)
+            self._arrived.set()
+
+    async def _stop(self, *tasks: asyncio.Task[None]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.etcd
+async def test_etcd_killed_under_load_loses_nothing_and_watches_resume(
+    own_etcd: EtcdProcess, tmp_path: Path
+) -> None:
+    store = await Backend("etcd", tmp_path, own_etcd).open()
+    start = await store.revision()
+    load = Load(store, start)
+    async with asyncio.timeout(40):
+        for _ in range(3):
+            await load.more(100)
+            own_etcd.kill()
+            own_etcd.start()
+        await load.more(100)
+        await load.finish()
+    history = await whole_history(store)
+    by_key = {event.key: event.revision for event in history if event.key != "/x"}
+    assert {key: by_key.get(key) for key in load.acknowledged} == load.acknowledged
+    # Commits of the stopped writers may still have landed after the watcher's last look.
+    last = load.watched[-1].revision
+    assert load.watched == [event for event in history if start < event.revision <= last]
+    numbers = [event.revision for event in history]
+    assert numbers == sorted(set(numbers))
+    check_chains(history)
+    await store.close()
