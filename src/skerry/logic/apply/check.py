@@ -6,12 +6,15 @@ element of a list twice. The texts are those structured-merge-diff gives.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from skerry.api.schema import Schema
 from skerry.logic.apply.fieldset import path_text
 from skerry.logic.apply.typed import NotTyped, element_of, is_associative
 from skerry.logic.patch.values import go_text, go_type
+
+# What an embedded object may have without its schema saying so.
+_OF_EVERY_OBJECT: Final = ("apiVersion", "kind", "metadata")
 
 
 def problems(applied: Any, schema: Schema | None) -> list[str]:
@@ -55,7 +58,7 @@ def _check_map(value: Any, schema: Schema, path: str, lenient: bool, found: list
         child = schema.child(name)
         if child is not None:
             _check(member, child, f"{path}.{name}", lenient, found)
-        elif closed:
+        elif closed and not (schema.embedded and name in _OF_EVERY_OBJECT):
             found.append(f"{path}.{name}: field not declared in schema")
 
 

@@ -6,7 +6,7 @@ how an apply that changes nothing is recognised without comparing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from skerry.api.schema import Schema
 from skerry.logic.apply.fieldset import FieldSet, is_member
@@ -19,6 +19,8 @@ from skerry.logic.apply.typed import (
     list_keys,
 )
 from skerry.logic.patch.values import equal
+
+_SCALARS: Final = frozenset((str, int, bool, float))
 
 
 def merged(live: Object, applied: Object, schema: Schema | None) -> Object:
@@ -50,9 +52,13 @@ def _merge_maps(live: Object, applied: Object, schema: Schema | None) -> Object:
         if name not in live:
             merged_value = value
         else:
-            child = schema.child(name) if schema is not None else None
-            merged_value = _merge(live[name], value, child)
-            if merged_value is live[name]:
+            before = live[name]
+            if type(before) is type(value) and type(value) in _SCALARS:
+                merged_value = before if before == value else value
+            else:
+                child = schema.child(name) if schema is not None else None
+                merged_value = _merge(before, value, child)
+            if merged_value is before:
                 continue
         if result is live:
             result = dict(live)

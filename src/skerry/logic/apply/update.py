@@ -43,6 +43,7 @@ from skerry.logic.apply.managed import (
 from skerry.logic.apply.merge import has_null, merged, without_nulls
 from skerry.logic.apply.prune import pruned
 from skerry.logic.apply.reconcile import reconciled
+from skerry.logic.apply.root import rooted
 from skerry.logic.apply.typed import (
     UNTRACKED_METADATA,
     Comparison,
@@ -99,6 +100,11 @@ class Write:
     convert: Callable[[Object, str], Object | None] | None = None
     schema_at: Callable[[str], Schema | None] | None = None
 
+    def rooted(self) -> Write:
+        """Return this write with the schema of a whole object."""
+        schema = rooted(self.schema)
+        return self if schema is self.schema else replace(self, schema=schema)
+
     def key_entry(self, operation: str) -> Entry:
         """Return the entry of this manager, owning nothing yet."""
         manager = self.manager or "unknown"
@@ -113,7 +119,7 @@ class Write:
     def schema_of(self, version: str) -> Schema | None:
         if version == self.api_version or self.schema_at is None:
             return self.schema
-        return self.schema_at(version)
+        return rooted(self.schema_at(version))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,7 @@ def track_update(
     until somebody applies to it. Entries may be shared with *live*. If *live* or *new* does not fit
     the schema (stored before the schema was) ownership stays as it was.
     """
-    write = Write(**terms)
+    write = Write(**terms).rooted()
     stored: list[dict[str, Any]] | None = _managed_fields(live)
     managed = _sent_or_stored(live, new, write)
     if live is not None and not managed:
@@ -254,7 +260,7 @@ def apply(
     Raises ``Conflict`` naming every field another manager owns at another value, unless *force*.
     Defaulting is the caller's: a default nobody applied has no owner.
     """
-    write = Write(**terms)
+    write = Write(**terms).rooted()
     _check_applied(applied, write)
     managed = _stored(_managed_fields(live))
     base: Object = live if live is not None else {}
@@ -307,8 +313,9 @@ def _apply(
     wanted = fields_of(applied, write.schema)
     wanted = recursive_difference(wanted, _reset_fields(write, applied))
     others = {key: entry for key, entry in managed.items() if key != mine.key}
+    held = difference(wanted, _UNTRACKED)
     new = merged(live, applied, write.schema)
-    if last is not None and difference(last.fields, wanted):
+    if last is not None and last.fields != held and difference(last.fields, wanted):
         owners = [*others.values(), replace(mine, fields=wanted)]
         new = pruned(new, last, owners, write.at, write.schema_of)
         # A list that lost its last item is gone; an applied empty one is to be there.
@@ -318,7 +325,6 @@ def _apply(
         after = _contested(live, new, others, write, force)
     if has_null(applied):
         new = without_nulls(new, write.schema)
-    held = difference(wanted, _UNTRACKED)
     after = {**after, **_own_entry(mine, last, held, new is not live)}
     return _result(live, new, after, applied, write)
 

@@ -278,21 +278,50 @@ def test_an_applied_null_unsets_and_stays_unset() -> None:
     assert not applied(result.object, config, "x", now=LATE).changed
 
 
-def test_a_nullable_custom_field_holds_the_null() -> None:
-    raw = {"type": "object", "properties": {"spec": {"properties": {"a": {"nullable": True}}}}}
-    more: dict[str, Any] = {"api_version": "x/v1", "schema": Schema({**raw, **_open_metadata(raw)})}
-    config: Object = {
+def custom(spec: Object, **metadata: Any) -> Object:
+    return {
         "apiVersion": "x/v1",
         "kind": "X",
-        "metadata": {"name": "n"},
-        "spec": {"a": None},
+        "metadata": {"name": "n", **metadata},
+        "spec": spec,
     }
-    assert applied(None, config, "m", **more).object["spec"] == {"a": None}
 
 
-def _open_metadata(raw: Object) -> Object:
-    names = ("apiVersion", "kind", "metadata")
-    return {"properties": {**raw["properties"], **{name: {} for name in names}}}
+def custom_terms(raw: Object) -> dict[str, Any]:
+    return {"api_version": "x/v1", "schema": Schema(raw)}
+
+
+def test_a_nullable_custom_field_holds_the_null() -> None:
+    raw = {"type": "object", "properties": {"spec": {"properties": {"a": {"nullable": True}}}}}
+    result = applied(None, custom({"a": None}), "m", **custom_terms(raw))
+    assert result.object["spec"] == {"a": None}
+
+
+def test_a_custom_kind_s_metadata_is_like_any_other_s() -> None:
+    more = custom_terms({"type": "object", "properties": {"spec": {"type": "object"}}})
+    live = applied(None, custom({}, finalizers=["a"]), "x", **more).object
+    live = applied(live, custom({}, finalizers=["b"]), "y", **more).object
+    assert live["metadata"]["finalizers"] == ["a", "b"]
+    assert owners(live)["y"]["f:metadata"] == {"f:finalizers": {'v:"b"': {}}}
+
+
+def test_a_custom_kind_with_an_open_schema_stays_open() -> None:
+    more = custom_terms({"x-kubernetes-preserve-unknown-fields": True})
+    live = applied(None, {**custom({"a": {"b": 1}}), "extra": [1]}, "x", **more).object
+    assert owners(live)["x"] == {
+        "f:extra": {},
+        "f:spec": {".": {}, "f:a": {".": {}, "f:b": {}}},
+    }
+    closed = custom_terms({"type": "object", "properties": {"spec": {"type": "object"}}})
+    with pytest.raises(BadRequest, match="extra: field not declared in schema"):
+        applied(None, {**custom({}), "extra": 1}, "x", **closed)
+
+
+def test_an_embedded_object_may_carry_what_every_object_has() -> None:
+    embedded = {"x-kubernetes-embedded-resource": True, "type": "object", "properties": {"a": {}}}
+    more = custom_terms({"type": "object", "properties": {"spec": embedded}})
+    inner = {"apiVersion": "v1", "kind": "Y", "metadata": {"name": "z"}, "a": 1}
+    assert applied(None, custom(inner), "x", **more).changed
 
 
 def test_status_is_applied_through_its_subresource_alone() -> None:
@@ -511,5 +540,5 @@ def flat(obj: Object) -> dict[str, str]:
     for container in spec.get("containers") or []:
         found[container["name"]] = "container"
         for variable in container.get("env") or []:
-            found[f"{container['name']}/{variable['name']}"] = variable["value"]
+            found[f"{container['name']}/{variable['name']}"] = variable.get("value", "")
     return found
