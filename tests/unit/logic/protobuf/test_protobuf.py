@@ -96,7 +96,9 @@ def _is_not_zero(value: Any) -> bool:
 
 
 def _field_values(field: Field, depth: int) -> st.SearchStrategy[dict[str, Any]]:
-    value: st.SearchStrategy[Any] = _SCALARS.get(field.type) or messages(field.type, depth + 1)
+    value: st.SearchStrategy[Any] = (
+        _SCALARS[field.type] if field.type in _SCALARS else messages(field.type, depth + 1)
+    )
     if field.inline:
         return value
     if field.is_map:
