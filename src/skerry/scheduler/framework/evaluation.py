@@ -392,7 +392,8 @@ def _blame(diagnosis: Diagnosis, plugin: Any, verdicts: Verdicts, rows: Rows) ->
         if not status.rejected:
             raise EvaluationFailed(status)
         diagnosis.blame(status)
-    return rows[~refused]
+    passed: Rows = rows[~refused]
+    return passed
 
 
 def _remember(entries: dict[str, Any], state: CycleState, before: set[str]) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from skerry.scheduler.config.args import node_resources_fit_errors
-from skerry.scheduler.config.errors import aggregated
 
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.resources import CPU, MEMORY, is_extended, is_scalar
+from skerry.scheduler.config.args import node_resources_fit_errors
+from skerry.scheduler.config.errors import aggregated
 from skerry.scheduler.framework.allocation import Amounts, Strategy, allocation_strategy
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
 from skerry.scheduler.framework.plugin import PreFilterResult, Rows, Scope, Scores, Verdicts

@@ -1,0 +1,1 @@
+"""The plugins kube-scheduler ships, one module each; none knows another."""
