@@ -21,6 +21,7 @@ from skerry.scheduler.framework.plugin import (
     Scope,
     Scores,
     Verdicts,
+    extends,
 )
 from skerry.scheduler.framework.runner import filter_refusal, guarded
 from skerry.scheduler.framework.state import CycleState
@@ -38,8 +39,8 @@ def evaluate_filter(
 ) -> Verdicts:
     """Ask a filter about *rows*, by whichever form it has."""
     with guarded(plugin, "Filter"):
-        if isinstance(plugin, ArrayFilterPlugin):
-            verdicts = plugin.filter_all(state, item, rows)
+        if extends(plugin, ArrayFilterPlugin):
+            verdicts: Verdicts | None = plugin.filter_all(state, item, rows)
             return verdicts or Verdicts(np.zeros(len(rows), np.int16))
         statuses: list[Status] = []
         index: dict[Status, int] = {}
@@ -56,8 +57,9 @@ def evaluate_score(
 ) -> Scores:
     """Ask for raw scores of *rows*, by whichever form the plugin has."""
     with guarded(plugin, "Score"):
-        if isinstance(plugin, ArrayScorePlugin):
-            return plugin.score_all(state, item, rows)
+        if extends(plugin, ArrayScorePlugin):
+            scores: Scores = plugin.score_all(state, item, rows)
+            return scores
         found = (plugin.score(state, item, table.target(row)) for row in rows.tolist())
         return np.fromiter(found, np.int64, len(rows))
 
@@ -70,13 +72,13 @@ def _interned(status: Status, statuses: list[Status], index: dict[Status, int]) 
     return code
 
 
-class _Column(Generic[Item]):
+class Column(Generic[Item]):
     """One plugin's answers for one signature, kept up to date."""
 
     def __init__(self, plugin: Any, table: TargetTable[Any]) -> None:
         self.plugin = plugin
         self._table = table
-        self._scope: Scope = plugin.scope
+        self.scope: Scope = plugin.scope
         self._target_position = -1
         self._placed_position = -1
 
@@ -84,7 +86,7 @@ class _Column(Generic[Item]):
         """Catch up with the table."""
         table = self._table
         target_position = table.target_log.position
-        placed_position = table.placed_log.position if self._scope is Scope.PLACED else 0
+        placed_position = table.placed_log.position if self.scope is Scope.PLACED else 0
         if target_position == self._target_position and placed_position == self._placed_position:
             return
         changed = self._changed(target_position)
@@ -102,12 +104,12 @@ class _Column(Generic[Item]):
     def _changed(self, target_position: int) -> list[int] | None:
         if self._target_position < 0 or self._size() != self._table.capacity:
             return None
-        if self._scope is Scope.TARGETS and target_position != self._target_position:
+        if self.scope is Scope.TARGETS and target_position != self._target_position:
             return None
         return changed_rows(
             self._table,
             self._target_position,
-            self._placed_position if self._scope is Scope.PLACED else None,
+            self._placed_position if self.scope is Scope.PLACED else None,
         )
 
     def _size(self) -> int:
@@ -143,7 +145,7 @@ def changed_rows(
     return list(set(changed)) if len(changed) > 1 else changed
 
 
-class FilterColumn(_Column[Item]):
+class FilterColumn(Column[Item]):
     """Verdict codes by row; 0 passes."""
 
     def __init__(self, plugin: Any, table: TargetTable[Any]) -> None:
@@ -173,14 +175,14 @@ class FilterColumn(_Column[Item]):
         return _interned(filter_refusal(self.plugin.name, status), self.statuses, self._index)
 
 
-class ScoreColumn(_Column[Item]):
+class ScoreColumn(Column[Item]):
     """Raw scores by row."""
 
     def __init__(self, plugin: Any, table: TargetTable[Any], weight: int) -> None:
         super().__init__(plugin, table)
         self.raw: Scores = np.zeros(0, np.int64)
         self.weight = weight
-        self.normalizes = isinstance(plugin, NormalizePlugin)
+        self.normalizes = extends(plugin, NormalizePlugin)
         # Equal raw scores stay equal, so such a column cannot decide anything.
         self.constant = False
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from skerry.scheduler.framework.columns import (
     FEW_ROWS,
+    Column,
     FilterColumn,
     ScoreColumn,
     changed_rows,
@@ -54,6 +55,8 @@ Target = TypeVar("Target")
 EVALUATIONS_KEPT = 512
 COLUMNS_KEPT = 1024
 
+_SCORERS = "framework/scorers"
+
 
 class Evaluation(Generic[Item]):
     """What is known for one signature."""
@@ -67,6 +70,9 @@ class Evaluation(Generic[Item]):
         self.filters: dict[str, FilterColumn[Item]] = {}
         self.scores: list[ScoreColumn[Item]] = []
         self.normalized: list[ScoreColumn[Item]] = []
+        # All of the above, and those among them that follow placements.
+        self.columns: list[Column[Item]] = []
+        self.placed: list[Column[Item]] = []
         self.built = False
         # Feasible by every cacheable filter; weighted sum of every column that needs no
         # normalisation, -1 where not feasible.
@@ -77,13 +83,10 @@ class Evaluation(Generic[Item]):
 
     def sync(self, state: CycleState, item: Item) -> None:
         """Bring all columns, then the sums, up to the table's present state."""
-        for column in self.filters.values():
-            column.sync(state, item)
-        for score in self.scores:
-            score.sync(state, item)
-        for score in self.normalized:
-            score.sync(state, item)
         table = self._table
+        moved = table.target_log.position != self._target_position
+        for column in self.columns if moved else self.placed:
+            column.sync(state, item)
         if len(self.feasible) != table.capacity or self._target_position < 0:
             changed = None
         else:
@@ -229,6 +232,12 @@ class Evaluator(Generic[Item, Target]):
             if scorer.name in self._cacheable and scorer.name not in evaluation.skip_score:
                 column = self._score_column(scorer, item)
                 (evaluation.normalized if column.normalizes else evaluation.scores).append(column)
+        evaluation.columns = [
+            *evaluation.filters.values(),
+            *evaluation.scores,
+            *evaluation.normalized,
+        ]
+        evaluation.placed = [c for c in evaluation.columns if c.scope is Scope.PLACED]
 
     def _filter_column(self, plugin: Any, item: Item) -> FilterColumn[Item]:
         key = ("filter", plugin.name, plugin.signature(item))
@@ -292,6 +301,17 @@ class Evaluator(Generic[Item, Target]):
             undecided = _blame(diagnosis, plugin, verdicts, undecided)
         return diagnosis
 
+    def decides_more(
+        self, evaluation: Evaluation[Item], state: CycleState, item: Item, rows: Rows
+    ) -> bool:
+        """Tell whether anything beyond the running totals can change who wins.
+
+        Prepares the scorers that are asked every time; ``totals`` finds them prepared.
+        """
+        if any(not column.constant for column in evaluation.normalized):
+            return True
+        return bool(self.scorers(state, item, rows))
+
     def totals(
         self, evaluation: Evaluation[Item], state: CycleState, item: Item, rows: Rows
     ) -> Scores:
@@ -310,11 +330,18 @@ class Evaluator(Generic[Item, Target]):
         return total
 
     def scorers(self, state: CycleState, item: Item, rows: Rows) -> list[Any]:
-        """Prepare and return the scorers that are asked every time, less those that skip."""
-        skipped: set[str] = set()
-        for plugin in self._every_time_pre_scores:
-            skipped |= _pre_scored(plugin, state, item, rows)
-        return [plugin for plugin in self._every_time_scores if plugin.name not in skipped]
+        """Prepare and return the scorers that are asked every time, less those that skip.
+
+        Prepared once per attempt, however often this is asked.
+        """
+        ready: list[Any] | None = state.entries.get(_SCORERS)
+        if ready is None:
+            skipped: set[str] = set()
+            for plugin in self._every_time_pre_scores:
+                skipped |= _pre_scored(plugin, state, item, rows)
+            ready = [plugin for plugin in self._every_time_scores if plugin.name not in skipped]
+            state.entries[_SCORERS] = ready
+        return ready
 
     def by_plugin(
         self, evaluation: Evaluation[Item], state: CycleState, item: Item, rows: Rows

@@ -288,3 +288,19 @@ class CacheablePlugin(Plugin, Protocol[ItemT_contra]):
 
 # ``factory(args, handle)``; args are the plugin's configuration, already defaulted.
 Factory = Callable[[Mapping[str, Any], Any], Plugin]
+
+
+_EXTENDS: dict[tuple[type[Any], Any], bool] = {}
+
+
+def extends(plugin: object, protocol: Any) -> bool:
+    """Tell whether a plugin extends a point, as ``isinstance`` does but at once.
+
+    Asking a runtime protocol walks its members every time; which methods a class has never
+    changes.
+    """
+    key = (type(plugin), protocol)
+    known = _EXTENDS.get(key)
+    if known is None:
+        known = _EXTENDS[key] = isinstance(plugin, protocol)
+    return known

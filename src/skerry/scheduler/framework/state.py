@@ -1,20 +1,13 @@
 """What plugins remember within one attempt.
 
 A ``CycleState`` lives for one scheduling attempt of one item. It is cloned for trial runs
-(nominated pods, preemption), where values that change as items come and go are cloned with it.
+(nominated pods, preemption), where values that change as items come and go, told by their having
+a ``clone`` method, are cloned with it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
-
-
-@runtime_checkable
-class Clonable(Protocol):
-    """A remembered value that trial runs must not share."""
-
-    def clone(self) -> Any:
-        """Return a copy that can change alone."""
+from typing import Any
 
 
 class CycleState:
@@ -36,12 +29,12 @@ class CycleState:
 
     def clone(self) -> CycleState:
         """Return a state whose changes do not reach this one."""
-        copy = CycleState(
-            {
-                key: value.clone() if isinstance(value, Clonable) else value
-                for key, value in self.entries.items()
-            }
-        )
+        entries = dict(self.entries)
+        for key, value in entries.items():
+            clone = getattr(value, "clone", None)
+            if clone is not None:
+                entries[key] = clone()
+        copy = CycleState(entries)
         copy.skip_filter = self.skip_filter
         copy.skip_score = self.skip_score
         return copy

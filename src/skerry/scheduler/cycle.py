@@ -1,0 +1,339 @@
+"""One decision: which node, or why none.
+
+The steps are kube-scheduler's: PreFilter, the nominated node first, Filter, then PreScore, Score
+and selection. Each works on all nodes at once and on cached answers where plugins allow it, so a
+decision for a pod like the last one costs a handful of array operations. Deciding does no I/O and
+changes nothing but caches; extenders, which need I/O, are asked in between by whoever runs this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skerry.kit.ids import IdSource
+from skerry.scheduler.cache.cluster import Cluster
+from skerry.scheduler.cache.node import NodeInfo
+from skerry.scheduler.cache.pod import PodInfo
+from skerry.scheduler.framework.evaluation import (
+    Evaluation,
+    EvaluationFailed,
+    Evaluator,
+    Signature,
+)
+from skerry.scheduler.framework.plugin import Diagnosis, Rows, Scores
+from skerry.scheduler.framework.runner import Framework, PluginRaised, PreFiltered, ScoreError
+from skerry.scheduler.framework.state import CycleState
+from skerry.scheduler.framework.status import Status, error, unresolvable
+from skerry.scheduler.handle import NominationTable
+from skerry.scheduler.trial import filter_with_nominated
+
+Ties = Literal["random", "first"]
+
+# Clusters smaller than this, and never fewer nodes than this, are searched whole.
+_FEWEST_FEASIBLE = 100
+# Adaptive sampling never looks for less than this percentage.
+_LEAST_PERCENTAGE = 5
+
+
+@dataclass(slots=True)
+class Profile:
+    """One profile with its caches."""
+
+    framework: Framework[PodInfo, NodeInfo]
+    evaluator: Evaluator[PodInfo, NodeInfo]
+    # None: score every node. 0: as many as kube-scheduler would. Else a percentage.
+    percentage: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.framework.name
+
+
+@dataclass(slots=True)
+class Found:
+    """What filtering left."""
+
+    state: CycleState
+    evaluation: Evaluation[PodInfo] | None
+    # Feasible rows, or a mask that is the cache's own and needs no more filtering.
+    rows: Rows | None
+    mask: NDArray[np.bool_] | None = None
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
+
+    def feasible(self) -> Rows:
+        """Return the feasible rows."""
+        if self.rows is None:
+            self.rows = np.flatnonzero(self.mask) if self.mask is not None else _NO_ROWS
+        return self.rows
+
+
+_NO_ROWS: Rows = np.zeros(0, np.int64)
+
+
+class DecisionFailed(Exception):
+    """A decision could not be made: a plugin failed, or there is nothing to choose from."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+NO_NODES = unresolvable("no nodes available to schedule pods")
+
+
+class Decider:
+    """Makes decisions over one cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        nominations: NominationTable,
+        ids: IdSource,
+        ties: Ties = "random",
+    ) -> None:
+        self._cluster = cluster
+        self._table = cluster.table
+        self._nominations = nominations
+        self._ids = ids
+        self._ties = ties
+        self._start = 0
+
+    def decide(self, profile: Profile, pod: PodInfo) -> tuple[str, Found]:
+        """Return the chosen node's name, empty when none is feasible; without extenders."""
+        found = self.find(profile, pod)
+        return self.choose(profile, pod, found), found
+
+    def find(self, profile: Profile, pod: PodInfo) -> Found:
+        """Run PreFilter and Filter; raises DecisionFailed when that cannot be done."""
+        if not len(self._table):
+            raise DecisionFailed(NO_NODES)
+        try:
+            return self._find(profile, pod)
+        except PluginRaised as problem:
+            raise DecisionFailed(problem.status()) from problem
+        except EvaluationFailed as problem:
+            raise DecisionFailed(problem.status) from problem
+        except ScoreError as problem:
+            raise DecisionFailed(error(str(problem), problem)) from problem
+
+    def _find(self, profile: Profile, pod: PodInfo) -> Found:
+        evaluator = profile.evaluator
+        evaluation, state, prepared = evaluator.begin(pod, self._signature(profile, pod))
+        if prepared.status is not None:
+            return self._refused_early(state, prepared)
+        if pod.nominated_node:
+            found = self._try_nominated(profile, state, pod)
+            if found is not None:
+                return found
+        if prepared.names is not None:
+            return self._among(profile, state, pod, prepared)
+        evaluator.build(evaluation, state, pod)
+        mask = evaluator.feasible(evaluation, state, pod)
+        promised = self._promised_rows(pod)
+        if promised:
+            mask = self._without_promised(profile, state, pod, mask, promised)
+        found = self._sampled(profile, Found(state, evaluation, None, mask))
+        if not self._any(found):
+            found.diagnosis = self._diagnosis(profile, found, pod, promised)
+        return found
+
+    @staticmethod
+    def _any(found: Found) -> bool:
+        if found.rows is not None:
+            return len(found.rows) > 0
+        return found.mask is not None and bool(found.mask.any())
+
+    @staticmethod
+    def _signature(profile: Profile, pod: PodInfo) -> Signature:
+        # A pod that names its node differs from its template; all others share its signature.
+        if pod.node_name:
+            return profile.evaluator.signature(pod)
+        signature: Signature | None = pod.spec.signatures.get(profile.name)
+        if signature is None:
+            signature = profile.evaluator.signature(pod)
+            pod.spec.signatures[profile.name] = signature
+        return signature
+
+    def _refused_early(self, state: CycleState, prepared: PreFiltered) -> Found:
+        status = prepared.status
+        if status is None or not status.rejected:
+            raise DecisionFailed(status or error("PreFilter gave no status"))
+        diagnosis = self._blank()
+        diagnosis.absent = status
+        diagnosis.pre_filter_message = status.message
+        diagnosis.rejectors.update(prepared.named_by)
+        diagnosis.blame(status)
+        return Found(state, None, _NO_ROWS, diagnosis=diagnosis)
+
+    def _blank(self) -> Diagnosis:
+        return Diagnosis(total=len(self._table), codes=np.zeros(self._table.capacity, np.int32))
+
+    def _try_nominated(self, profile: Profile, state: CycleState, pod: PodInfo) -> Found | None:
+        """Look first at the node room was made on; it is likely the only one that fits."""
+        node = self._table.get(pod.nominated_node)
+        if node is None:
+            return None
+        status = filter_with_nominated(profile.framework, self._nominations, state, pod, node)
+        if status is not None:
+            return None
+        return Found(state, None, np.array([node.row], np.int64), diagnosis=self._blank())
+
+    def _among(
+        self, profile: Profile, state: CycleState, pod: PodInfo, prepared: PreFiltered
+    ) -> Found:
+        """Look only at the nodes PreFilter named; nothing is computed for any other."""
+        diagnosis = self._blank()
+        plugins = " ".join(sorted(prepared.named_by))
+        diagnosis.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
+        diagnosis.rejectors.update(prepared.named_by)
+        rows: list[int] = []
+        for name in sorted(prepared.names or ()):
+            node = self._table.get(name)
+            if node is None:
+                continue
+            status = filter_with_nominated(profile.framework, self._nominations, state, pod, node)
+            if status is None:
+                rows.append(node.row)
+            elif not status.rejected:
+                raise EvaluationFailed(status)
+            else:
+                diagnosis.set(node.row, status)
+                diagnosis.blame(status)
+        return Found(state, None, np.array(sorted(rows), np.int64), diagnosis=diagnosis)
+
+    def _promised_rows(self, pod: PodInfo) -> list[int]:
+        """Return rows with nominated pods that count against *pod*."""
+        if not len(self._nominations):
+            return []
+        found = []
+        for name in self._nominations.nodes():
+            row = self._table.row(name)
+            if row is not None and any(
+                other.uid != pod.uid and other.priority >= pod.priority
+                for other in self._nominations.nominated(name)
+            ):
+                found.append(row)
+        return found
+
+    def _without_promised(
+        self,
+        profile: Profile,
+        state: CycleState,
+        pod: PodInfo,
+        mask: NDArray[np.bool_],
+        promised: list[int],
+    ) -> NDArray[np.bool_]:
+        mask = mask.copy()
+        for row in promised:
+            if mask[row]:
+                status = self._filter_row(profile, state, pod, row)
+                mask[row] = status is None
+        return mask
+
+    def _filter_row(
+        self, profile: Profile, state: CycleState, pod: PodInfo, row: int
+    ) -> Status | None:
+        node = self._table.target(row)
+        status = filter_with_nominated(profile.framework, self._nominations, state, pod, node)
+        if status is not None and not status.rejected:
+            raise EvaluationFailed(status)
+        return status
+
+    def _diagnosis(
+        self, profile: Profile, found: Found, pod: PodInfo, promised: list[int]
+    ) -> Diagnosis:
+        evaluation, state = found.evaluation, found.state
+        if evaluation is None:
+            return found.diagnosis
+        diagnosis = profile.evaluator.diagnose(evaluation, state, pod, self._table.rows())
+        diagnosis.total = len(self._table)
+        for row in promised:
+            status = self._filter_row(profile, state, pod, row)
+            if status is not None:
+                diagnosis.set(row, status)
+                diagnosis.blame(status)
+        return diagnosis
+
+    def _sampled(self, profile: Profile, found: Found) -> Found:
+        """Keep only as many feasible nodes as the profile wants to score."""
+        total = len(self._table)
+        wanted = nodes_to_find(profile.percentage, total)
+        if wanted >= total or found.mask is None:
+            return found
+        order = self._table.order()
+        start = self._start % total
+        visited = np.concatenate([order[start:], order[:start]])
+        feasible = np.flatnonzero(found.mask[visited])
+        last = int(feasible[wanted - 1]) + 1 if len(feasible) >= wanted else total
+        self._start = (start + last) % total
+        return Found(found.state, found.evaluation, np.sort(visited[feasible[:wanted]]))
+
+    def choose(
+        self,
+        profile: Profile,
+        pod: PodInfo,
+        found: Found,
+        extra: Mapping[str, int] | None = None,
+    ) -> str:
+        """Score what is feasible and pick; *extra* points come from extenders, by node."""
+        try:
+            row = self._choose(profile, pod, found, extra)
+        except PluginRaised as problem:
+            raise DecisionFailed(problem.status()) from problem
+        except EvaluationFailed as problem:
+            raise DecisionFailed(problem.status) from problem
+        except ScoreError as problem:
+            text = f"applying score defaultWeights on Score plugins: {problem}"
+            raise DecisionFailed(error(text, problem)) from problem
+        return "" if row < 0 else self._table.target(row).name
+
+    def _choose(
+        self, profile: Profile, pod: PodInfo, found: Found, extra: Mapping[str, int] | None
+    ) -> int:
+        rows = found.feasible()
+        if len(rows) <= 1:
+            return int(rows[0]) if len(rows) else -1
+        evaluation = self._evaluated(profile, pod, found)
+        whole = found.mask is evaluation.feasible
+        if (
+            whole
+            and not extra
+            and not profile.evaluator.decides_more(evaluation, found.state, pod, rows)
+        ):
+            # Infeasible rows hold -1, so the running totals can be searched as they are.
+            return self._best(evaluation.total, None)
+        totals = profile.evaluator.totals(evaluation, found.state, pod, rows)
+        if extra:
+            names = [self._table.target(row).name for row in rows.tolist()]
+            totals = totals + np.array([extra.get(name, 0) for name in names], np.int64)
+        return self._best(totals, rows)
+
+    def _evaluated(self, profile: Profile, pod: PodInfo, found: Found) -> Evaluation[PodInfo]:
+        if found.evaluation is None:
+            # Only named nodes were looked at; scoring a few of them needs the columns after all.
+            evaluation, _, _ = profile.evaluator.begin(pod, self._signature(profile, pod))
+            profile.evaluator.build(evaluation, found.state, pod)
+            found.evaluation = evaluation
+        return found.evaluation
+
+    def _best(self, totals: Scores, rows: Rows | None) -> int:
+        if self._ties == "first":
+            index = int(totals.argmax())
+        else:
+            best = np.flatnonzero(totals == totals.max())
+            index = int(best[int(self._ids.fraction() * len(best))])
+        return index if rows is None else int(rows[index])
+
+
+def nodes_to_find(percentage: int | None, total: int) -> int:
+    """Return after how many feasible nodes the search may end."""
+    if percentage is None or total < _FEWEST_FEASIBLE:
+        return total
+    if percentage == 0:
+        percentage = max(50 - total // 125, _LEAST_PERCENTAGE)
+    return max(total * percentage // 100, _FEWEST_FEASIBLE)
