@@ -108,12 +108,13 @@ class LeaderElection:
     async def _renew_while_possible(self) -> None:
         """Return once the lease could not be renewed in time or is another's."""
         renewed = self._clock.monotonic()
-        while self._clock.monotonic() - renewed < self._terms.renew_seconds:
-            await self._clock.sleep(self._terms.retry_seconds)
-            began = self._clock.monotonic()
-            left = self._terms.renew_seconds - (began - renewed)
+        while True:
             try:
-                async with asyncio.timeout(max(left, 0.001)):
+                # One deadline over waiting and trying: not a moment longer than was promised.
+                left = self._terms.renew_seconds - (self._clock.monotonic() - renewed)
+                async with asyncio.timeout(left):
+                    await self._clock.sleep(self._terms.retry_seconds)
+                    began = self._clock.monotonic()
                     if await self._try():
                         renewed = began
                     elif self.holder not in ("", self._identity):
