@@ -32,7 +32,8 @@ class Hall:
         await Client(self.twin).create(NAMESPACES, {"metadata": {"name": "kube-system"}})
 
     def candidate(self, name: str) -> LeaderElection:
-        self.faults[name] = FaultyTransport(self.twin, self.ids, self.rates)
+        if name not in self.faults:
+            self.faults[name] = FaultyTransport(self.twin, self.ids, self.rates)
         client = Client(self.faults[name], clock=LoopClock())
         return LeaderElection(client, "lock", "kube-system", name, ids=self.ids)
 
@@ -128,7 +129,6 @@ async def test_there_are_never_two_leaders_and_soon_there_is_one(seed: int) -> N
         await asyncio.sleep(600)
         for faults in hall.faults.values():
             faults.heal()
-        hall.rates = Rates(0, 0, 0, 0, 0)
         await asyncio.sleep(60)
         assert len(hall.leading) == 1
         for task in standing:
