@@ -1,0 +1,24 @@
+"""CustomResourceDefinitions: what may be defined, which names it gets, what it then serves."""
+
+from skerry.logic.crd.conditions import TakenNames, establish, names_conditions, taken_names
+from skerry.logic.crd.conversion import unsupported
+from skerry.logic.crd.defaults import default_crd, remember_storage_version
+from skerry.logic.crd.definition import established
+from skerry.logic.crd.resources import resources_of
+from skerry.logic.crd.validation import validate_crd
+from skerry.logic.crd.versions import ordered, priority
+
+__all__ = [
+    "TakenNames",
+    "default_crd",
+    "establish",
+    "established",
+    "names_conditions",
+    "ordered",
+    "priority",
+    "remember_storage_version",
+    "resources_of",
+    "taken_names",
+    "unsupported",
+    "validate_crd",
+]

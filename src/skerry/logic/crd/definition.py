@@ -1,0 +1,72 @@
+"""A CustomResourceDefinition's parts, read without trusting their shape.
+
+Whoever calls has checked types against the built-in schema, but unions (a schema or a boolean, a
+schema or a list) and nulls pass that check, so every reader here falls back to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+GROUP = "apiextensions.k8s.io"
+RESOURCE = "customresourcedefinitions"
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return *value* if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> Sequence[Any]:
+    """Return *value* if it is a list, else an empty one."""
+    return value if isinstance(value, list) else ()
+
+
+def text(value: Any) -> str:
+    """Return *value* if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def spec_of(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the definition's spec."""
+    return mapping(crd.get("spec"))
+
+
+def names_of(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the names the definition asks for."""
+    return mapping(spec_of(crd).get("names"))
+
+
+def versions_of(crd: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the definition's versions in the order it lists them."""
+    return [mapping(version) for version in sequence(spec_of(crd).get("versions"))]
+
+
+def schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the schema of a version, None when it has none."""
+    found = mapping(version.get("schema")).get("openAPIV3Schema")
+    return found if isinstance(found, dict) else None
+
+
+def storage_version(crd: Mapping[str, Any]) -> str:
+    """Return the version objects are stored at."""
+    return next(
+        (text(version.get("name")) for version in versions_of(crd) if version.get("storage")), ""
+    )
+
+
+def condition(crd: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    """Return the condition of that type."""
+    conditions = sequence(mapping(crd.get("status")).get("conditions"))
+    return next((item for item in conditions if mapping(item).get("type") == kind), None)
+
+
+def is_true(crd: Mapping[str, Any], kind: str) -> bool:
+    """Tell whether the condition of that type holds."""
+    return mapping(condition(crd, kind)).get("status") == "True"
+
+
+def established(crd: Mapping[str, Any]) -> bool:
+    """Tell whether the definition's resources are served."""
+    return is_true(crd, "Established")
