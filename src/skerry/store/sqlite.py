@@ -37,6 +37,7 @@ from skerry.store.sqlite_schema import (
     connect_read_only,
     prepare,
 )
+from skerry.store.sqlite_upkeep import WalBounds
 from skerry.store.sqlite_writer import Outcome, Pending, Writer
 
 _WRITER_CACHE_KIB = 16_384
@@ -54,7 +55,13 @@ class SqliteStore:
         self._writer: Writer | None = None
 
     @classmethod
-    async def open(cls, path: Path, ids: IdSource) -> SqliteStore:
+    async def open(
+        cls,
+        path: Path,
+        ids: IdSource,
+        *,
+        wal: WalBounds = WalBounds(),  # noqa: B008 - frozen
+    ) -> SqliteStore:
         """Open or create the file; ``Unavailable`` when another process has it open."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path)
@@ -65,9 +72,8 @@ class SqliteStore:
         except (apsw.Error, StoreError) as error:
             lock.release()
             raise _unopened(path, error) from error
-        store._writer = Writer(
-            connection, partial(connect, path, cache_kib=_READER_CACHE_KIB), store._completed
-        )
+        for_checkpoints = partial(connect, path, cache_kib=_READER_CACHE_KIB)
+        store._writer = Writer(connection, for_checkpoints, store._completed, wal)
         store._finish_sweep()
         return store
 

@@ -3,7 +3,7 @@
 **The WAL's size.** A separate thread copies the WAL into the database (a passive checkpoint)
 while commits go on; afterwards the writing thread, between two batches, copies the few frames
 left and starts the WAL anew. When long reads keep the WAL in use until it passes
-``WAL_PAGES_MOST``, the writing thread waits for them before each batch: writers feel it, the
+``WalBounds.most_pages``, the writing thread waits for them before each batch: writers feel it, the
 disk does not.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import apsw
 
@@ -19,10 +20,6 @@ from skerry.store.sqlite_schema import rows
 
 log = Logger("store")
 
-# 4 KiB pages. 16 MiB: large enough that a page changed often is copied once for many commits.
-WAL_PAGES_WANTED = 4_000
-# 256 MiB: the most disk the WAL may take, give or take a batch.
-WAL_PAGES_MOST = 65_000
 # How long one batch waits for readers when the WAL is at its most.
 _PATIENCE_MILLISECONDS = 200
 # Rows swept in one transaction: some milliseconds while commits wait, more when none does.
@@ -41,6 +38,17 @@ _SWEEP = (
     ),
     "DELETE FROM log WHERE rv > ? AND rv <= ? AND v IS NULL",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WalBounds:
+    """How long the WAL may become, in pages of 4 KiB."""
+
+    wanted_pages: int = 4_000
+    """Begin to copy it at this length: 16 MiB, so that a page changed often is copied once."""
+
+    most_pages: int = 65_000
+    """Slow writers down beyond this length: 256 MiB, reached only while reads hold it for long."""
 
 
 class Sweep:
@@ -82,12 +90,18 @@ class Sweep:
 class Checkpoints:
     """Keeps the WAL short: copies beside the commits, starts it anew between them."""
 
-    def __init__(self, connection: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        connect: Callable[[], apsw.Connection],
+        bounds: WalBounds,
+    ) -> None:
         self._writing = connection
         self._connect = connect
+        self._bounds = bounds
         self._pages = 0
         # Pages at which to try again after readers kept us from starting the WAL anew.
-        self._next_try = WAL_PAGES_WANTED
+        self._next_try = bounds.wanted_pages
         self._copying: threading.Thread | None = None
         connection.set_wal_hook(self._committed)
 
@@ -99,7 +113,7 @@ class Checkpoints:
         """Start or finish a checkpoint when the WAL has grown enough."""
         if self._pages < self._next_try:
             return
-        if self._pages >= WAL_PAGES_MOST:
+        if self._pages >= self._bounds.most_pages:
             self._join()
             self._start_anew(_PATIENCE_MILLISECONDS)
         elif self._copying is None:
@@ -140,17 +154,18 @@ class Checkpoints:
             log.warning("checkpoint failed; will retry", error=error)
 
     def _start_anew(self, patience_milliseconds: int) -> None:
+        wanted = self._bounds.wanted_pages
         # A WAL that grew far beyond what is wanted also gives its disk space back.
-        grown = self._pages > 2 * WAL_PAGES_WANTED
+        grown = self._pages > 2 * wanted
         mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if grown else apsw.SQLITE_CHECKPOINT_RESTART
         self._writing.set_busy_timeout(patience_milliseconds)
         try:
             self._writing.wal_checkpoint(mode=mode)
-            self._pages, self._next_try = 0, WAL_PAGES_WANTED
+            self._pages, self._next_try = 0, wanted
         except apsw.BusyError:
-            self._next_try = min(self._pages + WAL_PAGES_WANTED // 4, WAL_PAGES_MOST)
+            self._next_try = min(self._pages + wanted // 4, self._bounds.most_pages)
         except apsw.Error as error:
             log.warning("checkpoint failed; will retry", error=error)
-            self._next_try = self._pages + WAL_PAGES_WANTED // 4
+            self._next_try = self._pages + wanted // 4
         finally:
             self._writing.set_busy_timeout(0)

@@ -24,7 +24,7 @@ from skerry.kit.log import Logger
 from skerry.store.base import Event, StoreError, Unavailable, Write
 from skerry.store.batch import State, evaluate
 from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
-from skerry.store.sqlite_upkeep import Checkpoints, Sweep
+from skerry.store.sqlite_upkeep import Checkpoints, Sweep, WalBounds
 
 log = Logger("store")
 
@@ -80,6 +80,7 @@ class Writer:
         connection: apsw.Connection,
         connect: Callable[[], apsw.Connection],
         completed: Completed,
+        wal: WalBounds,
     ) -> None:
         self._connection = connection
         self._completed = completed
@@ -94,7 +95,7 @@ class Writer:
         self._committing = False
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
-        self._checkpoints = Checkpoints(connection, connect)
+        self._checkpoints = Checkpoints(connection, connect, wal)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
