@@ -9,6 +9,7 @@ from skerry.logic.builtin.rules import Errors
 
 _MODE_WRONG = "must be a number between 0 and 0777 (octal), both inclusive"
 NOT_POSITIVE = "must be greater than zero"
+_LINK_MULTICAST = {4: ip_network("224.0.0.0/24"), 6: ip_network("ff02::/16")}
 
 
 def backstep_errors(path: str, field: str) -> Errors:
@@ -67,3 +68,23 @@ def block_errors(text: str, field: str) -> Errors:
         pass
     wanted = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
     return [FieldError.invalid(field, text, wanted)]
+
+
+def special_errors(text: str, field: str) -> Errors:
+    """Refuse addresses nothing outside one machine or link can be reached at."""
+    known = address(text)
+    if known is None:
+        return [FieldError.invalid(field, text, "must be a valid IP address")]
+    errors: Errors = []
+    if known.is_unspecified:
+        errors.append(FieldError.invalid(field, text, f"may not be unspecified ({text})"))
+    if known.is_loopback:
+        wanted = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+        errors.append(FieldError.invalid(field, text, wanted))
+    if known.is_link_local:
+        wanted = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        errors.append(FieldError.invalid(field, text, wanted))
+    if known in _LINK_MULTICAST[known.version]:
+        wanted = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        errors.append(FieldError.invalid(field, text, wanted))
+    return errors

@@ -6,16 +6,39 @@ from collections.abc import Sequence
 from functools import cache
 
 from skerry.api.kinds import ResourceInfo
-from skerry.logic.builtin import batch, events, pods, storage, workloads
+from skerry.logic.builtin import (
+    autoscaling,
+    batch,
+    cluster,
+    configuration,
+    endpoints,
+    events,
+    limits,
+    networking,
+    pods,
+    rbac,
+    services,
+    storage,
+    workloads,
+)
 from skerry.logic.builtin.catalogue import catalogue
 from skerry.logic.builtin.definitions import schema_of
 from skerry.logic.builtin.rules import Rules, RuleTable
+from skerry.logic.printing import columns_for
 from skerry.logic.resource import Resource
 
 _TABLES: Sequence[RuleTable] = (
+    autoscaling.RULES,
     batch.RULES,
+    cluster.RULES,
+    configuration.RULES,
+    endpoints.RULES,
     events.RULES,
+    limits.RULES,
+    networking.RULES,
     pods.RULES,
+    rbac.RULES,
+    services.RULES,
     storage.RULES,
     workloads.RULES,
 )
@@ -26,7 +49,10 @@ _PLAIN = Rules()
 def builtin_resources() -> Sequence[Resource]:
     """Return every built-in type, one per served version, in the order of discovery."""
     rules = {name: found for table in _TABLES for name, found in table.items()}
-    return tuple(_resource(info, rules.get(info.group_resource, _PLAIN)) for info in catalogue())
+    return tuple(
+        _resource(info, rules.get(info.gvr) or rules.get(info.group_resource) or _PLAIN)
+        for info in catalogue()
+    )
 
 
 def _resource(info: ResourceInfo, rules: Rules) -> Resource:
@@ -43,6 +69,7 @@ def _resource(info: ResourceInfo, rules: Rules) -> Resource:
         warnings=rules.warnings,
         check_name=rules.check_name,
         counts_generation=rules.counts_generation,
+        columns=columns_for(info.group, info.kind),
         selectable_fields=rules.selectable_fields,
         scale=rules.scale,
         convert=rules.convert,

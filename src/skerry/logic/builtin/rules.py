@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skerry.api.errors import FieldError, shown
-from skerry.api.kinds import GroupResource
+from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.logic.names import dns1123_subdomain
 from skerry.logic.resource import Object, Scale
 
@@ -62,7 +62,8 @@ class Rules:
     storage_group: str | None = None
 
 
-RuleTable = dict[GroupResource, Rules]
+# A type whose versions differ has an entry per version; it goes before one for the whole type.
+RuleTable = dict[GroupResource | GroupVersionResource, Rules]
 
 
 def member(obj: Mapping[str, Any], *path: str) -> Any:
