@@ -48,6 +48,8 @@ class Request:
     body: bytes = b""
     peer: Peer = field(default_factory=Peer)
     impersonator: User | None = None
+    # When it was read, on the server's monotonic clock; 0 when nobody looked.
+    received: float = 0.0
     _query: dict[str, str] | None = None
 
     @property

@@ -26,6 +26,7 @@ from typing import Any
 from typing import Protocol as TypingProtocol
 
 from skerry.api.errors import ApiError, InternalError, ServiceUnavailable
+from skerry.kit.clock import Clock
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
 from skerry.server.http.encoding import (
@@ -63,6 +64,7 @@ class Host(TypingProtocol):
     handler: Handler
     settings: HttpSettings
     heads: Heads
+    clock: Clock
     loop: asyncio.AbstractEventLoop
     tick: float
     """The loop's time, as of the last tick."""

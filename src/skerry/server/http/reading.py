@@ -20,6 +20,7 @@ from typing import Protocol
 import httptools
 
 from skerry.api.errors import ApiError, BadRequest, InternalError, RequestEntityTooLarge
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.server.http.message import Peer, Request
 from skerry.server.http.settings import HttpSettings
@@ -74,6 +75,7 @@ class Limits(Protocol):
     """Where the reader learns its bounds and the time."""
 
     settings: HttpSettings
+    clock: Clock
     tick: float
 
 
@@ -93,6 +95,7 @@ class RequestReader:
         "_known_block",
         "_known_headers",
         "_limits",
+        "_now",
         "_packet",
         "_parser",
         "_partial",
@@ -110,6 +113,7 @@ class RequestReader:
         self, limits: Limits, received: Callable[[Read], None], invite: Callable[[], None]
     ) -> None:
         self._limits = limits
+        self._now = limits.clock.monotonic
         self._received = received
         self._invite = invite
         self._parser = httptools.HttpRequestParser(self)
@@ -239,6 +243,7 @@ class RequestReader:
         path, query, refusal = self._target(self._url)
         method = parser.get_method().decode("ascii")
         request = Request(method, path, query, self._headers, self._taken_body(), self.peer)
+        request.received = self._now()
         current = parser.get_http_version() == "1.1"
         keep = self._keeps(current)
         self.since = self._limits.tick
@@ -314,6 +319,7 @@ class RequestReader:
         path, query, refusal = self._target(url)
         self.since = self._limits.tick
         request = Request(method, path, query, self._known_headers, b"", self.peer)
+        request.received = self._now()
         self._received((request, True, True, refusal))
 
 

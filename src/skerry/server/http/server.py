@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 
+from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
 from skerry.server.http.encoding import Heads
 from skerry.server.http.message import Handler
@@ -24,8 +25,11 @@ class HttpServer:
     uvloop's.
     """
 
-    def __init__(self, handler: Handler, settings: HttpSettings | None = None) -> None:
+    def __init__(
+        self, handler: Handler, settings: HttpSettings | None = None, clock: Clock | None = None
+    ) -> None:
         self.handler = handler
+        self.clock = clock or SystemClock()
         self.settings = settings or HttpSettings()
         self.heads = Heads(self.settings.headers)
         self.loop = asyncio.get_running_loop()

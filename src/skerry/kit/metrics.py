@@ -1,0 +1,181 @@
+"""Counters, gauges and histograms that cost next to nothing to change.
+
+prometheus_client exposes them; it would spend most of a microsecond on each change, guarding
+against threads. Ours are plain dictionaries from label values to numbers, read when scraped.
+Change them from one thread (the event loop's) only.
+
+Every metric has a bound on its series: beyond it, further label values are counted together
+under ``other``, so that a client inventing names cannot fill memory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+Labels = tuple[str, ...]
+
+# A Prometheus server is comfortable with this many of one metric from one process.
+_MOST_SERIES = 10_000
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _Series(Collector):
+    """What all metrics have: a name, label names and bounded label values."""
+
+    def __init__(
+        self, registry: CollectorRegistry, name: str, meaning: str, labels: Sequence[str] = ()
+    ) -> None:
+        self.name = name
+        self.meaning = meaning
+        self.labels = tuple(labels)
+        registry.register(self)
+
+    def _bounded(self, known: Mapping[Labels, object], values: Labels) -> Labels:
+        if len(values) != len(self.labels):
+            raise ValueError(f"metric {self.name}: want values of {self.labels}, found {values!r}")
+        return values if len(known) < _MOST_SERIES else ("other",) * len(values)
+
+    def describe(self) -> Iterable[Metric]:
+        """Name the metric without collecting it, for the registry's check on duplicates."""
+        return [Metric(self.name.removesuffix("_total"), self.meaning, "untyped")]
+
+
+class Counter(_Series):
+    """A number that only grows. Its name ends in ``_total``."""
+
+    def __init__(
+        self, registry: CollectorRegistry, name: str, meaning: str, labels: Sequence[str] = ()
+    ) -> None:
+        self._values: dict[Labels, float] = {}
+        super().__init__(registry, name, meaning, labels)
+
+    def inc(self, values: Labels = (), amount: float = 1) -> None:
+        known = self._values
+        try:
+            known[values] += amount
+        except KeyError:
+            values = self._bounded(known, values)
+            known[values] = known.get(values, 0) + amount
+
+    def value(self, values: Labels = ()) -> float:
+        """Return the present count, 0 when nothing was counted."""
+        return self._values.get(values, 0)
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(self.name, self.meaning, labels=self.labels)
+        for values, number in self._values.items():
+            family.add_metric(values, number)
+        yield family
+
+
+class Gauge(_Series):
+    """A number that goes up and down."""
+
+    def __init__(
+        self, registry: CollectorRegistry, name: str, meaning: str, labels: Sequence[str] = ()
+    ) -> None:
+        self._values: dict[Labels, float] = {}
+        super().__init__(registry, name, meaning, labels)
+
+    def add(self, values: Labels = (), amount: float = 1) -> None:
+        known = self._values
+        try:
+            known[values] += amount
+        except KeyError:
+            values = self._bounded(known, values)
+            known[values] = known.get(values, 0) + amount
+
+    def set(self, number: float, values: Labels = ()) -> None:
+        if values not in self._values:
+            values = self._bounded(self._values, values)
+        self._values[values] = number
+
+    def value(self, values: Labels = ()) -> float:
+        """Return the present number, 0 when nothing was set."""
+        return self._values.get(values, 0)
+
+    def collect(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
+        for values, number in self._values.items():
+            family.add_metric(values, number)
+        yield family
+
+
+class Reading(_Series):
+    """A gauge whose numbers are asked for when scraped."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        name: str,
+        meaning: str,
+        labels: Sequence[str],
+        read: Callable[[], Mapping[Labels, float]],
+    ) -> None:
+        self._read = read
+        super().__init__(registry, name, meaning, labels)
+
+    def collect(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
+        for values, number in self._read().items():
+            family.add_metric(values, number)
+        yield family
+
+
+class Histogram(_Series):
+    """How often values fell below each of some bounds."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        name: str,
+        meaning: str,
+        labels: Sequence[str],
+        buckets: Sequence[float],
+    ) -> None:
+        self._bounds = tuple(buckets)
+        # Per series: how many in each bucket alone, the last being above all bounds; their sum.
+        self._values: dict[Labels, tuple[list[int], list[float]]] = {}
+        super().__init__(registry, name, meaning, labels)
+
+    def observe(self, value: float, values: Labels = ()) -> None:
+        found = self._values.get(values)
+        if found is None:
+            values = self._bounded(self._values, values)
+            found = self._values.setdefault(values, ([0] * (len(self._bounds) + 1), [0.0]))
+        found[0][bisect_left(self._bounds, value)] += 1
+        found[1][0] += value
+
+    def count(self, values: Labels = ()) -> int:
+        """Return how many values were observed."""
+        found = self._values.get(values)
+        return 0 if found is None else sum(found[0])
+
+    def collect(self) -> Iterable[Metric]:
+        family = HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
+        for values, (counts, total) in self._values.items():
+            family.add_metric(values, self._cumulative(counts), total[0])
+        yield family
+
+    def _cumulative(self, counts: Sequence[int]) -> list[tuple[str, float]]:
+        below = 0
+        buckets: list[tuple[str, float]] = []
+        for bound, number in zip((*self._bounds, float("inf")), counts, strict=True):
+            below += number
+            buckets.append(("+Inf" if bound == float("inf") else str(float(bound)), below))
+        return buckets
+
+
+def exposition(registry: CollectorRegistry) -> bytes:
+    """Return everything registered, in Prometheus' text format."""
+    return generate_latest(registry)

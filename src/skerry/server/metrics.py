@@ -1,0 +1,198 @@
+"""The server's metrics, under Kubernetes' names where Kubernetes has one."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+from skerry.kit.metrics import (
+    CONTENT_TYPE,
+    Counter,
+    Gauge,
+    Histogram,
+    Labels,
+    Reading,
+    exposition,
+)
+from skerry.server.flow import FairFlow
+from skerry.server.http.message import Answer, Request, Response
+from skerry.server.request_info import RequestInfo
+
+_REQUEST_SECONDS = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
+    45, 60,
+)  # fmt: skip
+_STORE_SECONDS = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
+    45, 60,
+)  # fmt: skip
+_REQUEST = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component")
+_LONG_RUNNING = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_COMPONENT = "apiserver"
+# Kubernetes' verbs in metrics are HTTP's where there is one to one; a create is a POST.
+_VERBS = {
+    "get": "GET",
+    "list": "LIST",
+    "watch": "WATCH",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETECOLLECTION",
+    "post": "POST",
+    "put": "PUT",
+    "head": "GET",
+}
+_NOT_FOUND = 404
+_APPLY = "application/apply-patch"
+
+
+class ServerMetrics:
+    """All of them. The registry is injected: tests and embedded servers have their own."""
+
+    def __init__(self, registry: CollectorRegistry, flow: FairFlow) -> None:
+        self.registry = registry
+        self.requests = Counter(
+            registry,
+            "apiserver_request_total",
+            "Requests by verb, resource and answer.",
+            (*_REQUEST, "code"),
+        )
+        self.request_seconds = Histogram(
+            registry,
+            "apiserver_request_duration_seconds",
+            "How long requests took, watches not counted.",
+            _REQUEST,
+            _REQUEST_SECONDS,
+        )
+        self.long_running = Gauge(
+            registry,
+            "apiserver_longrunning_requests",
+            "Watches and other requests that go on, now.",
+            _LONG_RUNNING,
+        )
+        self.watch_events = Counter(
+            registry,
+            "apiserver_watch_events_total",
+            "Events sent to watches.",
+            ("group", "version", "kind"),
+        )
+        self.storage_objects = Gauge(
+            registry,
+            "apiserver_storage_objects",
+            "Stored objects by resource, as of the last count.",
+            ("resource",),
+        )
+        self.store_seconds = Histogram(
+            registry,
+            "etcd_request_duration_seconds",
+            "How long the store took, whichever it is, by operation.",
+            ("operation", "type"),
+            _STORE_SECONDS,
+        )
+        self.audit_events = Counter(
+            registry, "apiserver_audit_event_total", "Audit events written or queued."
+        )
+        self.authentication_attempts = Counter(
+            registry, "authentication_attempts_total", "Authentications by result.", ("result",)
+        )
+        self._register_readings(registry, flow)
+
+    def _register_readings(self, registry: CollectorRegistry, flow: FairFlow) -> None:
+        Reading(
+            registry,
+            "apiserver_current_inflight_requests",
+            "Requests that hold a seat now.",
+            ("request_kind",),
+            lambda: {
+                ("readOnly",): flow.reading.in_flight,
+                ("mutating",): flow.mutating.in_flight,
+            },
+        )
+        Reading(
+            registry,
+            "apiserver_current_inqueue_requests",
+            "Requests that wait for a seat now.",
+            ("request_kind",),
+            lambda: {("readOnly",): flow.reading.waiting, ("mutating",): flow.mutating.waiting},
+        )
+        Reading(
+            registry,
+            "apiserver_flowcontrol_rejected_requests",
+            "Requests refused with 429 since the start.",
+            ("request_kind",),
+            lambda: {("readOnly",): flow.reading.rejected, ("mutating",): flow.mutating.rejected},
+        )
+        Reading(
+            registry,
+            "apiserver_registered_watchers",
+            "Watches open now.",
+            (),
+            lambda: {(): flow.watches},
+        )
+
+    def register_process(self) -> None:
+        """Add the process's memory, processor time and files; once per process."""
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+
+    def finished(
+        self, request: Request, info: RequestInfo, code: int, seconds: float | None
+    ) -> None:
+        """Count a finished request; *seconds* is None when unknown or without meaning."""
+        labels = request_labels(request, info, code)
+        self.requests.inc((*labels, str(code)))
+        if seconds is not None:
+            self.request_seconds.observe(seconds, labels)
+
+    async def handle(self, _: Request, __: str) -> Answer:
+        """Answer ``/metrics``."""
+        return Response(body=exposition(self.registry), content_type=CONTENT_TYPE)
+
+
+def request_labels(request: Request, info: RequestInfo, code: int = 200) -> Labels:
+    """Return the label values of a request.
+
+    What was not found keeps no names: they are the client's invention and need a bound.
+    """
+    verb = _VERBS.get(info.verb, "OTHER")
+    if not info.is_resource:
+        return (verb, "", "", "", "", info.path if code < _NOT_FOUND else "", "", _COMPONENT)
+    dry_run = ""
+    if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY):
+        verb = "APPLY"
+    if request.query_string and request.query.get("dryRun") == "All":
+        dry_run = "All"
+    return (
+        verb,
+        dry_run,
+        info.group,
+        info.version,
+        info.resource,
+        info.subresource,
+        scope(info),
+        _COMPONENT,
+    )
+
+
+def long_running_labels(info: RequestInfo) -> Labels:
+    """Return the label values of a request that goes on."""
+    verb = _VERBS.get(info.verb, "OTHER")
+    return (
+        verb,
+        info.group,
+        info.version,
+        info.resource,
+        info.subresource,
+        scope(info),
+        _COMPONENT,
+    )
+
+
+def scope(info: RequestInfo) -> str:
+    """Return how much a request is about: one object, a namespace, or the cluster."""
+    if not info.is_resource:
+        return ""
+    if info.name or info.verb == "create":
+        return "resource"
+    return "namespace" if info.namespace else "cluster"

@@ -1,0 +1,101 @@
+"""What is noted of every request: metrics, the audit log, and the watches that go on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.server.flow import FairFlow
+from skerry.server.http.message import Answer, Request, Sender, Stream, User
+from skerry.server.metrics import ServerMetrics, long_running_labels
+from skerry.server.request_info import RequestInfo
+from skerry.server.security.audit import AuditLog, audit_event
+
+_COUNTER_DIGITS = 12
+
+
+class AuditIds:
+    """Names for requests: unique, and as cheap as counting.
+
+    A UUID per request would cost more than looking the object up; so the first part is random,
+    once per process, and the rest counts.
+    """
+
+    def __init__(self, ids: IdSource) -> None:
+        self._prefix = ids.uid()[:-_COUNTER_DIGITS]
+        self._count = 0
+
+    def next(self) -> str:
+        self._count += 1
+        return f"{self._prefix}{self._count:012x}"
+
+
+class RequestRecorder:
+    """Counts and audits requests; every answer leaves with an ``Audit-Id``."""
+
+    def __init__(
+        self,
+        metrics: ServerMetrics,
+        flow: FairFlow,
+        clock: Clock,
+        ids: IdSource,
+        audit: AuditLog | None = None,
+    ) -> None:
+        self._metrics = metrics
+        self._flow = flow
+        self._clock = clock
+        self._audit_ids = AuditIds(ids)
+        self._audit = audit
+
+    def finished(
+        self, request: Request, info: RequestInfo, user: User | None, answer: Answer
+    ) -> None:
+        """Note that *request* was answered; a stream is noted while it goes on, and at its end."""
+        audit_id = request.headers.get("audit-id") or self._audit_ids.next()
+        answer.headers = (*answer.headers, ("Audit-Id", audit_id))
+        if isinstance(answer, Stream):
+            self._metrics.finished(request, info, answer.status, None)
+            self._follow(request, info, user, answer, audit_id)
+            return
+        seconds = None
+        if request.received:
+            seconds = self._clock.monotonic() - request.received
+        self._metrics.finished(request, info, answer.status, seconds)
+        if self._audit is not None:
+            self._record(request, info, user, answer.status, audit_id, seconds or 0)
+
+    def _follow(
+        self, request: Request, info: RequestInfo, user: User | None, answer: Stream, audit_id: str
+    ) -> None:
+        labels = long_running_labels(info)
+        run = self._flow.counted_watch(user.name if user is not None else "", answer.run)
+
+        async def followed(sender: Sender) -> None:
+            began = self._clock.monotonic()
+            self._metrics.long_running.add(labels, 1)
+            try:
+                await run(sender)
+            finally:
+                self._metrics.long_running.add(labels, -1)
+                if self._audit is not None:
+                    lasted = self._clock.monotonic() - began
+                    self._record(request, info, user, answer.status, audit_id, lasted)
+
+        answer.run = followed
+
+    def _record(
+        self,
+        request: Request,
+        info: RequestInfo,
+        user: User | None,
+        code: int,
+        audit_id: str,
+        seconds: float,
+    ) -> None:
+        if self._audit is None:
+            return
+        now = self._clock.now()
+        received = now - timedelta(seconds=seconds)
+        self._audit.record(audit_event(audit_id, request, info, user, code, received, now))
+        self._metrics.audit_events.inc()

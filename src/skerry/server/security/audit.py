@@ -1,0 +1,193 @@
+"""The audit log: who did what, when, with which result, one JSON object a line.
+
+Events are ``audit.k8s.io/v1`` at level Metadata: they name the request and the object, never
+what is in it, so no secret can reach the file. Lines are gathered and written by a thread; when
+the disk cannot keep up they are dropped and counted rather than kept without bound. The file is
+rotated by size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from skerry.kit.clock import Clock, rfc3339_micro
+from skerry.kit.log import Logger
+from skerry.server.http.message import Request, User
+from skerry.server.request_info import RequestInfo
+
+log = Logger("audit")
+
+# Often enough that a crash loses little, seldom enough that a busy server writes in big pieces.
+_FLUSH_SECONDS = 0.5
+_FILE_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """Where the log goes and how large it grows."""
+
+    path: Path
+    """The file that is written to."""
+
+    largest_bytes: int = 100 * 1024 * 1024
+    """Size at which the file is put aside and begun anew."""
+
+    backups: int = 10
+    """How many of the files put aside are kept."""
+
+    most_waiting: int = 50_000
+    """Most events that wait to be written, about 40 MB; more are dropped."""
+
+
+class AuditLog:
+    """Writes events. ``close`` writes the last of them."""
+
+    def __init__(self, settings: AuditSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._waiting: list[bytes] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Future[None] | None = None
+        self.dropped = 0
+
+    def record(self, event: Mapping[str, Any]) -> None:
+        """Queue an event; returns at once."""
+        if len(self._waiting) >= self._settings.most_waiting:
+            self.dropped += 1
+            return
+        self._waiting.append(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_writing)
+
+    def _begin_writing(self) -> None:
+        self._timer = None
+        if self._writing is not None and not self._writing.done():
+            # The disk is slow; the batch grows until it is done.
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_writing)
+            return
+        self._writing = asyncio.get_running_loop().run_in_executor(None, self._write, self._taken())
+        # Failures are told where they happen; nobody awaits this one.
+        self._writing.add_done_callback(lambda done: done.exception())
+
+    async def flush(self) -> None:
+        """Write what waits now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        batch = self._taken()
+        if batch:
+            await asyncio.get_running_loop().run_in_executor(None, self._write, batch)
+
+    def close(self) -> None:
+        """Write what waits, blocking, and stop."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch = self._taken()
+        if batch:
+            self._write(batch)
+
+    def _taken(self) -> bytes:
+        batch, self._waiting = b"".join(self._waiting), []
+        return batch
+
+    def _write(self, batch: bytes) -> None:
+        try:
+            self._rotate_if_full(len(batch))
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            descriptor = os.open(self._settings.path, flags, _FILE_MODE)
+            with os.fdopen(descriptor, "ab") as file:
+                file.write(batch)
+        except OSError as error:
+            self.dropped += batch.count(b"\n")
+            log.error("audit events were not written", path=str(self._settings.path), error=error)
+
+    def _rotate_if_full(self, coming: int) -> None:
+        path = self._settings.path
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return
+        if size and size + coming > self._settings.largest_bytes:
+            stamp = self._clock.now().strftime("%Y-%m-%dT%H-%M-%S.%f")
+            path.rename(path.with_name(f"{path.stem}-{stamp}{path.suffix}"))
+            for old in self._backups()[: -self._settings.backups]:
+                old.unlink(missing_ok=True)
+
+    def _backups(self) -> list[Path]:
+        """Return the files put aside, oldest first; their names sort by time."""
+        path = self._settings.path
+        return sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))
+
+
+def audit_event(
+    audit_id: str,
+    request: Request,
+    info: RequestInfo,
+    user: User | None,
+    code: int,
+    received: datetime,
+    now: datetime,
+) -> dict[str, Any]:
+    """Return the event of a finished request. *user* is None when nobody was recognised."""
+    uri = f"{request.path}?{request.query_string}" if request.query_string else request.path
+    asked = request.impersonator or user
+    event: dict[str, Any] = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": audit_id,
+        "stage": "ResponseComplete",
+        "requestURI": uri,
+        "verb": info.verb,
+        "user": {} if asked is None else _user(asked),
+        "sourceIPs": [request.peer.address] if request.peer.address else [],
+        "responseStatus": {"metadata": {}, "code": code},
+        "requestReceivedTimestamp": rfc3339_micro(received),
+        "stageTimestamp": rfc3339_micro(now),
+    }
+    agent = request.headers.get("user-agent")
+    if agent:
+        event["userAgent"] = agent
+    if request.impersonator is not None and user is not None:
+        event["impersonatedUser"] = _user(user)
+    if info.is_resource:
+        event["objectRef"] = _object_reference(info)
+    event["annotations"] = {"authorization.k8s.io/decision": "forbid" if code == 403 else "allow"}
+    return event
+
+
+def _user(user: User) -> dict[str, Any]:
+    told: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        told["uid"] = user.uid
+    if user.groups:
+        told["groups"] = list(user.groups)
+    if user.extra:
+        told["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return told
+
+
+def _object_reference(info: RequestInfo) -> dict[str, str]:
+    named = {
+        "resource": info.resource,
+        "namespace": info.namespace,
+        "name": info.name,
+        "apiGroup": info.group,
+        "apiVersion": info.version,
+        "subresource": info.subresource,
+    }
+    return {key: value for key, value in named.items() if value}
