@@ -1,0 +1,253 @@
+"""Hypothesis strategies for small but nasty clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.unit.scheduler.reference import HOST, ZONE, World
+
+Object = dict[str, Any]
+
+KEYS = ["app", "tier", "disk"]
+VALUES = ["a", "b"]
+SPACES = ["default", "other"]
+
+selectors = st.one_of(
+    st.none(),
+    st.just({}),
+    st.fixed_dictionaries(
+        {
+            "matchLabels": st.dictionaries(
+                st.sampled_from(KEYS), st.sampled_from(VALUES), min_size=1, max_size=2
+            )
+        }
+    ),
+    st.builds(
+        lambda key, operator, values: {
+            "matchExpressions": [
+                {"key": key, "operator": operator}
+                | ({"values": values} if operator in ("In", "NotIn") else {})
+            ]
+        },
+        st.sampled_from(KEYS),
+        st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+        st.lists(st.sampled_from(VALUES), min_size=1, max_size=2),
+    ),
+)
+pod_labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=3)
+topology_keys = st.sampled_from([ZONE, HOST, "disk"])
+
+
+@st.composite
+def affinity_term(draw: st.DrawFn) -> Object:
+    term: Object = {"topologyKey": draw(topology_keys), "labelSelector": draw(selectors)}
+    if draw(st.booleans()):
+        term["namespaces"] = draw(st.lists(st.sampled_from(SPACES), max_size=2, unique=True))
+    if draw(st.integers(0, 3)) == 0:
+        term["namespaceSelector"] = draw(st.sampled_from([{}, {"matchLabels": {"team": "x"}}]))
+    return term
+
+
+@st.composite
+def pod_affinity(draw: st.DrawFn) -> Object:
+    rules: Object = {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if draw(st.integers(0, 2)) == 0:
+            rules[kind] = {
+                "requiredDuringSchedulingIgnoredDuringExecution": draw(
+                    st.lists(affinity_term(), max_size=2)
+                ),
+                "preferredDuringSchedulingIgnoredDuringExecution": draw(
+                    st.lists(
+                        st.builds(
+                            lambda weight, term: {"weight": weight, "podAffinityTerm": term},
+                            st.integers(1, 100),
+                            affinity_term(),
+                        ),
+                        max_size=2,
+                    )
+                ),
+            }
+    return rules
+
+
+node_expressions = st.builds(
+    lambda key, operator, value: (
+        {"key": key, "operator": operator}
+        | ({"values": [value]} if operator not in ("Exists", "DoesNotExist") else {})
+    ),
+    st.sampled_from([ZONE, "disk", "size"]),
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
+    st.sampled_from(["z0", "z1", "a", "3"]),
+)
+node_terms = st.builds(
+    lambda expressions: {"matchExpressions": expressions},
+    st.lists(node_expressions, max_size=2),
+)
+
+
+@st.composite
+def node_affinity(draw: st.DrawFn) -> Object:
+    rules: Object = {}
+    if draw(st.booleans()):
+        rules["requiredDuringSchedulingIgnoredDuringExecution"] = {
+            "nodeSelectorTerms": draw(st.lists(node_terms, min_size=1, max_size=2))
+        }
+    if draw(st.booleans()):
+        rules["preferredDuringSchedulingIgnoredDuringExecution"] = draw(
+            st.lists(
+                st.builds(
+                    lambda weight, term: {"weight": weight, "preference": term},
+                    st.integers(1, 100),
+                    node_terms,
+                ),
+                min_size=1,
+                max_size=2,
+            )
+        )
+    return rules
+
+
+taints = st.lists(
+    st.builds(
+        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
+        st.sampled_from(["gpu", "spot"]),
+        st.sampled_from(["", "yes"]),
+        st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"]),
+    ),
+    max_size=2,
+)
+tolerations = st.lists(
+    st.sampled_from(
+        [
+            {"operator": "Exists"},
+            {"key": "gpu", "operator": "Exists"},
+            {"key": "gpu", "operator": "Equal", "value": "yes"},
+            {"key": "spot", "value": "yes", "effect": "PreferNoSchedule"},
+            {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"},
+        ]
+    ),
+    max_size=2,
+)
+
+
+@st.composite
+def spread_constraints(draw: st.DrawFn) -> list[Object]:
+    pairs = draw(
+        st.lists(
+            st.tuples(topology_keys, st.sampled_from(["DoNotSchedule", "ScheduleAnyway"])),
+            max_size=3,
+            unique=True,
+        )
+    )
+    found = []
+    for key, action in pairs:
+        item: Object = {
+            "topologyKey": key,
+            "whenUnsatisfiable": action,
+            "maxSkew": draw(st.integers(1, 3)),
+            "labelSelector": draw(selectors),
+        }
+        if draw(st.integers(0, 3)) == 0:
+            item["matchLabelKeys"] = ["tier"]
+        if action == "DoNotSchedule" and draw(st.booleans()):
+            item["minDomains"] = draw(st.integers(1, 4))
+        item["nodeAffinityPolicy"] = draw(st.sampled_from([None, "Honor", "Ignore"]))
+        item["nodeTaintsPolicy"] = draw(st.sampled_from([None, "Honor", "Ignore"]))
+        found.append(item)
+    return found
+
+
+@st.composite
+def containers(draw: st.DrawFn) -> Object:
+    container: Object = {"name": "c", "image": draw(st.sampled_from(["web", "db:1", "r/x/web"]))}
+    quantities = {
+        "cpu": st.sampled_from(["0", "100m", "1", "1500m"]),
+        "memory": st.sampled_from(["0", "100Mi", "1Gi", "3Gi"]),
+        "ephemeral-storage": st.sampled_from(["1Gi"]),
+        "example.com/gpu": st.sampled_from(["1", "2"]),
+    }
+    named = draw(st.lists(st.sampled_from(list(quantities)), max_size=3, unique=True))
+    container["resources"] = {"requests": {name: draw(quantities[name]) for name in named}}
+    if draw(st.integers(0, 3)) == 0:
+        container["ports"] = [
+            {
+                "containerPort": 80,
+                "hostPort": draw(st.sampled_from([80, 81])),
+                "protocol": draw(st.sampled_from(["TCP", "UDP"])),
+                "hostIP": draw(st.sampled_from(["", "10.0.0.1", "10.0.0.2"])),
+            }
+        ]
+    return container
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str) -> Object:
+    spec: Object = {"containers": draw(st.lists(containers(), min_size=1, max_size=2))}
+    if draw(st.integers(0, 4)) == 0:
+        init = draw(st.lists(containers(), min_size=1, max_size=2))
+        if draw(st.booleans()):
+            init[0] = init[0] | {"restartPolicy": "Always"}
+        spec["initContainers"] = [{k: v for k, v in item.items() if k != "ports"} for item in init]
+    spec["tolerations"] = draw(tolerations)
+    affinity = draw(pod_affinity())
+    if draw(st.integers(0, 2)) == 0:
+        affinity["nodeAffinity"] = draw(node_affinity())
+    spec["affinity"] = affinity
+    if draw(st.integers(0, 4)) == 0:
+        spec["nodeSelector"] = {"disk": draw(st.sampled_from(VALUES))}
+    if draw(st.booleans()):
+        spec["topologySpreadConstraints"] = draw(spread_constraints())
+    metadata: Object = {
+        "name": name,
+        "uid": name,
+        "namespace": draw(st.sampled_from(SPACES)),
+        "labels": draw(pod_labels),
+    }
+    if draw(st.integers(0, 5)) == 0:
+        metadata["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    return {"metadata": metadata, "spec": spec}
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str) -> Object:
+    labels: Object = {}
+    if draw(st.integers(0, 5)):
+        labels[ZONE] = draw(st.sampled_from(["z0", "z1", "z2"]))
+    if draw(st.integers(0, 5)):
+        labels[HOST] = name
+    if draw(st.booleans()):
+        labels["disk"] = draw(st.sampled_from(VALUES))
+    if draw(st.integers(0, 3)) == 0:
+        labels["size"] = draw(st.sampled_from(["1", "3", "9", "big"]))
+    allocatable = {
+        "cpu": draw(st.sampled_from(["2", "4", "0"])),
+        "memory": draw(st.sampled_from(["4Gi", "8Gi"])),
+        "pods": draw(st.sampled_from(["2", "10"])),
+        "ephemeral-storage": "10Gi",
+    }
+    if draw(st.booleans()):
+        allocatable["example.com/gpu"] = "2"
+    images = draw(st.lists(st.sampled_from(["web:latest", "db:1"]), max_size=2, unique=True))
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": draw(taints), "unschedulable": draw(st.integers(0, 7)) == 0},
+        "status": {
+            "allocatable": allocatable,
+            "images": [{"names": [image], "sizeBytes": 700 * 2**20} for image in images],
+        },
+    }
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Return a cluster; placed pods ignore all rules, as pods that came otherwise do."""
+    count = draw(st.integers(1, 6))
+    found = [draw(nodes(f"n{index}")) for index in range(count)]
+    placed = [
+        (draw(pods(f"placed{index}")), f"n{draw(st.integers(0, count - 1))}")
+        for index in range(draw(st.integers(0, 6)))
+    ]
+    return World(found, placed, {"default": {"team": "x"}, "other": {}})
