@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from skerry.store.open import StoreSettings as StoreSettings
+from skerry.store.open import StoreSettings
+
+__all__ = ["ServerSettings", "StoreSettings"]
 
 
 @dataclass(frozen=True, slots=True)

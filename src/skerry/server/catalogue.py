@@ -98,13 +98,14 @@ class Catalogue:
         self._sets.pop(key.cluster, None)
 
     def _derive(self, cluster: str) -> TypeSet:
-        definitions = self._definitions.get(cluster)
-        if not definitions:
-            return self._base
-        served = [
+        served = self._served(cluster)
+        return TypeSet([*self._base.resources, *served]) if served else self._base
+
+    def _served(self, cluster: str) -> list[Resource]:
+        """Return the types that definitions of *cluster* establish."""
+        return [
             resource
-            for definition in definitions.values()
+            for definition in self._definitions.get(cluster, {}).values()
             if custom.is_established(definition)
             for resource in custom.resources_of(definition)
         ]
-        return TypeSet([*self._base.resources, *served]) if served else self._base

@@ -29,10 +29,17 @@ PathHandler = Callable[[Request, str], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a request goes: the cluster, and the path within it."""
+    """Where a request goes: the cluster, and the path within it.
+
+    A view narrows that: to ``types`` of its own, to objects with ``labels``, and ``guard`` says
+    which action must be allowed in place of the plain one.
+    """
 
     cluster: str
     path: str
+    types: TypeSet | None = None
+    labels: str = ""
+    guard: Callable[[RequestInfo], Attributes] | None = None
 
 
 class Router(Protocol):
@@ -113,9 +120,9 @@ class Engine:
             query = request.query if request.query_string else {}
             info = request_info(request.method, route.path, query, route.cluster)
             user = await self._identify(request, route.cluster)
-            self._authorize(user, info)
+            self._authorize(user, info, route)
             async with self._flow.admitted(info, user):
-                answer = await self._act(request, info, user)
+                answer = await self._act(request, info, user, route)
         except ApiError as error:
             answer = error_answer(error)
         self._recorder.finished(request, info, user, answer)
@@ -126,20 +133,20 @@ class Engine:
             return request.peer.user
         return await self._authenticator.authenticate(request, cluster)
 
-    def _authorize(self, user: User, info: RequestInfo) -> None:
-        attributes = attributes_of(info)
+    def _authorize(self, user: User, info: RequestInfo, route: Route) -> None:
+        attributes = attributes_of(info) if route.guard is None else route.guard(info)
         decision = self._authorizer.authorize(user, attributes)
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
 
-    async def _act(self, request: Request, info: RequestInfo, user: User) -> Answer:
-        types = self._catalogue.types(info.cluster)
+    async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
+        types = route.types or self._catalogue.types(info.cluster)
         if not info.is_resource:
             return await self._path(request, info, types)
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
             raise NotFound.path()
-        call = Call(request, info, user, resource, types)
+        call = Call(request, info, user, resource, types, route.labels)
         answer = await self._handler(call)(call)
         return _with_warnings(answer, call.warnings) if call.warnings else answer
 

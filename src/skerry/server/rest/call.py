@@ -23,6 +23,8 @@ class Call:
     user: User
     resource: Resource
     types: TypeSet
+    # A label selector every object must match, set by views.
+    labels: str = ""
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skerry.api.errors import BadRequest
 from skerry.logic.resource import Object
+from skerry.logic.selectors import Selector
 from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import ListOptions
@@ -19,6 +20,8 @@ class Selection:
 
     def __init__(self, call: Call, options: ListOptions) -> None:
         self._labels = options.labels
+        if call.labels:
+            self._labels = Selector.parse(f"{call.labels},{options.labels}".rstrip(","))
         self._fields = options.fields
         self._resource = call.resource
         self._name = call.info.name

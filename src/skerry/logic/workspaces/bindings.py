@@ -1,0 +1,153 @@
+"""Binding an export: what is bound, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skerry.api.kinds import GroupResource
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.names import label_hash
+
+FINALIZER = "apis.kcp.io/apibinding-finalizer"
+EXPORT_LABEL = "internal.apis.kcp.io/export"
+CLAIMED_LABEL = "claimed.internal.apis.kcp.io/"
+_HEALTHY = (
+    "Ready",
+    "APIExportValid",
+    "BindingUpToDate",
+    "InitialBindingCompleted",
+    "PermissionClaimsApplied",
+    "PermissionClaimsValid",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An APIExport as bindings see it."""
+
+    cluster: str
+    path: str
+    name: str
+    identity: str
+    # The schemas it offers, by name; those that do not exist are in ``missing``.
+    schemas: tuple[Object, ...]
+    missing: tuple[str, ...] = ()
+    claims: tuple[Object, ...] = ()
+    annotations: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A resource name already in use in the workspace, and by whom (in words)."""
+
+    resource: GroupResource
+    kind: str
+    by: str
+
+
+def bound_resource(schema: Object, identity: str) -> Object:
+    """Return the entry of ``status.boundResources`` for one schema."""
+    spec = schema["spec"]
+    return {
+        "group": spec["group"],
+        "resource": spec["names"]["plural"],
+        "schema": {
+            "UID": schema["metadata"]["uid"],
+            "identityHash": identity,
+            "name": schema["metadata"]["name"],
+        },
+        "storageVersions": [v["name"] for v in spec["versions"] if v.get("storage")],
+    }
+
+
+def bound_status(
+    export: Export | None, taken: Sequence[Taken], spec: Mapping[str, Any], old: Object, now: str
+) -> Object:
+    """Return the status of a binding to *export* (None: there is none), at *now*.
+
+    What was bound before stays bound, also when the export no longer offers it: objects of that
+    type exist.
+    """
+    if export is None:
+        problem = ("APIExportValid", "APIExportNotFound", "APIExport not found")
+        return _failed(old, now, problem)
+    if export.missing:
+        text = f"APIResourceSchema {export.missing[0]} not found"
+        return _failed(old, now, ("APIExportValid", "InternalError", text))
+    conflict = _conflict(export, taken)
+    if conflict:
+        return _failed(old, now, ("BindingUpToDate", "NamingConflicts", conflict)) | {
+            "apiExportClusterName": export.cluster
+        }
+    offered = {
+        (s["spec"]["group"], s["spec"]["names"]["plural"]): bound_resource(s, export.identity)
+        for s in export.schemas
+    }
+    kept = {(r["group"], r["resource"]): r for r in old.get("boundResources") or []}
+    merged = kept | offered
+    status: Object = {
+        "apiExportClusterName": export.cluster,
+        "boundResources": [merged[key] for key in sorted(merged)],
+        "conditions": [
+            {"lastTransitionTime": _since(old, name, "True", now), "status": "True", "type": name}
+            for name in _HEALTHY
+        ],
+        "phase": "Bound",
+    }
+    accepted = [
+        _bare(c) for c in spec.get("permissionClaims") or [] if c.get("state") == "Accepted"
+    ]
+    if export.claims:
+        status["exportPermissionClaims"] = list(export.claims)
+    if accepted:
+        status["appliedPermissionClaims"] = accepted
+    return status
+
+
+def _bare(claim: Mapping[str, Any]) -> Object:
+    return {key: value for key, value in claim.items() if key != "state"}
+
+
+def _conflict(export: Export, taken: Sequence[Taken]) -> str:
+    for schema in export.schemas:
+        spec = schema["spec"]
+        wanted = GroupResource(spec["group"], spec["names"]["plural"])
+        for other in taken:
+            if other.resource == wanted:
+                return f"Unable to bind APIs: {other.by}, spec.names.plural={wanted.resource} is forbidden"  # noqa: E501
+            if other.resource.group == wanted.group and other.kind == spec["names"]["kind"]:
+                return f"Unable to bind APIs: {other.by}, spec.names.kind={other.kind} is forbidden"
+    return ""
+
+
+def _failed(old: Object, now: str, problem: tuple[str, str, str]) -> Object:
+    kind, reason, message = problem
+    failed = {
+        "lastTransitionTime": _since(old, kind, "False", now),
+        "message": message,
+        "reason": reason,
+        "severity": "Error",
+        "status": "False",
+    }
+    conditions = [{**failed, "type": "Ready"}, {**failed, "type": kind}]
+    if kind != "APIExportValid":
+        conditions.append({**failed, "type": "InitialBindingCompleted"})
+    return {
+        **{key: old[key] for key in ("boundResources",) if key in old},
+        "conditions": conditions,
+        "phase": "Bound" if old.get("phase") == "Bound" else "Binding",
+    }
+
+
+def _since(old: Object, kind: str, status: str, now: str) -> str:
+    for condition in old.get("conditions") or []:
+        if condition.get("type") == kind and condition.get("status") == status:
+            return str(condition["lastTransitionTime"])
+    return now
+
+
+def binding_labels(export_cluster: str, export_name: str) -> dict[str, str]:
+    """Return the labels by which an export finds its bindings."""
+    return {EXPORT_LABEL: label_hash(f"{export_cluster}:{export_name}")}

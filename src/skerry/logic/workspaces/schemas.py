@@ -1,0 +1,166 @@
+"""Between CustomResourceDefinitions and the schemas exports offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import orjson
+
+from skerry.api.errors import FieldError
+from skerry.api.kinds import GroupResource
+from skerry.api.schema import Schema
+from skerry.logic import crd
+from skerry.logic.builtin import builtin_resources
+from skerry.logic.resource import Object, Resource
+from skerry.logic.schema import validate
+
+# Schemas with this annotation are Kubernetes' own kinds: their form is known here and need not be
+# carried along, a hundred kilobytes of it, in every schema object.
+NATIVE = "skerry.io/native-kind"
+
+
+def schema_object(definition: Mapping[str, Any], prefix: str) -> Object:
+    """Return the APIResourceSchema that offers the type of a CustomResourceDefinition."""
+    spec = definition["spec"]
+    group, names = spec["group"], spec["names"]
+    versions = []
+    for version in spec["versions"]:
+        converted = {key: value for key, value in version.items() if key != "schema"}
+        converted["schema"] = version["schema"]["openAPIV3Schema"]
+        versions.append(converted)
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIResourceSchema",
+        "metadata": {"name": schema_name(prefix, names["plural"], group)},
+        "spec": {"group": group, "names": names, "scope": spec["scope"], "versions": versions},
+    }
+
+
+def schema_name(prefix: str, plural: str, group: str) -> str:
+    """Return the name an APIResourceSchema must have."""
+    return f"{prefix}.{plural}.{group or 'core'}"
+
+
+def native_schema_object(resource: Resource, prefix: str) -> Object:
+    """Return the APIResourceSchema that offers one of Kubernetes' own kinds."""
+    info = resource.info
+    version: Object = {
+        "name": info.version,
+        "served": True,
+        "storage": True,
+        "schema": {
+            "type": "object",
+            "description": resource.schema.description,
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
+        "subresources": {},
+    }
+    if resource.has_status:
+        version["subresources"]["status"] = {}
+    if resource.scale is not None:
+        version["subresources"]["scale"] = {
+            "specReplicasPath": f".{resource.scale.spec_replicas}",
+            "statusReplicasPath": f".{resource.scale.status_replicas}",
+        }
+    names: Object = {
+        "kind": info.kind,
+        "listKind": info.list_kind or f"{info.kind}List",
+        "plural": info.resource,
+        "singular": info.singular or info.kind.lower(),
+    }
+    if info.short_names:
+        names["shortNames"] = list(info.short_names)
+    if info.categories:
+        names["categories"] = list(info.categories)
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIResourceSchema",
+        "metadata": {
+            "name": schema_name(prefix, info.resource, info.group),
+            "annotations": {NATIVE: "true"},
+        },
+        "spec": {
+            "group": info.group,
+            "names": names,
+            "scope": "Namespaced" if info.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+def resources_of(schema: Mapping[str, Any], identity: str) -> Sequence[Resource]:
+    """Return the types an APIResourceSchema brings when bound under *identity*.
+
+    The work is done once per content, however many workspaces bind it.
+    """
+    annotations = (schema.get("metadata") or {}).get("annotations") or {}
+    if NATIVE in annotations:
+        spec = schema["spec"]
+        return tuple(
+            replace(resource, identity=identity)
+            for resource in _native(spec["group"], spec["names"]["plural"])
+        )
+    return tuple(
+        replace(resource, identity=identity) for resource in _compiled(orjson.dumps(schema["spec"]))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _compiled(spec: bytes) -> tuple[Resource, ...]:
+    return tuple(crd.resources_of(_as_definition(orjson.loads(spec))))
+
+
+def _as_definition(spec: Mapping[str, Any]) -> Object:
+    """Return the CustomResourceDefinition a schema's spec amounts to."""
+    group, names = spec["group"], spec["names"]
+    versions = [
+        {**version, "schema": {"openAPIV3Schema": version["schema"]}}
+        for version in spec["versions"]
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{names['plural']}.{group}"},
+        "spec": {**spec, "versions": versions},
+    }
+
+
+@lru_cache(maxsize=256)
+def _native(group: str, plural: str) -> tuple[Resource, ...]:
+    """Return a built-in type as a hub serves it: of the right form, but inert.
+
+    Nothing is defaulted, prepared or allocated: an object goes to the edge as it was written.
+    """
+    wanted = GroupResource(group, plural)
+    return tuple(
+        Resource(
+            info=replace(
+                native.info,
+                subresources=tuple(
+                    sub for sub in native.info.subresources if sub.name in ("status", "scale")
+                ),
+            ),
+            schema=native.schema,
+            storage_version=native.storage_version,
+            validate_create=partial(_of_form, native.schema),
+            validate_update=partial(_still_of_form, native.schema),
+            check_name=native.check_name,
+            counts_generation=True,
+            columns=native.columns,
+            selectable_fields=native.selectable_fields,
+            scale=native.scale,
+        )
+        for native in builtin_resources()
+        if native.info.group_resource == wanted
+    )
+
+
+def _of_form(schema: Schema, obj: Object) -> list[FieldError]:
+    return validate(schema, obj)
+
+
+def _still_of_form(schema: Schema, obj: Object, _: Object) -> list[FieldError]:
+    return validate(schema, obj)

@@ -1,0 +1,320 @@
+"""What the server knows of its clusters, kept up by the dispatcher.
+
+Ten thousand workspaces are kept as small records that share whatever is equal: a workspace costs
+some hundred bytes here, its objects are in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.kinds import GroupResource
+from skerry.logic.resource import Object, Resource
+from skerry.logic.workspaces import schemas
+from skerry.logic.workspaces.bindings import Export, Taken
+from skerry.logic.workspaces.births import PATH_ANNOTATION, TYPE_ANNOTATION
+from skerry.logic.workspaces.names import ROOT, joined
+from skerry.logic.workspaces.types import Found, TypeName
+from skerry.server.codec import decode
+from skerry.server.watch.change import Change
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Store
+
+APIS = "apis.kcp.io"
+CORE = "core.kcp.io"
+TENANCY = "tenancy.kcp.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A logical cluster. ``path`` is empty for those that no path leads to."""
+
+    name: str
+    path: str
+    type_name: str
+    phase: str
+    deleting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundType:
+    """One type a binding brings: which schema, under which identity."""
+
+    schema_cluster: str
+    schema_name: str
+    schema_uid: str
+    identity: str
+    group: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An APIBinding that may be in use."""
+
+    name: str
+    export_cluster: str
+    export_path: str
+    export_name: str
+    bound: tuple[BoundType, ...]
+    accepted_claims: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class HubState:
+    """Everything about clusters that requests depend on."""
+
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    # Children by parent cluster: workspace name to cluster name.
+    children: dict[str, dict[str, str]] = field(default_factory=dict)
+    bindings: dict[str, dict[str, Binding]] = field(default_factory=dict)
+    exports: dict[tuple[str, str], Object] = field(default_factory=dict)
+    schemas: dict[tuple[str, str], Object] = field(default_factory=dict)
+    types: dict[tuple[str, str], Object] = field(default_factory=dict)
+    # Called with a cluster's name when the types it serves may have changed.
+    types_changed: Callable[[str], None] = lambda _: None
+    # Every type anybody binds, by group, resource and identity.
+    by_identity: dict[tuple[str, str, str], BoundType] = field(default_factory=dict)
+    _shared_bound: dict[tuple[BoundType, ...], tuple[BoundType, ...]] = field(default_factory=dict)
+    _resources: dict[BoundType, Sequence[Resource]] = field(default_factory=dict)
+
+    # -- following the store -----------------------------------------------------------------
+
+    async def follow(self, store: Store, dispatcher: Dispatcher, tenancy_identity: str) -> None:
+        """Read everything and keep it up; call before the dispatcher runs."""
+        workspaces = f"workspaces:{tenancy_identity}"
+        workspace_types = f"workspacetypes:{tenancy_identity}"
+        for group, resource, observe in (
+            (CORE, "logicalclusters", self._cluster_changed),
+            (TENANCY, workspaces, self._workspace_changed),
+            (TENANCY, workspace_types, self._type_changed),
+            (APIS, "apiresourceschemas", self._schema_changed),
+            (APIS, "apiexports", self._export_changed),
+            (APIS, "apibindings", self._binding_changed),
+        ):
+            prefix = type_prefix(group, resource)
+            for entry in (await store.range(prefix)).entries:
+                observe(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
+            dispatcher.observe(prefix, _follower(observe))
+
+    def _cluster_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        if obj is None:
+            self.clusters.pop(key.cluster, None)
+            self.bindings.pop(key.cluster, None)
+            self.children.pop(key.cluster, None)
+            self.types_changed(key.cluster)
+            return
+        annotations = obj["metadata"].get("annotations") or {}
+        path = annotations.get(PATH_ANNOTATION, "") or (ROOT if key.cluster == ROOT else "")
+        self.clusters[key.cluster] = Cluster(
+            key.cluster,
+            path,
+            annotations.get(TYPE_ANNOTATION, ""),
+            (obj.get("status") or {}).get("phase", ""),
+            "deletionTimestamp" in obj["metadata"],
+        )
+
+    def _workspace_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        family = self.children.setdefault(key.cluster, {})
+        cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
+        if cluster:
+            family[key.name] = cluster
+        else:
+            family.pop(key.name, None)
+        if not family:
+            del self.children[key.cluster]
+
+    def _type_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        _put(self.types, (key.cluster, key.name), obj)
+
+    def _schema_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        _put(self.schemas, (key.cluster, key.name), obj)
+
+    def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        _put(self.exports, (key.cluster, key.name), obj)
+
+    def _binding_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        family = self.bindings.setdefault(key.cluster, {})
+        binding = self._binding(key, obj) if obj is not None else None
+        if binding is None:
+            family.pop(key.name, None)
+        else:
+            family[key.name] = binding
+        if not family:
+            del self.bindings[key.cluster]
+        self.types_changed(key.cluster)
+
+    def _binding(self, key: ObjectKey, obj: Object) -> Binding | None:
+        status = obj.get("status") or {}
+        reference = (obj["spec"].get("reference") or {}).get("export") or {}
+        export_cluster = status.get("apiExportClusterName", "")
+        bound = tuple(
+            BoundType(
+                export_cluster,
+                each["schema"]["name"],
+                each["schema"]["UID"],
+                each["schema"]["identityHash"],
+                each["group"],
+                each["resource"],
+            )
+            for each in status.get("boundResources") or []
+        )
+        for each in bound:
+            self.by_identity[(each.group, each.resource, each.identity)] = each
+        claims = tuple(
+            (claim.get("group", ""), claim["resource"])
+            for claim in status.get("appliedPermissionClaims") or []
+        )
+        return Binding(
+            key.name,
+            export_cluster,
+            reference.get("path", ""),
+            reference.get("name", ""),
+            self._shared_bound.setdefault(bound, bound),
+            claims,
+        )
+
+    # -- finding -----------------------------------------------------------------------------
+
+    def resolve(self, path: str) -> str | None:
+        """Return the name of the cluster *path* leads to; None when it leads nowhere."""
+        head, *names = path.split(":")
+        cluster = head
+        if head == "system":
+            return path
+        if head not in self.clusters:
+            return None
+        for name in names:
+            child = self.children.get(cluster, {}).get(name)
+            if child is None:
+                return None
+            cluster = child
+        return cluster
+
+    def path_of(self, cluster: str) -> str:
+        """Return the canonical path of *cluster*; its name when no path leads there."""
+        known = self.clusters.get(cluster)
+        return (known.path if known is not None else "") or cluster
+
+    def export(self, path: str, name: str, own_cluster: str) -> Export | None:
+        """Return the export *name* at *path* (empty: in the own cluster)."""
+        cluster = self.resolve(path) if path else own_cluster
+        obj = self.exports.get((cluster or "", name))
+        if obj is None or cluster is None:
+            return None
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        wanted = spec.get("latestResourceSchemas") or []
+        found = [self.schemas.get((cluster, each)) for each in wanted]
+        missing = [n for n, s in zip(wanted, found, strict=True) if s is None]
+        return Export(
+            cluster,
+            self.path_of(cluster),
+            name,
+            status.get("identityHash", ""),
+            tuple(s for s in found if s is not None),
+            tuple(missing),
+            tuple(spec.get("permissionClaims") or ()),
+            obj["metadata"].get("annotations") or {},
+        )
+
+    def workspace_type(self, name: TypeName) -> Found | None:
+        """Return a WorkspaceType by the path of its workspace and its name."""
+        cluster = self.resolve(name.path)
+        obj = self.types.get((cluster or "", name.name))
+        return None if obj is None or cluster is None else Found(name, cluster, obj)
+
+    def nearest_type(self, name: str, path: str) -> TypeName | None:
+        """Return the type *name* in the workspace at *path*, or in one above it, or in root."""
+        while path:
+            if self.workspace_type(TypeName(path, name)) is not None:
+                return TypeName(path, name)
+            path = path.rpartition(":")[0]
+        return TypeName(ROOT, name) if self.workspace_type(TypeName(ROOT, name)) else None
+
+    # -- types -------------------------------------------------------------------------------
+
+    def bound_types(self, cluster: str) -> tuple[tuple[BoundType, ...], ...]:
+        """Return what each binding of *cluster* brings; equal for clusters that bind alike."""
+        family = self.bindings.get(cluster)
+        if not family:
+            return ()
+        return tuple(sorted((b.bound for b in family.values() if b.bound), key=_first_name))
+
+    def resources(self, bound: BoundType) -> Sequence[Resource]:
+        """Return the types a bound schema serves."""
+        known = self._resources.get(bound)
+        if known is None:
+            schema = self.schemas.get((bound.schema_cluster, bound.schema_name))
+            if schema is None:
+                return ()
+            known = self._resources[bound] = schemas.resources_of(schema, bound.identity)
+        return known
+
+    def offered(self, export: Export, schema: Object) -> BoundType:
+        """Return what binding *schema* of *export* brings."""
+        spec = schema["spec"]
+        return BoundType(
+            export.cluster,
+            schema["metadata"]["name"],
+            schema["metadata"]["uid"],
+            export.identity,
+            spec["group"],
+            spec["names"]["plural"],
+        )
+
+    def taken_names(
+        self, cluster: str, without: str, definitions: Sequence[Mapping[str, Any]]
+    ) -> list[Taken]:
+        """Return the names in use in *cluster*, not counting those of the binding *without*."""
+        taken = []
+        for binding in (self.bindings.get(cluster) or {}).values():
+            if binding.name == without:
+                continue
+            where = f"{self.path_of(binding.export_cluster)}:{binding.export_name}"
+            by = f'naming conflict with APIBinding "{binding.name}" bound to APIExport {where}'
+            for each in binding.bound:
+                kinds = [r.info.kind for r in self.resources(each)]
+                name = GroupResource(each.group, each.resource)
+                taken.append(Taken(name, kinds[0] if kinds else "", by))
+        for definition in definitions:
+            spec = definition["spec"]
+            by = f'overlaps with "{definition["metadata"]["name"]}" CustomResourceDefinition in '
+            by += f'"{cluster}" logical cluster'
+            name = GroupResource(spec["group"], spec["names"]["plural"])
+            taken.append(Taken(name, spec["names"]["kind"], by))
+        return taken
+
+    def bound_clusters(self, export_cluster: str, export_name: str) -> Iterator[str]:
+        """Yield the clusters that bind an export."""
+        for cluster, family in self.bindings.items():
+            for binding in family.values():
+                if (binding.export_cluster, binding.export_name) == (export_cluster, export_name):
+                    yield cluster
+                    break
+
+    def child_path(self, parent: str, name: str) -> str:
+        """Return the path of the workspace *name* in the cluster *parent*."""
+        return joined(self.path_of(parent), name)
+
+
+def _first_name(bound: tuple[BoundType, ...]) -> tuple[str, str, str]:
+    return bound[0].group, bound[0].resource, bound[0].identity
+
+
+def _put(table: dict[tuple[str, str], Object], key: tuple[str, str], obj: Object | None) -> None:
+    if obj is None:
+        table.pop(key, None)
+    else:
+        table[key] = obj
+
+
+def _follower(observe: Callable[[ObjectKey, Object | None], None]) -> Callable[[Change], None]:
+    def follow(change: Change) -> None:
+        event = change.event
+        obj = None if event.value is None else decode(event.value, event.revision)
+        observe(ObjectKey.parse(event.key), obj)
+
+    return follow
