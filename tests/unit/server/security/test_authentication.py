@@ -235,8 +235,9 @@ async def test_impersonation_needs_leave_for_every_part(clock: HandClock) -> Non
         (
             {"impersonate-user": "bob", "impersonate-extra-scope": "y"},
             (
-                'userextras.authentication.k8s.io "y" is forbidden: User "alice" cannot impersonate '
-                'resource "userextras/scope" in API group "authentication.k8s.io" at the cluster scope'
+                'userextras.authentication.k8s.io "y" is forbidden: User "alice" cannot '
+                'impersonate resource "userextras/scope" in API group "authentication.k8s.io" '
+                "at the cluster scope"
             ),
         ),
     ],

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skerry.kit.ids import SeededIds
+from skerry.server.security.encryption import DecryptionError, EncryptedStore, Keys
+from skerry.store.base import Write
+from skerry.store.memory import MemoryStore
+
+OLD = base64.b64encode(b"o" * 32).decode()
+NEW = base64.b64encode(b"n" * 16).decode()
+SECRET = "/core/secrets/local/ns/s"
+PLAIN = "/core/configmaps/local/ns/c"
+
+
+def keys(text: str = f"old: {OLD}\n") -> Keys:
+    return Keys(text, SeededIds(1))
+
+
+@given(st.text(max_size=20), st.binary(max_size=100))
+def test_what_is_encrypted_comes_back_and_is_not_to_be_seen(key: str, value: bytes) -> None:
+    k = keys()
+    sealed = k.encrypt(key, value)
+    assert k.decrypt(key, sealed) == value
+    assert len(value) < 4 or value not in sealed
+    assert k.encrypt(key, value) != sealed
+
+
+def test_the_first_key_encrypts_and_all_decrypt() -> None:
+    sealed = keys().encrypt(SECRET, b"v")
+    rotated = keys(f"# rotated\nnew: {NEW}\nold: {OLD}  # until rewritten\n")
+    assert rotated.decrypt(SECRET, sealed) == b"v"
+    assert not rotated.is_current(sealed)
+    assert rotated.is_current(rotated.encrypt(SECRET, b"v"))
+    with pytest.raises(DecryptionError, match="no encryption key is named 'old'"):
+        keys(f"new: {NEW}").decrypt(SECRET, sealed)
+
+
+def test_a_value_moved_to_another_place_does_not_decrypt() -> None:
+    sealed = keys().encrypt(SECRET, b"v")
+    with pytest.raises(DecryptionError, match="does not decrypt"):
+        keys().decrypt(SECRET + "2", sealed)
+
+
+@given(st.integers(0, 10_000))
+def test_a_value_changed_anywhere_is_never_taken_for_good(position: int) -> None:
+    sealed = bytearray(keys().encrypt(SECRET, b"value"))
+    sealed[position % len(sealed)] ^= 1
+    changed = bytes(sealed)
+    try:
+        found = keys().decrypt(SECRET, changed)
+    except DecryptionError:
+        return
+    # Only a damaged header passes, as a value that was never encrypted.
+    assert found == changed
+
+
+def test_a_truncated_value_does_not_decrypt() -> None:
+    sealed = keys().encrypt(SECRET, b"value")
+    for end in range(len(b"skerry:enc:aesgcm:v1:"), len(sealed)):
+        with pytest.raises(DecryptionError):
+            keys().decrypt(SECRET, sealed[:end])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "at least one line"),
+        ("# nothing\n", "at least one line"),
+        ("name: !!!\n", "line 1: want a base64 key"),
+        (f"name: {base64.b64encode(b'short').decode()}\n", "16, 24 or 32 bytes, found 5"),
+        (f"a: {OLD}\na: {NEW}\n", "line 2: key 'a' is there twice"),
+        (f": {OLD}\n", "line 1: want 'name: base64 key'"),
+    ],
+)
+def test_a_bad_key_file_is_refused_by_line(text: str, wanted: str) -> None:
+    with pytest.raises(ValueError, match=wanted):
+        keys(text)
+
+
+async def test_a_store_shows_plain_values_and_keeps_encrypted_ones() -> None:
+    below = MemoryStore("test")
+    store = EncryptedStore(below, keys())
+    await store.commit([Write(SECRET, b"hidden", 0), Write(PLAIN, b"open", 0)])
+    entry = await store.get(SECRET)
+    assert entry is not None
+    assert entry.value == b"hidden"
+    raw = await below.get(SECRET)
+    assert raw is not None
+    assert b"hidden" not in raw.value
+    assert (await below.get(PLAIN)) == (await store.get(PLAIN))
+    for prefix in ("/core/secrets/", "/core/", SECRET):
+        page = await store.range(prefix)
+        assert b"hidden" in [found.value for found in page.entries]
+    await store.commit([Write(SECRET, None, entry.revision)])
+    events = await store.history("", after=0)
+    assert [event.value for event in events if event.key == SECRET] == [b"hidden", None]
+    assert events[-1].previous == b"hidden"
+    async for batch in store.watch("/core/secrets/", after=0):
+        assert batch[0].value == b"hidden"
+        break
+    assert store.identity == below.identity
+    assert await store.count("/core/") == 1
+    await store.close()
+
+
+async def test_values_written_before_encryption_stay_readable() -> None:
+    below = MemoryStore("test")
+    await below.commit([Write(SECRET, b"old and plain", 0)])
+    entry = await EncryptedStore(below, keys()).get(SECRET)
+    assert entry is not None
+    assert entry.value == b"old and plain"
