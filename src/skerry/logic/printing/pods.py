@@ -165,6 +165,9 @@ def _ready(pod: Object) -> str:
 
 
 def _first_ip(pod: Object) -> str:
+    # The older field wins over the list where the two differ.
+    if address := text(pod, "status", "podIP"):
+        return address
     addresses = items(pod, "status", "podIPs")
     return text(addresses[0], "ip") or NONE if addresses else NONE
 

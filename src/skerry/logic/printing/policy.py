@@ -135,8 +135,21 @@ def _missing_priority_level(schema: Object) -> str:
     return "?" if found is None else text(found, "status")
 
 
-def _queuing(name: str, key: str) -> Column:
-    return field(name, "spec", "limited", "limitResponse", "queuing", key, default=NONE)
+_LIMITED = ("spec", "limited")
+_QUEUING = (*_LIMITED, "limitResponse", "queuing")
+
+
+def _part_of(name: str, parent: tuple[str, ...], key: str, zero: Any) -> Column:
+    """Return a column that shows *zero* for a missing field, ``<none>`` for a missing parent."""
+
+    def cell(obj: Object) -> Any:
+        found = read(obj, *parent)
+        if found is None:
+            return NONE
+        value = read(found, key)
+        return zero if value is None else value
+
+    return computed(name, cell, f"Taken from {'.'.join((*parent, key))}.")
 
 
 def _claim_state(claim: Object) -> str:
@@ -178,23 +191,17 @@ POLICY_COLUMNS: dict[tuple[str, str], tuple[Column, ...]] = {
         NAME,
         field("PriorityLevel", "spec", "priorityLevelConfiguration", "name"),
         field("MatchingPrecedence", "spec", "matchingPrecedence", default=0),
-        field("DistinguisherMethod", "spec", "distinguisherMethod", "type", default=NONE),
+        _part_of("DistinguisherMethod", ("spec", "distinguisherMethod"), "type", ""),
         AGE,
         computed("MissingPL", _missing_priority_level, "Whether its priority level is missing."),
     ),
     (_FLOW_CONTROL, "PriorityLevelConfiguration"): (
         NAME,
         field("Type", "spec", "type"),
-        field(
-            "NominalConcurrencyShares",
-            "spec",
-            "limited",
-            "nominalConcurrencyShares",
-            default=NONE,
-        ),
-        _queuing("Queues", "queues"),
-        _queuing("HandSize", "handSize"),
-        _queuing("QueueLengthLimit", "queueLengthLimit"),
+        _part_of("NominalConcurrencyShares", _LIMITED, "nominalConcurrencyShares", 0),
+        _part_of("Queues", _QUEUING, "queues", 0),
+        _part_of("HandSize", _QUEUING, "handSize", 0),
+        _part_of("QueueLengthLimit", _QUEUING, "queueLengthLimit", 0),
         AGE,
     ),
     ("policy", "PodDisruptionBudget"): DISRUPTION_BUDGET_COLUMNS,

@@ -595,6 +595,9 @@ def test_flow_control_kinds() -> None:
     limited = {"nominalConcurrencyShares": 5, "limitResponse": {"queuing": queuing}}
     level = {"spec": {"type": "Limited", "limited": limited}}
     assert cells(group, "PriorityLevelConfiguration", level)[1:6] == ["Limited", 5, 1, 2, 3]
+    bare = {"spec": {"type": "Limited", "limited": {}}}
+    shown = ["Limited", 0, "<none>", "<none>", "<none>"]
+    assert cells(group, "PriorityLevelConfiguration", bare)[1:6] == shown
 
 
 def test_controller_revisions_name_their_controller() -> None:

@@ -183,3 +183,8 @@ def test_wide_columns_show_address_node_and_gates() -> None:
 @pytest.mark.parametrize(("phase", "count"), [("Running", 0), ("Succeeded", 1), ("Failed", 1)])
 def test_rows_of_pods_that_ended_are_completed(phase: str, count: int) -> None:
     assert len(pod_row_conditions(pod(phase))) == count
+
+
+def test_the_single_address_wins_over_the_list() -> None:
+    obj = pod(status={"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]})
+    assert cells(obj)[5] == "10.0.0.1"
