@@ -19,7 +19,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
-from skerry.api.errors import ApiError, BadRequest, Gone, Invalid, NotAcceptable
+from skerry.api.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotAcceptable,
+    NotFound,
+    Unauthorized,
+)
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -117,7 +126,10 @@ class Reflector:
     async def _streaming_offered(self) -> bool:
         facts = self._client.facts
         if facts.streaming_lists is None:
-            version = await self._client.version()
+            try:
+                version = await self._client.version()
+            except (Forbidden, NotFound, Unauthorized):
+                version = {}  # not for us to know; a paged list always works
             minor = "".join(filter(str.isdigit, version.get("minor", "")))
             facts.streaming_lists = int(minor or 0) >= _STREAMING_SINCE_MINOR
         return facts.streaming_lists

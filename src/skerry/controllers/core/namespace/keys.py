@@ -1,4 +1,7 @@
-"""A namespace is looked at when it begins to be deleted, and whenever it changes after that."""
+"""A namespace is looked at when it begins to be deleted and when its finalizers change.
+
+Not when its status does: we write that ourselves, and would wake ourselves without end.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,16 @@ NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 def waking(add: Callable[[Key], None]) -> Handler:
     """Return the handler that adds the keys of terminating namespaces."""
 
-    def handle(_: Object | None, new: Object | None) -> None:
-        if new is not None and new["metadata"].get("deletionTimestamp"):
+    def handle(old: Object | None, new: Object | None) -> None:
+        if new is None or not new["metadata"].get("deletionTimestamp"):
+            return
+        if old is None or _stage(old) != _stage(new):
             add(key_of(new))
 
     return handle
+
+
+def _stage(namespace: Object) -> tuple[object, ...]:
+    metadata = namespace["metadata"]
+    finalizers = (namespace.get("spec") or {}).get("finalizers")
+    return (metadata.get("deletionTimestamp"), metadata.get("finalizers"), finalizers)
