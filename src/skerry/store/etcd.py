@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
 from skerry.store import etcd_messages as messages
 from skerry.store.base import Compacted, Entry, Event, Future, Page, StoreError, Unavailable, Write
 from skerry.store.etcd_client import EtcdClient, EtcdOptions, OutcomeUnknown, RevisionGone
@@ -34,6 +35,8 @@ from skerry.store.etcd_layout import (
 )
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes
+
+log = Logger("store")
 
 # Keys read from etcd at once in a large range.
 CHUNK = 1000
@@ -213,7 +216,16 @@ class EtcdStore:
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         # Not a TaskGroup: these live from open to close, which different tasks may call.
-        self._tasks.append(asyncio.get_running_loop().create_task(work))
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Stop serving when a part of the store stopped; half a store would hang its clients."""
+        if task.cancelled() or task.exception() is None or self._feed.closed is not None:
+            return
+        log.error("the store stopped; restart this server", error=task.exception())
+        self._feed.close(Unavailable(f"the store stopped: {task.exception()}"))
 
     async def _stop_tasks(self) -> None:
         for task in self._tasks:

@@ -72,6 +72,8 @@ class EtcdClient:
         self._options = options
         self._clock = clock
         self._channels = [_channel(server, options) for server in options.servers]
+        # One callable per channel and method; making them anew would cost more than the call.
+        self._calls: dict[tuple[int, str], Any] = {}
         self._current = 0
         self._token = ""
 
@@ -150,7 +152,10 @@ class EtcdClient:
 
     async def _call(self, channel: Any, method: str, request: bytes, deadline: float) -> bytes:
         await self._authenticate(channel, deadline)
-        call = channel.unary_unary(f"/etcdserverpb.{method}")
+        known = (id(channel), method)
+        call = self._calls.get(known)
+        if call is None:
+            call = self._calls[known] = channel.unary_unary(f"/etcdserverpb.{method}")
         left = max(deadline - self._clock.monotonic(), 0.001)
         answer: bytes = await call(request, timeout=left, metadata=self._metadata())
         return answer

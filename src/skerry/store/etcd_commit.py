@@ -51,6 +51,7 @@ class _Pending:
     waiter: asyncio.Future[list[int]]
     # Keys whose unconditional delete was found to have nothing to delete.
     missing: set[str] = field(default_factory=set)
+    answered: bool = False
 
     def changes(self, write: Write) -> bool:
         """Tell whether *write* is an operation, or only a condition."""
@@ -103,22 +104,30 @@ class Committer:
 
     async def run(self) -> None:
         """Send what waits, for ever."""
-        waiting: list[_Pending] = []
-        while True:
-            if not waiting:
-                waiting.append(await self._queue.get())
-                # Let the other commits of this turn of the loop join.
-                await asyncio.sleep(0)
-            waiting.extend(self._drained(self._most - len(waiting)))
-            batch, waiting = self._compatible(waiting)
-            try:
-                waiting = await self._send(batch) + waiting
-            except StoreError as error:
-                self._fail(batch, error)
-            except asyncio.CancelledError:
-                unknown = "the store was closed while a write was under way; its outcome is unknown"
-                self._fail(batch + waiting, OutcomeUnknown(unknown))
-                raise
+        held: list[_Pending] = []
+        try:
+            while True:
+                await self._turn(held)
+        except BaseException:
+            # The store is being closed, or there is a bug; nobody must wait for ever.
+            unknown = "the store stopped while a write was under way; its outcome is unknown"
+            self._fail(held, OutcomeUnknown(unknown))
+            raise
+
+    async def _turn(self, held: list[_Pending]) -> None:
+        """Send one transaction of what is *held* and what waits; leave in it who goes again."""
+        if not held:
+            held.append(await self._queue.get())
+            # Let the other commits of this turn of the loop join.
+            await asyncio.sleep(0)
+        held.extend(self._drained(self._most - len(held)))
+        batch, later = self._compatible(held)
+        try:
+            again = await self._send(batch)
+        except StoreError as error:
+            self._fail(batch, error)
+            again = []
+        held[:] = again + later
 
     async def finish(self) -> None:
         """Wait until everything queued so far was answered."""
@@ -261,6 +270,9 @@ class Committer:
         return None
 
     def _answer(self, pending: _Pending, outcome: list[int] | StoreError) -> None:
+        if pending.answered:
+            return
+        pending.answered = True
         self._unanswered -= 1
         if not self._unanswered:
             self._all_answered.set()

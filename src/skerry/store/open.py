@@ -9,7 +9,7 @@ from typing import Literal
 
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.store.base import StoreError
+from skerry.store.base import Store, StoreError
 from skerry.store.restoring import UNFINISHED, RestorableStore
 
 Kind = Literal["sqlite", "memory", "etcd"]
@@ -68,6 +68,15 @@ async def open_store(
             "remove its data and restore the backup again"
         )
     return store
+
+
+async def open_for_backup(settings: StoreSettings, clock: Clock, ids: IdSource) -> Store:
+    """Open a store to look at while a server may be using it."""
+    if settings.kind != "sqlite":
+        return await open_store(settings, clock, ids)
+    from skerry.store.sqlite import SqliteStore
+
+    return await SqliteStore.open_read_only(settings.path)
 
 
 async def _open_memory(settings: StoreSettings, clock: Clock, ids: IdSource) -> RestorableStore:

@@ -42,6 +42,8 @@ from skerry.store.sqlite_writer import Outcome, Pending, Writer
 
 _WRITER_CACHE_KIB = 16_384
 _READER_CACHE_KIB = 8_192
+# Readers wait only while the log is started anew, which takes microseconds.
+_PATIENCE_MILLISECONDS = 1_000
 
 
 class SqliteStore:
@@ -68,7 +70,13 @@ class SqliteStore:
         try:
             connection = connect(path, cache_kib=_WRITER_CACHE_KIB)
             prepare(connection, path, ids.uid())
-            store = cls(Reader(partial(connect, path, cache_kib=_READER_CACHE_KIB)), lock)
+            reading = partial(
+                connect,
+                path,
+                cache_kib=_READER_CACHE_KIB,
+                patience_milliseconds=_PATIENCE_MILLISECONDS,
+            )
+            store = cls(Reader(reading), lock)
         except (apsw.Error, StoreError) as error:
             lock.release()
             raise _unopened(path, error) from error

@@ -75,10 +75,10 @@ class FileLock:
         os.close(self._descriptor)
 
 
-def connect(path: Path, *, cache_kib: int) -> apsw.Connection:
+def connect(path: Path, *, cache_kib: int, patience_milliseconds: int = 0) -> apsw.Connection:
     """Return a connection with the settings every part of the store relies on."""
     connection = apsw.Connection(str(path), statementcachesize=256)
-    connection.set_busy_timeout(0)
+    connection.set_busy_timeout(patience_milliseconds)
     # The checkpoints are ours to time; SQLite's own would stall whichever commit met them.
     connection.wal_autocheckpoint(0)
     for pragma in (
