@@ -93,10 +93,8 @@ def _rewritten_value(key: str, value: Any, notation: Notation) -> Any:
         return next((each for each in value if each != "null"), "")
     if key == "properties":
         return {name: _rewritten(each, notation) for name, each in value.items()}
-    if key in ("items", "additionalProperties", "not") and isinstance(value, Mapping):
+    if key in ("items", "additionalProperties") and isinstance(value, Mapping):
         return _rewritten(value, notation)
-    if key in ("allOf", "anyOf", "oneOf"):
-        return [_rewritten(each, notation) for each in value]
     return value
 
 
@@ -202,7 +200,7 @@ def _custom_schema(raw: RawSchema, notation: Notation) -> dict[str, Any]:
 
 
 def _custom_value(key: str, value: Any, notation: Notation) -> Any:
-    if key == "properties":
+    if key == "properties" and isinstance(value, Mapping):
         return {name: _custom_schema(each, notation) for name, each in value.items()}
     if key in ("items", "additionalProperties") and isinstance(value, Mapping):
         return _custom_schema(value, notation)

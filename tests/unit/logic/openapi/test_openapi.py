@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -379,3 +380,23 @@ def test_the_protobuf_form_tells_how_a_kind_is_patched() -> None:
     assert b"application/merge-patch+json" in patch[7]
     assert b"application/strategic-merge-patch+json" not in patch[7]
     assert patch[5] == [b"patchExampleComV1NamespacedWidget"]
+
+
+def test_the_protobuf_form_keeps_limits_and_choices() -> None:
+    limited = widget(
+        {
+            "type": "object",
+            "properties": {
+                "color": {"type": "string", "enum": ["red", "blue"], "maxLength": 4},
+                "share": {"type": "number", "maximum": 0.5},
+                "free": {"type": "object", "additionalProperties": True},
+            },
+        }
+    )
+    found = message(swagger_document_protobuf([limited], definitions()))
+    schema = named(found[9][0], 1)["com.example.v1.Widget"]
+    properties = {name: message(each) for name, each in named(message(schema)[25][0], 1).items()}
+    assert [message(each)[2] for each in properties["color"][20]] == [[b'"red"'], [b'"blue"']]
+    assert properties["color"][11] == [4]
+    assert struct.unpack("<d", properties["share"][7][0]) == (0.5,)
+    assert message(properties["free"][21][0]) == {2: [1]}

@@ -685,6 +685,17 @@ def test_old_autoscalers_keep_their_metrics_in_annotations() -> None:
     assert shown[2:6] == ["<unknown>/7, cpu: <unknown>/50%", "2", 5, 3]
 
 
+def test_old_autoscalers_keep_current_values_in_annotations_too() -> None:
+    current = [{"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 7}}]
+    annotations = {"autoscaling.alpha.kubernetes.io/current-metrics": json.dumps(current)}
+    obj = {
+        "apiVersion": "autoscaling/v1",
+        "metadata": {**META, "annotations": annotations},
+        "spec": {"targetCPUUtilizationPercentage": 50},
+    }
+    assert cells("autoscaling", "HorizontalPodAutoscaler", obj)[2] == "cpu: 7%/50%"
+
+
 def test_an_old_autoscaler_without_metrics_means_eighty_percent() -> None:
     obj = {
         "apiVersion": "autoscaling/v1",

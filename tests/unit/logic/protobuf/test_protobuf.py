@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import base64
+import math
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from skerry.logic.protobuf.decode import DEEPEST, MAGIC
 from skerry.logic.protobuf.table import Field, built_in_kinds, fields_of
 from skerry.logic.protobuf.wire import (
     delimited_field,
+    fixed64_field,
     number_field,
     read_fields,
     read_varint,
@@ -156,6 +159,16 @@ def body_of(api_version: str, kind: str, raw: bytes = b"", rest: bytes = b"") ->
     return MAGIC + delimited_field(1, type_meta) + delimited_field(2, raw) + rest
 
 
+def schema_field(schema: bytes) -> bytes:
+    """Return the fields of a CustomResourceDefinition with one version of this schema."""
+    validation = delimited_field(4, delimited_field(1, schema))
+    return delimited_field(2, delimited_field(7, delimited_field(1, b"v1") + validation))
+
+
+# An infinite maximum.
+NOT_A_NUMBER = schema_field(fixed64_field(9, struct.pack("<d", math.inf)))
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -185,6 +198,14 @@ def body_of(api_version: str, kind: str, raw: bytes = b"", rest: bytes = b"") ->
             ),
             "no calendar has",
         ),
+        (
+            body_of("v1", "ConfigMap", delimited_field(2, number_field(1, 5))),
+            "an entry of the wrong wire type",
+        ),
+        (
+            body_of("apiextensions.k8s.io/v1", "CustomResourceDefinition", NOT_A_NUMBER),
+            "not a number JSON has",
+        ),
     ],
 )
 def test_a_body_that_cannot_be_read_is_refused_with_a_reason(body: bytes, message: str) -> None:
@@ -196,13 +217,31 @@ def test_a_schema_nested_without_end_is_refused() -> None:
     schema = b""
     for _ in range(DEEPEST + 1):
         schema = delimited_field(26, schema)  # "not"
-    validation = delimited_field(4, delimited_field(1, schema))
-    version = delimited_field(7, delimited_field(1, b"v1") + validation)
-    body = body_of(
-        "apiextensions.k8s.io/v1", "CustomResourceDefinition", delimited_field(2, version)
-    )
+    body = body_of("apiextensions.k8s.io/v1", "CustomResourceDefinition", schema_field(schema))
     with pytest.raises(ValueError, match="nested more than"):
         decode(body)
+
+
+def test_lists_within_lists_without_end_are_refused() -> None:
+    body = body_of("v1", "List")
+    for _ in range(DEEPEST + 1):
+        body = body_of("v1", "List", delimited_field(2, delimited_field(1, body)))
+    with pytest.raises(ValueError, match="nested more than"):
+        decode(body)
+
+
+def test_a_zero_time_within_a_map_survives() -> None:
+    obj = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "status": {"disruptedPods": {"p": None}},
+    }
+    assert decode(encode(obj)) == obj
+
+
+def test_an_embedded_document_may_be_empty() -> None:
+    body = body_of("apps/v1", "ControllerRevision", delimited_field(2, b""))
+    assert decode(body) == {"apiVersion": "apps/v1", "kind": "ControllerRevision"}
 
 
 def test_an_embedded_protobuf_object_is_decoded_too() -> None:
