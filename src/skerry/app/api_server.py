@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Object
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.definitions import DefinitionAdmission
@@ -28,7 +27,7 @@ from skerry.server.admission.pods import (
 )
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
-from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue
+from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
 from skerry.server.definition_cleanup import DefinitionCleanup
 from skerry.server.engine import Engine, Flow, Handlers, PathHandler, Recorder, ResourceHandler
 from skerry.server.observed import ObservedObjects
@@ -86,7 +85,7 @@ class ApiServer:
         store = parts.store
         self.store = store
         self.dispatcher = Dispatcher(store)
-        self.catalogue = Catalogue(builtin_resources())
+        self.catalogue = Catalogue(builtin_types())
         self.seeder = Seeder(store, parts.clock, parts.ids)
         self.namespaces = ObservedObjects("", "namespaces")
         self.priority_classes = ObservedObjects("scheduling.k8s.io", "priorityclasses")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from prometheus_client import CollectorRegistry
+
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
 from skerry.server.engine import Flow, PathHandler, Recorder
-from skerry.server.http.message import Answer, Request, Response, User
-from skerry.server.request_info import RequestInfo
-from skerry.store.base import Store
-
-
-class _Open:
-    def admitted(
-        self, info: RequestInfo, user: User
-    ) -> contextlib.AbstractAsyncContextManager[None]:
-        return contextlib.nullcontext()
-
-    def finished(
-        self, request: Request, info: RequestInfo, user: User | None, answer: Answer
-    ) -> None:
-        return None
+from skerry.server.flow import FairFlow
+from skerry.server.health import Check, Health, Unhealthy
+from skerry.server.metrics import ServerMetrics
+from skerry.server.recording import RequestRecorder
+from skerry.server.security.audit import AuditLog, AuditSettings
+from skerry.store.base import Store, StoreError
 
 
 @dataclass(slots=True)
@@ -32,26 +25,40 @@ class Observability:
 
     flow: Flow
     recorder: Recorder
+    health: Health
+    audit: AuditLog | None
     paths: Mapping[str, PathHandler] = field(default_factory=dict)
     trees: Mapping[str, PathHandler] = field(default_factory=dict)
 
-    def started(self) -> None:
-        return None
-
-    def stopping(self) -> None:
-        return None
-
     def close(self) -> None:
-        return None
+        """Write what is still to be written."""
+        if self.audit is not None:
+            self.audit.close()
 
 
-async def _ok(_: Request, __: str) -> Answer:
-    return Response(body=b"ok", content_type="text/plain")
-
-
-def build_observability(settings: ServerSettings, store: Store, clock: Clock) -> Observability:
-    """Put it together."""
-    everything = _Open()
+def build_observability(
+    settings: ServerSettings, store: Store, clock: Clock, ids: IdSource
+) -> Observability:
+    """Put it together for one server."""
+    flow = FairFlow()
+    metrics = ServerMetrics(CollectorRegistry(), flow)
+    metrics.register_process()
+    audit = None
+    if settings.audit_log is not None:
+        audit = AuditLog(AuditSettings(settings.audit_log), clock)
+    health = Health([Check("store", lambda: _check_store(store))])
     return Observability(
-        everything, everything, trees={"/healthz": _ok, "/livez": _ok, "/readyz": _ok}
+        flow=flow,
+        recorder=RequestRecorder(metrics, flow, clock, ids, audit),
+        health=health,
+        audit=audit,
+        paths={"/metrics": metrics.handle},
+        trees=dict.fromkeys(("/healthz", "/livez", "/readyz"), health.handle),
     )
+
+
+async def _check_store(store: Store) -> None:
+    try:
+        await store.revision()
+    except StoreError as error:
+        raise Unhealthy(str(error)) from error

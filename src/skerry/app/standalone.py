@@ -34,6 +34,7 @@ from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.tls import server_context
+from skerry.server.security.encryption import EncryptedStore, Keys
 from skerry.server.security.kubeconfig import (
     ClusterEntry,
     ContextEntry,
@@ -92,6 +93,9 @@ async def serving(settings: ServerSettings) -> AsyncIterator[Running]:
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error
     try:
+        if settings.encryption_key_file is not None:
+            keys = Keys(settings.encryption_key_file.read_text(), ids)
+            store = EncryptedStore(store, keys)
         async with _serving_store(settings, store, clock, ids) as running:
             yield running
     finally:
@@ -106,7 +110,7 @@ async def _serving_store(
     host = settings.external_hostname or _reachable(settings.bind_address)
     pki = open_pki(keys, server_names((host, *settings.tls_sans)), clock)
     security = build_security(settings, keys, store, clock, ids)
-    observability = build_observability(settings, store, clock)
+    observability = build_observability(settings, store, clock, ids)
     api = ApiServer(_parts(settings, store, clock, ids, security, observability))
     await api.prepare(bootstrap_objects())
     await follow_rbac(security.authorizer, store, api.dispatcher)
@@ -126,12 +130,12 @@ async def _serving_store(
             url = f"https://{host}:{port}"
             kubeconfig = settings.data_dir / "admin.kubeconfig"
             _write_admin_kubeconfig(kubeconfig, url, pki)
-            observability.started()
+            observability.health.started()
             # What was loaded to start is not garbage and need not be looked at again.
             gc.freeze()
             yield Running(url, kubeconfig, api, http)
         finally:
-            observability.stopping()
+            observability.health.stopping()
             await http.stop(settings.drain_seconds)
             for task in background:
                 task.cancel()

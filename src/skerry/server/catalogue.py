@@ -9,11 +9,13 @@ store is known here by the same path as one written here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupResource, GroupVersion
 from skerry.logic import crd as custom
+from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Object, Resource
 from skerry.server.codec import decode
 from skerry.server.watch.change import Change
@@ -22,6 +24,21 @@ from skerry.store.base import Store
 CRD_GROUP = "apiextensions.k8s.io"
 CRD_RESOURCE = "customresourcedefinitions"
 CRD_PREFIX = type_prefix(CRD_GROUP, CRD_RESOURCE)
+
+
+def builtin_types() -> list[Resource]:
+    """Return Kubernetes' own types, with the rules of definitions on the type of definitions."""
+    return [
+        replace(
+            resource,
+            default=custom.default_crd,
+            validate_create=custom.validate_crd,
+            validate_update=custom.validate_crd,
+        )
+        if resource.info.group_resource == (CRD_GROUP, CRD_RESOURCE)
+        else resource
+        for resource in builtin_resources()
+    ]
 
 
 class TypeSet:
@@ -106,6 +123,6 @@ class Catalogue:
         return [
             resource
             for definition in self._definitions.get(cluster, {}).values()
-            if custom.is_established(definition)
+            if custom.established(definition)
             for resource in custom.resources_of(definition)
         ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion
 from skerry.logic import discovery, openapi
-from skerry.logic.builtin import openapi_definitions
+from skerry.logic.builtin import definitions
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Request, Response
@@ -38,17 +38,31 @@ class Documents:
         if path.startswith("/apis/"):
             return self._group(path[len("/apis/") :].split("/"), types, request)
         if path == "/openapi/v2":
-            return self._cached(
-                types,
-                path,
-                request,
-                lambda: openapi.swagger_document(types.resources, openapi_definitions()),
-            )
+            return self._swagger(types, request)
         if path == "/openapi/v3":
-            return self._cached(types, path, request, lambda: dump(self._index(types)))
+            return self._index(types, request)
         if path.startswith("/openapi/v3/"):
             return self._openapi(path[len("/openapi/v3/") :], types, request)
         return None
+
+    def _swagger(self, types: TypeSet, request: Request) -> Answer:
+        accept = request.headers.get("accept", "")
+        wanted = next((t for t in openapi.SWAGGER_PROTOBUF_TYPES if t in accept), "")
+        if not wanted:
+            return self._cached(
+                types,
+                "/openapi/v2",
+                request,
+                lambda: openapi.swagger_document(types.resources, definitions()),
+            )
+        answer = self._cached(
+            types,
+            "/openapi/v2#protobuf",
+            request,
+            lambda: openapi.swagger_document_protobuf(types.resources, definitions()),
+        )
+        answer.content_type = wanted
+        return answer
 
     def _root(self, path: str, types: TypeSet, request: Request) -> Answer:
         core = path == "/api"
@@ -92,36 +106,32 @@ class Documents:
             lambda: dump(discovery.api_resource_list(served, types.resources) or {}),
         )
 
-    def _index(self, types: TypeSet) -> dict[str, object]:
-        hashes = {}
-        for group, version in types.by_group_version:
-            path = f"apis/{group}/{version}" if group else f"api/{version}"
-            _, digest = self._openapi_document(path, group, version, types)
-            hashes[path] = digest
-        return openapi.index(hashes)
+    def _index(self, types: TypeSet, request: Request) -> Answer:
+        # A cluster's documents are reached below the path the index was asked at.
+        prefix = request.path.removesuffix("/").removesuffix("/openapi/v3")
+        hashes = {
+            openapi.document_path(each): openapi.fingerprint(each.group, each.version, resources)
+            for each, resources in types.by_group_version.items()
+        }
+        return Response(body=dump(openapi.index(hashes, prefix)))
 
     def _openapi(self, path: str, types: TypeSet, request: Request) -> Answer:
         parts = path.split("/")
         if parts[0] == "api" and len(parts) == 2:
-            group, version = "", parts[1]
+            asked = GroupVersion("", parts[1])
         elif parts[0] == "apis" and len(parts) == 3:
-            group, version = parts[1], parts[2]
+            asked = GroupVersion(parts[1], parts[2])
         else:
             raise NotFound.path()
-        if GroupVersion(group, version) not in types.by_group_version:
+        resources = types.by_group_version.get(asked)
+        if resources is None:
             raise NotFound.path()
-        body, digest = self._openapi_document(path, group, version, types)
-        return _with_etag(request, body, digest)
-
-    def _openapi_document(
-        self, path: str, group: str, version: str, types: TypeSet
-    ) -> tuple[bytes, str]:
-        resources = next(r for gv, r in types.by_group_version.items() if gv == (group, version))
-        return self._made(
+        return self._cached(
             types,
             f"/openapi/v3/{path}",
+            request,
             lambda: openapi.group_version_document(
-                group, version, resources, openapi_definitions()
+                asked.group, asked.version, resources, definitions()
             ),
         )
 

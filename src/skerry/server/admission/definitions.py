@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic import crd
+from skerry.logic.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import CRD_GROUP, CRD_RESOURCE, Catalogue
 
@@ -26,17 +27,47 @@ class DefinitionAdmission:
         if operation.type != (CRD_GROUP, CRD_RESOURCE):
             return
         obj, metadata = operation.obj, operation.obj["metadata"]
-        now = rfc3339(self._clock.now())
+        now = self._clock.now()
         if operation.verb == "DELETE":
-            obj["status"] = crd.terminating(obj, now)
+            _set_terminating(obj, rfc3339(now))
             return
         if operation.verb == "CREATE" and CLEANUP not in metadata.get("finalizers", []):
             metadata.setdefault("finalizers", []).append(CLEANUP)
         if operation.subresource == "status":
             return
+        cluster = operation.call.info.cluster
         others = [
             other
-            for other in self._catalogue.definitions(operation.call.info.cluster)
+            for other in self._catalogue.definitions(cluster)
             if other["metadata"]["name"] != metadata.get("name")
         ]
-        obj["status"] = crd.establish(obj, others, now)
+        crd.remember_storage_version(obj)
+        obj["status"] = crd.establish(obj, others, now, self._reserved(obj, operation))
+
+    def _reserved(self, obj: Object, operation: Operation) -> crd.TakenNames:
+        """Return the names that types served here by other means have in the same group."""
+        group = (obj.get("spec") or {}).get("group")
+        infos = [
+            resource.info
+            for resource in operation.call.types.resources
+            # Types of other definitions count among the others, with the names they were given.
+            if resource.info.group == group and (resource.identity or not resource.custom)
+        ]
+        names = {info.resource for info in infos} | {info.singular for info in infos}
+        return crd.TakenNames(frozenset(names), frozenset(info.kind for info in infos))
+
+
+def _set_terminating(definition: Object, now: str) -> None:
+    """Say that the objects of the type are being removed."""
+    status = definition.setdefault("status", {})
+    kept = [c for c in status.get("conditions") or [] if c.get("type") != "Terminating"]
+    status["conditions"] = [
+        *kept,
+        {
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": now,
+            "reason": "InstanceDeletionInProgress",
+            "message": "CustomResource deletion is in progress",
+        },
+    ]

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from skerry.api.kcp import apis, tenancy
 from skerry.logic import crd
-from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Resource
 from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
-from skerry.server.catalogue import Catalogue, TypeSet
+from skerry.server.catalogue import Catalogue, TypeSet, builtin_types
 from skerry.server.workspaces.state import BoundType, HubState
 
 # What kcp keeps of Kubernetes: no pods, nodes or services until somebody binds them.
@@ -35,7 +34,7 @@ def kept_resources() -> list[Resource]:
     """Return the built-in types every workspace serves."""
     return [
         resource
-        for resource in builtin_resources()
+        for resource in builtin_types()
         if (resource.info.group, resource.info.resource) in _KEPT_NAMES
     ]
 
