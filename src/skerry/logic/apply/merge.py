@@ -13,10 +13,10 @@ from skerry.logic.apply.fieldset import FieldSet, is_member
 from skerry.logic.apply.typed import (
     Object,
     element_of,
+    essential_keys,
     grouped,
     is_associative,
     is_granular_map,
-    list_keys,
 )
 from skerry.logic.patch.values import equal
 
@@ -129,7 +129,8 @@ def without(value: Any, fields: FieldSet, schema: Schema | None, *, hollow: bool
     """Return *value* without the members of *fields*; None if that leaves nothing of it.
 
     A map or list that only lost all it held, not being a member itself, goes too, unless *hollow*
-    asks for a ``null`` in its place. An item that stays in a list keeps its key fields.
+    asks for a ``null`` in its place. An item that stays in a list keeps the key
+    fields that have no default.
     """
     if isinstance(value, dict):
         return _map_without(value, fields, schema, hollow) if is_granular_map(schema) else None
@@ -175,7 +176,7 @@ def _list_without(
             continue
         changed = True
         if not is_member(node):
-            kept = {name: item[name] for name in list_keys(schema) if name in item}
+            kept = {name: item[name] for name in essential_keys(schema) if name in item}
             result.append({**kept, **(without(item, node, schema.items, hollow=hollow) or {})})
     if not changed:
         return value

@@ -16,6 +16,7 @@ removal they count as members whenever anything below them does, or empty shells
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from skerry.api.schema import Schema
 from skerry.logic.apply.fieldset import FieldSet, difference, in_order, intersection, union
@@ -27,14 +28,25 @@ ObjectAt = Callable[[Object, str], Object | None]
 SchemaOf = Callable[[str], Schema | None]
 
 
+class Pruned(NamedTuple):
+    """An object after removal, as it will be, and as ownership is to see it.
+
+    What only lost all it held is gone from the *object*; *seen* has a ``null`` there, because who
+    owned it for its own sake, empty, has not lost it.
+    """
+
+    object: Object
+    seen: Object
+
+
 def pruned(
     merged: Object, last: Entry, owners: Iterable[Entry], at: ObjectAt, schema_of: SchemaOf
-) -> Object:
+) -> Pruned:
     """Return *merged* without what only *last* owned; *merged* itself if there is nothing such."""
     version = last.api_version
     full = at(merged, version)
     if full is None:
-        return merged
+        return Pruned(merged, merged)
     schema = schema_of(version)
     last_fields = with_declared(last.fields, schema)
     rest: Object = without(full, last_fields, schema, hollow=True) or {}
@@ -44,13 +56,15 @@ def pruned(
     for owned_version, owned in owned_at.items():
         rest = _with_owned(full, rest, owned, owned_version, at, schema_of)
     kept = _declared_fields(rest, schema)
-    gone = difference(_declared_fields(full, schema), kept)
-    result: Object = without(full, intersection(gone, last_fields), schema) or {}
-    # The object was looked at as of the version applied last; it leaves at the one it came in.
-    return merged if result is full else _back(merged, full, result, at)
+    gone = intersection(difference(_declared_fields(full, schema), kept), last_fields)
+    result, seen = (without(full, gone, schema, hollow=hollow) or {} for hollow in (False, True))
+    return Pruned(_back(merged, full, result, at), _back(merged, full, seen, at))
 
 
 def _back(merged: Object, full: Object, result: Object, at: ObjectAt) -> Object:
+    """Return *result*, made at the version applied last, at the version *merged* came in."""
+    if result is full:
+        return merged
     if full is merged:
         return result
     converted = at(result, str(merged.get("apiVersion", "")))

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from skerry.api.schema import MISSING, Schema
 from skerry.logic.apply.fieldset import FieldSet, element_order, key_element, value_element
 from skerry.logic.patch.values import equal
@@ -42,6 +44,9 @@ UNTRACKED_METADATA: Final = frozenset(
         "resourceVersion",
     }
 )
+
+
+_SORTED: Final = orjson.OPT_SORT_KEYS
 
 
 class NotTyped(ValueError):
@@ -129,17 +134,28 @@ def _key_element(item: Any, keys: tuple[str, ...], schema: Schema) -> str:
 
 
 def _key_default(items: Schema | None, name: str) -> Any:
-    if items is not None:
-        field = items.field(name)
-        if field is not None and field.default is not MISSING and field.default is not None:
-            return field.default
-        known = _KEY_DEFAULTS.get((items.name, name))
-        if known is not None:
-            return known
-    raise NotTyped(
-        f'associative list with keys has an element that omits key field "{name}" '
-        "(and doesn't have default value)"
-    )
+    default = _known_default(items, name)
+    if default is None:
+        raise NotTyped(
+            f'associative list with keys has an element that omits key field "{name}" '
+            "(and doesn't have default value)"
+        )
+    return default
+
+
+def _known_default(items: Schema | None, name: str) -> Any:
+    """Return the default of a key field; None if it has none."""
+    if items is None:
+        return None
+    field = items.field(name)
+    if field is not None and field.default is not MISSING:
+        return field.default
+    return _KEY_DEFAULTS.get((items.name, name))
+
+
+def essential_keys(schema: Schema) -> list[str]:
+    """Return the key fields an item of a list-map cannot do without."""
+    return [name for name in list_keys(schema) if _known_default(schema.items, name) is None]
 
 
 def grouped(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
@@ -231,14 +247,12 @@ def _tracked(obj: Object) -> Object:
 
 
 def _compare(old: Any, new: Any, schema: Schema | None) -> _Nodes:
-    """Compare two values that are known to differ."""
+    """Compare two values that differ, or may."""
     if _is_map(old, new, schema):
         return _compare_maps(old or {}, new or {}, schema)
     if _is_list(old, new) and schema is not None and is_associative(schema):
         return _compare_lists(old or [], new or [], schema)
-    if type(old) is type(new):
-        return None, {}, None
-    return _compare_forms(old, new, schema)
+    return _compare_leaves(old, new, schema)
 
 
 def _is_map(old: Any, new: Any, schema: Schema | None) -> bool:
@@ -256,13 +270,13 @@ def _is_list(old: Any, new: Any) -> bool:
     return isinstance(forms[0], list) and isinstance(forms[1], list) and bool(old or new)
 
 
-def _compare_forms(old: Any, new: Any, schema: Schema | None) -> _Nodes:
-    """Compare a value with one of another form: changed itself, and what was below is gone."""
+def _compare_leaves(old: Any, new: Any, schema: Schema | None) -> _Nodes:
+    """Compare leaves, or a value with one of another form, whose own fields come or go."""
     if equal(old, new):
         return _SAME
-    added = _below(everything(new, schema))
-    removed = _below(everything(old, schema))
-    return added, {}, removed
+    if type(old) is type(new):
+        return None, {}, None
+    return _below(everything(new, schema)), {}, _below(everything(old, schema))
 
 
 def _below(node: FieldSet) -> FieldSet | None:
@@ -276,7 +290,7 @@ def _compare_maps(old: Object, new: Object, schema: Schema | None) -> _Nodes:
     for name in sorted(new):
         value = new[name]
         before = old.get(name, MISSING)
-        if before is value or (before == value and type(before) is type(value)):
+        if before is value or (before == value and _alike(before, value)):
             continue
         child = schema.child(name) if schema is not None else None
         if before is MISSING:
@@ -291,6 +305,21 @@ def _compare_maps(old: Object, new: Object, schema: Schema | None) -> _Nodes:
     return added or None, modified or None, dict(sorted(removed.items())) or None
 
 
+def _alike(old: Any, new: Any) -> bool:
+    """Tell whether two values that are equal to Python are the same JSON.
+
+    To Python ``True`` is ``1``; a manager that turns one into the other has changed something. The
+    encodings tell, at a tenth of the cost of looking at every value; where they differ for any
+    other reason the caller looks closer and finds nothing.
+    """
+    if not isinstance(old, dict | list):
+        return type(old) is type(new)
+    try:
+        return orjson.dumps(old, option=_SORTED) == orjson.dumps(new, option=_SORTED)
+    except TypeError:
+        return False
+
+
 def _keep(element: str, nodes: _Nodes, into: tuple[FieldSet, FieldSet, FieldSet]) -> None:
     for node, target in zip(nodes, into, strict=True):
         if node is not None:
@@ -302,7 +331,7 @@ def _compare_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
     into: tuple[FieldSet, FieldSet, FieldSet] = ({}, {}, {})
     for element in sorted({**before, **after}, key=element_order):
         theirs, ours = before.get(element, []), after.get(element, [])
-        if theirs != ours:
+        if theirs != ours or not _alike(theirs, ours):
             _keep(element, _compare_groups(theirs, ours, schema.items), into)
     return into[0] or None, into[1] or None, into[2] or None
 
@@ -310,7 +339,7 @@ def _compare_lists(old: list[Any], new: list[Any], schema: Schema) -> _Nodes:
 def _compare_groups(old: list[Any], new: list[Any], items: Schema | None) -> _Nodes:
     """Compare the items of one key; more than one of them are a leaf on their side."""
     if len(old) >= 2 and len(new) >= 2:
-        return None, {}, None
+        return _SAME if equal(old, new) else (None, {}, None)
     if len(old) >= 2:
         return (everything(new[0], items) if new else None), None, {}
     if len(new) >= 2:

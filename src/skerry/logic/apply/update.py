@@ -314,15 +314,15 @@ def _apply(
     wanted = recursive_difference(wanted, _reset_fields(write, applied))
     others = {key: entry for key, entry in managed.items() if key != mine.key}
     held = difference(wanted, _UNTRACKED)
-    new = merged(live, applied, write.schema)
+    new = seen = merged(live, applied, write.schema)
     if last is not None and last.fields != held and difference(last.fields, wanted):
         owners = [*others.values(), replace(mine, fields=wanted)]
-        new = pruned(new, last, owners, write.at, write.schema_of)
+        rest = pruned(new, last, owners, write.at, write.schema_of)
         # A list that lost its last item is gone; an applied empty one is to be there.
-        new = merged(new, applied, write.schema)
+        new, seen = (merged(obj, applied, write.schema) for obj in rest)
     after = others
-    if new is not live:
-        after = _contested(live, new, others, write, force)
+    if seen is not live:
+        after = _contested(live, seen, others, write, force)
     if has_null(applied):
         new = without_nulls(new, write.schema)
     after = {**after, **_own_entry(mine, last, held, new is not live)}

@@ -149,6 +149,33 @@ def test_several_conflicts_are_listed_by_manager() -> None:
     assert len(caught.value.details["causes"]) == 3
 
 
+def test_true_in_place_of_one_is_a_conflict_too() -> None:
+    more = custom_terms({"x-kubernetes-preserve-unknown-fields": True})
+    live = applied(None, custom({"a": {"b": 1}}), "x", **more).object
+    with pytest.raises(Conflict, match=r"\.spec\.a\.b"):
+        applied(live, custom({"a": {"b": True}}), "y", **more)
+    new = {**live, "spec": {"a": {"b": True}}}
+    assert updated(live, new, "u", **more)["metadata"]["managedFields"][1]["manager"] == "u"
+
+
+def test_who_owns_a_map_for_its_own_sake_keeps_it_when_it_is_emptied() -> None:
+    live = applied(None, {**config_map(), "data": {}}, "x").object
+    live = applied(live, config_map(a="1"), "y").object
+    bare = {key: value for key, value in config_map().items() if key != "data"}
+    result = applied(live, bare, "y")
+    assert "data" not in result.object
+    assert owners(result.object) == {"x": {"f:data": {}}}
+
+
+def test_an_item_another_owns_keeps_its_keys_but_those_that_go_without_saying() -> None:
+    service: dict[str, Any] = {"schema": service_schema()}
+    base: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    explicit = {**base, "spec": {"ports": [{"port": 80, "protocol": "TCP"}]}}
+    implicit = {**base, "spec": {"ports": [{"port": 80}]}}
+    live = applied(None, explicit, "x", **service).object
+    assert applied(live, implicit, "x", **service).object["spec"]["ports"] == [{"port": 80}]
+
+
 def test_force_takes_the_field_away() -> None:
     live = applied(None, config_map(a="1", b="1"), "x").object
     result = applied(live, config_map(a="2"), "y", force=True)
