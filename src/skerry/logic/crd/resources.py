@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
 from typing import Any, Final
 
 import orjson
@@ -21,11 +20,11 @@ from skerry.api.schema import Definitions, Schema
 from skerry.logic import names
 from skerry.logic.cel import check_rules, rules_of
 from skerry.logic.crd import definition
+from skerry.logic.crd.columns import columns_of, find_of, plain_text
 from skerry.logic.crd.definition import mapping, schema_of, sequence, spec_of, text
+from skerry.logic.crd.jsonpath import Find
 from skerry.logic.crd.versions import priority
-from skerry.logic.printing.custom import custom_columns, float_text
-from skerry.logic.printing.jsonpath import JsonPath
-from skerry.logic.resource import Column, Object, Resource, Scale
+from skerry.logic.resource import Object, Resource, Scale
 from skerry.logic.schema import apply_defaults, validate, validate_update
 
 Raw = Mapping[str, Any]
@@ -103,7 +102,7 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         validate_status=rules.update,
         warnings=_warnings(version, info),
         check_name=names.dns1123_subdomain,
-        columns=_columns(version),
+        columns=columns_of(version),
         selectable_fields=_selectable(version),
         scale=_scale(version),
         custom=True,
@@ -217,42 +216,20 @@ def _warnings(version: Raw, info: ResourceInfo) -> Callable[[Object], Sequence[s
     return lambda _: (warning,)
 
 
-def _columns(version: Raw) -> tuple[Column, ...]:
-    """Return the printer columns up to the first whose path cannot be read.
-
-    Validation only asks that a path begin with a dot; Kubernetes shows what it can.
-    """
-    wanted = [mapping(item) for item in sequence(version.get("additionalPrinterColumns"))]
-    readable = list(takewhile(lambda column: _readable(text(column.get("jsonPath"))), wanted))
-    return custom_columns(readable) if readable or not wanted else custom_columns(None)[:1]
-
-
-def _readable(path: str) -> bool:
-    try:
-        JsonPath(path)
-    except ValueError:
-        return False
-    return True
-
-
 def _selectable(version: Raw) -> dict[str, Callable[[Object], str]]:
     made: dict[str, Callable[[Object], str]] = {}
     for item in sequence(version.get("selectableFields")):
         path = text(mapping(item).get("jsonPath"))
-        if _readable(path):
-            made[path.removeprefix(".")] = _selected(JsonPath(path))
+        find = find_of(path)
+        if find is not None:
+            made[path.removeprefix(".")] = _selected(find)
     return made
 
 
-def _selected(path: JsonPath) -> Callable[[Object], str]:
+def _selected(find: Find) -> Callable[[Object], str]:
     def select(obj: Object) -> str:
-        found = path.find(obj)
-        value = found[0] if found else None
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, float):
-            return float_text(value)
-        return "" if value is None else str(value)
+        found = find(obj)
+        return plain_text(found[0]) if found and found[0] is not None else ""
 
     return select
 

@@ -141,14 +141,55 @@ def schema_errors(version: Raw, path: str, *, status: bool, limit: bool) -> Iter
         yield from _root_with_status(raw, where)
     if raw.get("nullable"):
         yield FieldError.forbidden(f"{where}.nullable", "nullable cannot be true at the root")
-    schema = Schema(raw)
-    structural = structural_errors(raw, where) or list(default_errors(schema, where))
+    schema = Schema(raw) if well_formed(raw) else None
+    structural = structural_errors(raw, where)
+    if schema is not None and not structural:
+        structural = list(default_errors(schema, where))
     yield from structural
     rules = None if structural else RuleChecks(limit_expressions=limit)
-    yield from OpenAPIChecks(rules=rules).check(raw, schema, Place(where, root=True))
+    found = OpenAPIChecks(rules=rules).check(raw, schema, Place(where, root=True))
+    yield from found
+    if schema is None and not structural and not found:
+        yield FieldError.invalid(where, "", "must be a JSON schema: a part has a wrong type")
     if rules is not None:
         yield from rules.errors
         yield from rules.total_errors(where)
+
+
+_PARTS: Mapping[str, type | tuple[type, ...]] = {
+    "items": dict,
+    "not": dict,
+    "additionalProperties": (dict, bool),
+    "properties": dict,
+    "allOf": list,
+    "anyOf": list,
+    "oneOf": list,
+    "enum": list,
+    "required": list,
+    "type": str,
+    "format": str,
+    "pattern": str,
+    "x-kubernetes-list-type": str,
+    "x-kubernetes-map-type": str,
+    "x-kubernetes-list-map-keys": list,
+}
+
+
+def well_formed(raw: Any) -> bool:
+    """Tell whether every part of a schema has the type it must have, and nothing refers away.
+
+    Decoding lets unions through, so what is inside them is only known here.
+    """
+    if not isinstance(raw, dict) or raw.get("$ref") is not None:
+        return False
+    if any(raw.get(key) is not None and not isinstance(raw[key], _PARTS[key]) for key in _PARTS):
+        return False
+    inner = [raw[key] for key in ("items", "not") if raw.get(key) is not None]
+    if isinstance(raw.get("additionalProperties"), dict):
+        inner.append(raw["additionalProperties"])
+    for key in ("allOf", "anyOf", "oneOf"):
+        inner += raw.get(key) or ()
+    return all(map(well_formed, [*inner, *(raw.get("properties") or {}).values()]))
 
 
 def _root_with_status(raw: Raw, where: str) -> Iterator[FieldError]:
