@@ -259,7 +259,8 @@ def _generated_selector_errors(job: Object) -> Errors:
         elif labels[label] != value:
             text = f"must be '{value}'"
             errors.append(FieldError.invalid(f"{field}[{label}]", labels[label], text))
-    if not selects(spec["selector"], expected):
+    # A malformed selector is told elsewhere.
+    if not label_selector_errors(spec["selector"]) and not selects(spec["selector"], expected):
         text = "`selector` not auto-generated"
         errors.append(FieldError.invalid("spec.selector", spec["selector"], text))
     return errors
@@ -384,7 +385,7 @@ def _finished_errors(job: Object, status: Object, former: Object) -> Errors:
         errors.append(FieldError.required("status.startTime", text))
     if (status.get("ready") or 0) > (status.get("active") or 0):
         text = "cannot set more ready pods than active"
-        errors.append(FieldError.invalid("status.ready", status["ready"], text))
+        errors.append(FieldError.invalid("status.ready", status.get("ready") or 0, text))
     return errors
 
 

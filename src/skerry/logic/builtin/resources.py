@@ -23,6 +23,7 @@ from skerry.logic.builtin import (
 )
 from skerry.logic.builtin.catalogue import catalogue
 from skerry.logic.builtin.definitions import schema_of
+from skerry.logic.builtin.nulls import without_nulls
 from skerry.logic.builtin.rules import Rules, RuleTable
 from skerry.logic.printing import columns_for
 from skerry.logic.resource import Resource
@@ -56,11 +57,12 @@ def builtin_resources() -> Sequence[Resource]:
 
 
 def _resource(info: ResourceInfo, rules: Rules) -> Resource:
+    schema = schema_of(info.gvk)
     return Resource(
         info=info,
-        schema=schema_of(info.gvk),
+        schema=schema,
         storage_version=rules.storage_version or info.version,
-        default=rules.default,
+        default=without_nulls(rules.default, schema),
         prepare_create=rules.prepare_create,
         prepare_update=rules.prepare_update,
         validate_create=rules.validate_create,

@@ -112,7 +112,9 @@ def status_errors(new: Object, parts: Sequence[str], others: Sequence[str] = ())
     replicas = status.get("replicas") or 0
     for field in parts:
         if (status.get(field) or 0) > replicas:
-            errors.append(FieldError.invalid(f"status.{field}", status[field], _MORE_THAN_REPLICAS))
+            errors.append(
+                FieldError.invalid(f"status.{field}", status.get(field) or 0, _MORE_THAN_REPLICAS)
+            )
     return errors
 
 
