@@ -86,6 +86,12 @@ class Feed:
         self._events.clear()
         self._bytes = 0
         self.oldest = self.newest = newest
+        # Whoever waits may have missed what was dropped, so they all have to look.
+        for futures in self._waiting.values():
+            for future in futures:
+                if not future.done():
+                    future.set_result(0)
+        self._waiting.clear()
 
     def close(self, error: Unavailable) -> None:
         """End every watch with *error*, now and from now on."""

@@ -30,6 +30,7 @@ log = Logger("store")
 
 # A batch is bounded so that the first of it does not wait long for the last.
 BATCH_WRITES = 1024
+BATCH_BYTES = 8 << 20
 # More waiting than this is an overload that clients should hear of.
 MOST_WAITING = 50_000
 _ROWS = 32
@@ -178,11 +179,13 @@ class Writer:
         self._loop.call_soon_threadsafe(self._completed, batch, outcomes, events)
 
     def _take(self) -> list[Pending]:
-        batch, writes = [], 0
-        while self._commits and writes < BATCH_WRITES:
+        batch: list[Pending] = []
+        writes = size = 0
+        while self._commits and writes < BATCH_WRITES and size < BATCH_BYTES:
             pending = self._commits.popleft()
             batch.append(pending)
             writes += len(pending.writes)
+            size += sum([len(write.value) for write in pending.writes if write.value])
         return batch
 
     def _transaction(self, batch: list[Pending]) -> tuple[Sequence[Outcome], list[Event]]:

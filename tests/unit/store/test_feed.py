@@ -124,3 +124,13 @@ async def test_a_restarted_ring_sends_everybody_to_history() -> None:
     feed.restart(3)
     assert [e.revision for e in await anext(watcher)] == [2, 3]
     assert log.reads == 1
+
+
+async def test_a_watcher_that_waits_while_the_ring_restarts_misses_nothing() -> None:
+    feed, log = Feed(1), Log()
+    waiting = asyncio.ensure_future(anext(watch(feed, log)))
+    await asyncio.sleep(0)
+    log.events += [event(2), event(3)]
+    feed.restart(3)
+    async with asyncio.timeout(5):
+        assert [e.revision for e in await waiting] == [2, 3]
