@@ -12,6 +12,7 @@ client waits and sends the request again, a bounded number of times. It repeats 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -243,6 +244,27 @@ class Client:
 
         Raises ``Gone`` when the server forgot that revision between pages.
         """
+        items: builtins.list[Object] = []
+        async for page in self.pages(
+            gvr,
+            selection,
+            page_size,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+        ):
+            items.extend(page.items)
+        return ObjectList(items, page.resource_version)
+
+    async def pages(
+        self,
+        gvr: GroupVersionResource,
+        selection: Selection = EVERYTHING,
+        page_size: int = PAGE_SIZE,
+        *,
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> AsyncIterator[ObjectList]:
+        """Yield a list page by page, at one revision; at least one page comes."""
         page = await self.list_page(
             gvr,
             selection,
@@ -250,11 +272,10 @@ class Client:
             resource_version=resource_version,
             resource_version_match=resource_version_match,
         )
-        items = page.items
+        yield page
         while page.next:
             page = await self.list_page(gvr, selection, limit=page_size, continuation=page.next)
-            items.extend(page.items)
-        return ObjectList(items, page.resource_version)
+            yield page
 
     @asynccontextmanager
     async def watch(

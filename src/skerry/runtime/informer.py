@@ -19,12 +19,13 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
 from skerry.logic.resource import Object
-from skerry.runtime.client import EVERYTHING, Client, Selection, WatchEvent
+from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.metrics import RuntimeMetrics
-from skerry.runtime.reflector import Reflector, Transform
+from skerry.runtime.reflector import Reflector
 
 Handler = Callable[[Object | None, Object | None], None]
+Transform = Callable[[Object], Object]
 
 _Form = tuple[GroupVersionResource, Selection, Transform | None, bool]
 
@@ -56,9 +57,9 @@ class Informer:
             client,
             gvr,
             self,
+            transform or _whole,
             ids=ids,
             selection=selection,
-            transform=transform,
             metrics=counted,
         )
 
@@ -97,11 +98,11 @@ class Informer:
         self._cached.set(len(self.index))
         self.synced.set()
 
-    def apply(self, event: WatchEvent) -> None:
-        if event.kind == "DELETED":
-            self._remove(event.object)
+    def apply(self, kind: EventKind, item: Object) -> None:
+        if kind == "DELETED":
+            self._remove(item)
         else:
-            self._put(event.object)
+            self._put(item)
         self._cached.set(len(self.index))
 
     def _put(self, obj: Object) -> Key:
@@ -214,6 +215,10 @@ class InformerFactory:
     def _start(self, key: _Form) -> None:
         if self._tasks is not None:
             self._running[key] = self._tasks.create_task(self._informers[key].run())
+
+
+def _whole(obj: Object) -> Object:
+    return obj
 
 
 def _uid(obj: Object) -> Any:

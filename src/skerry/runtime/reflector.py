@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from skerry.api.errors import (
     ApiError,
@@ -35,7 +35,14 @@ from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
 from skerry.runtime.backoff import Backoff
-from skerry.runtime.client import EVERYTHING, PAGE_SIZE, Client, Selection, WatchEvent
+from skerry.runtime.client import (
+    EVERYTHING,
+    PAGE_SIZE,
+    Client,
+    EventKind,
+    Selection,
+    WatchEvent,
+)
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
 
@@ -53,31 +60,36 @@ _INITIAL_END = "k8s.io/initial-events-end"
 # client-go's reflector waits 0.8 to 30 s; the jitter spreads a fleet over twice the time.
 BACKOFF = Backoff(shortest_seconds=0.8, longest_seconds=30.0, jitter=1.0)
 
-Transform = Callable[[Object], Object]
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Sink(Protocol):
-    """What is told the state and its changes."""
+class Sink(Protocol[T_contra]):
+    """What is told the state and its changes, in whatever form it asked for."""
 
-    async def replace(self, items: Sequence[Object]) -> None:
+    async def replace(self, items: Sequence[T_contra]) -> None:
         """Take *items* for all there is."""
 
-    def apply(self, event: WatchEvent) -> None:
+    def apply(self, kind: EventKind, item: T_contra) -> None:
         """Take one change (never a BOOKMARK)."""
 
 
-class Reflector:
-    """Keeps one sink up to date; ``run`` it in a task and cancel it to stop."""
+class Reflector(Generic[T]):
+    """Keeps one sink up to date; ``run`` it in a task and cancel it to stop.
+
+    *transform* makes of each object, as it arrives, what the sink keeps: a long list is never
+    held in any larger form.
+    """
 
     def __init__(
         self,
         client: Client,
         gvr: GroupVersionResource,
-        sink: Sink,
+        sink: Sink[T],
+        transform: Callable[[Object], T],
         *,
         ids: IdSource,
         selection: Selection = EVERYTHING,
-        transform: Transform | None = None,
         metrics: RuntimeMetrics | None = None,
     ) -> None:
         self._client = client
@@ -141,14 +153,16 @@ class Reflector:
         attempt asks for everything at once.
         """
         self._lists.inc()
+        found: list[T] = []
         try:
-            found = await self._client.list(self._gvr, self._selection, page_size=self._page_size)
+            async for page in self._client.pages(self._gvr, self._selection, self._page_size):
+                found.extend(map(self._transform, page.items))
         except Gone:
             self._page_size = 0
             raise
         self._page_size = PAGE_SIZE
-        await self._sink.replace([self._trimmed(item) for item in found.items])
-        self.resource_version = found.resource_version
+        await self._sink.replace(found)
+        self.resource_version = page.resource_version
         self._failures = 0
 
     async def _follow(self, *, initial: bool = False) -> None:
@@ -178,7 +192,7 @@ class Reflector:
 
     async def _fill(self, events: AsyncIterator[WatchEvent]) -> None:
         """Read the state a streaming list begins with, and hand it over in one piece."""
-        found: dict[tuple[str, ...], Object] = {}
+        found: dict[tuple[str, ...], T] = {}
         async for event in events:
             metadata = event.object["metadata"]
             if event.kind == "BOOKMARK":
@@ -194,19 +208,16 @@ class Reflector:
             if event.kind == "DELETED":
                 found.pop(key, None)
             else:
-                found[key] = self._trimmed(event.object)
+                found[key] = self._transform(event.object)
         raise TransportError("the streaming list broke off before its end")
 
     def _take(self, event: WatchEvent) -> None:
         version = event.object["metadata"]["resourceVersion"]
         if event.kind != "BOOKMARK":
-            self._sink.apply(WatchEvent(event.kind, self._trimmed(event.object)))
+            self._sink.apply(event.kind, self._transform(event.object))
         # Only now: an event counts as seen once the sink has it.
         self.resource_version = version
         self._failures = self._refusals = 0
-
-    def _trimmed(self, obj: Object) -> Object:
-        return self._transform(obj) if self._transform else obj
 
     def _start_over(self) -> None:
         self.resource_version = ""

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupResource, GroupVersion, ResourceInfo
-from skerry.controllers.core.garbage.graph import Graph, NodeKey
-from skerry.controllers.core.garbage.keys import DEFINITIONS, feeding
+from skerry.controllers.core.garbage.graph import Graph, NodeKey, node_of
+from skerry.controllers.core.garbage.keys import DEFINITIONS, Feed
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.discovery import ServedTypes, discover
-from skerry.runtime.informer import Handler, Informer, InformerFactory
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.reflector import Reflector
 from skerry.runtime.transport import TransportError
 
 METADATA = Selection(metadata_only=True)
@@ -34,8 +37,15 @@ _NEEDED_VERBS = frozenset(("list", "watch", "delete"))
 _log = Logger("garbage-collector-controller")
 
 
+@dataclass(frozen=True, slots=True)
+class _Monitor:
+    info: ResourceInfo
+    feed: Feed
+    task: asyncio.Task[None]
+
+
 class Monitors:
-    """The informers that feed the graph."""
+    """The reflectors that feed the graph."""
 
     def __init__(
         self,
@@ -48,7 +58,7 @@ class Monitors:
         self._factory = factory
         self._graph = graph
         self._add = add
-        self._followed: dict[GroupResource, tuple[ResourceInfo, Informer, Handler]] = {}
+        self._followed: dict[GroupResource, _Monitor] = {}
         self._changed = asyncio.Event()
         self._discovered = asyncio.Event()
         self.types = ServedTypes(())
@@ -57,7 +67,7 @@ class Monitors:
     def synced(self) -> bool:
         """Whether everything there is of every type followed is in the graph."""
         return bool(self._followed) and all(
-            informer.synced.is_set() for _, informer, _ in self._followed.values()
+            monitor.feed.synced.is_set() for monitor in self._followed.values()
         )
 
     async def wait_filled(self) -> None:
@@ -68,28 +78,32 @@ class Monitors:
         await self._discovered.wait()
         try:
             async with asyncio.timeout(_FILL_SECONDS):
-                for _, informer, _ in list(self._followed.values()):
-                    await informer.wait_synced()
+                for monitor in list(self._followed.values()):
+                    await monitor.feed.synced.wait()
         except TimeoutError:
             _log.warning("beginning without every type", known=len(self._followed))
 
     async def run(self) -> None:
         """Follow what the server serves until cancelled."""
         self._factory.informer(DEFINITIONS, METADATA).add_handler(self._on_definition)
-        while True:
-            try:
-                await self.refresh()
-            except (ApiError, TransportError) as error:
-                _log.warning("discovery failed", error=error)
-            try:
-                async with asyncio.timeout(_REDISCOVER_SECONDS):
-                    await self._changed.wait()
-                await self._client.clock.sleep(_SETTLE_SECONDS)
-            except TimeoutError:
-                pass
-            self._changed.clear()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                try:
+                    await self._refresh(tasks)
+                except (ApiError, TransportError) as error:
+                    _log.warning("discovery failed", error=error)
+                await self._next_occasion()
 
-    async def refresh(self) -> None:
+    async def _next_occasion(self) -> None:
+        try:
+            async with asyncio.timeout(_REDISCOVER_SECONDS):
+                await self._changed.wait()
+            await self._client.clock.sleep(_SETTLE_SECONDS)
+        except TimeoutError:
+            pass
+        self._changed.clear()
+
+    async def _refresh(self, tasks: asyncio.TaskGroup) -> None:
         """Ask what is served now; follow what is new, leave what has gone."""
         types = await discover(self._client)
         self.types = types
@@ -100,29 +114,35 @@ class Monitors:
         }
         for resource in [known for known in self._followed if known not in wanted]:
             if not _may_be_away(resource, types.failed):
-                self._leave(resource)
+                await self._leave(resource)
         for resource, info in wanted.items():
             known = self._followed.get(resource)
-            if known is not None and known[0].gvr != info.gvr:
-                self._leave(resource)
+            if known is not None and known.info.gvr != info.gvr:
+                await self._leave(resource)
             if resource not in self._followed:
-                self._follow(info)
+                self._follow(info, tasks)
         self._discovered.set()
 
-    def _follow(self, info: ResourceInfo) -> None:
-        informer = self._factory.informer(info.gvr, METADATA)
-        handler = feeding(self._graph, info, self._add)
-        informer.add_handler(handler)
-        self._followed[info.group_resource] = (info, informer, handler)
+    def _follow(self, info: ResourceInfo, tasks: asyncio.TaskGroup) -> None:
+        feed = Feed(self._graph, info.gvr, self._add)
+        reflector = Reflector(
+            self._client,
+            info.gvr,
+            feed,
+            partial(node_of, info),
+            ids=self._factory.ids,
+            selection=METADATA,
+            metrics=self._factory.metrics,
+        )
+        self._followed[info.group_resource] = _Monitor(
+            info, feed, tasks.create_task(reflector.run())
+        )
 
-    def _leave(self, resource: GroupResource) -> None:
+    async def _leave(self, resource: GroupResource) -> None:
         """Forget a type: its objects went with it, or are followed at another version."""
-        _, informer, handler = self._followed.pop(resource)
-        informer.remove_handler(handler)
-        if informer.gvr != DEFINITIONS:
-            self._factory.stop(informer)
-        for obj in list(informer.index.objects()):
-            handler(obj, None)
+        monitor = self._followed.pop(resource)
+        monitor.task.cancel()
+        await monitor.feed.clear()
 
     def _on_definition(self, _: Object | None, __: Object | None) -> None:
         self._changed.set()

@@ -12,7 +12,7 @@ from typing import Literal
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind
-from skerry.controllers.core.garbage.graph import Graph, Node, NodeKey, OwnerRef
+from skerry.controllers.core.garbage.graph import Graph, Node, NodeKey, OwnerRef, Presence
 from skerry.controllers.core.garbage.monitors import Monitors
 from skerry.logic.resource import Object
 from skerry.runtime.client import Client
@@ -72,7 +72,7 @@ class Observer:
             return node.waits_for_dependents or node.orphans_dependents
         return any(
             owner is None or owner.waits_for_dependents or not _same_place(node, owner)
-            for owner in map(self._graph.get, node.owner_keys())
+            for owner in map(self._graph.presence, node.owner_keys())
         )
 
     async def _read(self, node: Node) -> Object | None:
@@ -86,10 +86,10 @@ class Observer:
         return live if live["metadata"]["uid"] == node.key.uid else None
 
     async def _owner(self, node: Node, ref: OwnerRef) -> Owner:
-        known = self._graph.get(NodeKey(node.key.cluster, ref.uid))
+        known = self._graph.presence(NodeKey(node.key.cluster, ref.uid))
         if known is not None and _same_place(node, known):
             return Owner(ref, "waiting" if known.waits_for_dependents else "solid")
-        elsewhere = known.target.namespace if known is not None else ""
+        elsewhere = known.namespace if known is not None else ""
         group, version = GroupVersion.parse(ref.api_version)
         types = self._monitors.types
         info = types.for_kind(GroupVersionKind(group, version, ref.kind)) or types.for_group_kind(
@@ -120,6 +120,6 @@ def _refs(live: Object) -> list[OwnerRef]:
     return [OwnerRef.of(raw) for raw in live["metadata"].get("ownerReferences") or ()]
 
 
-def _same_place(dependent: Node, owner: Node) -> bool:
+def _same_place(dependent: Node, owner: Presence) -> bool:
     """Tell whether *owner* is where a reference from *dependent* can point."""
-    return owner.target.namespace in ("", dependent.target.namespace)
+    return owner.namespace in ("", dependent.target.namespace)
