@@ -96,16 +96,24 @@ def _set_new(result: Object, key: str, value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return *value* without nulls in maps and without anything that carries a directive."""
+    """Return *value* with nothing in it that speaks to a merge, there being nothing to merge with.
+
+    Nulls in maps go, and whatever carries ``$patch``, and directives about lists and keys: kubectl
+    writes them into elements that it cannot know to be new.
+    """
     if isinstance(value, dict):
         return {
             key: plain(member)
             for key, member in value.items()
-            if member is not None and not _has_directive(member)
+            if member is not None and not _has_directive(member) and not _is_directive(key)
         }
     if isinstance(value, list):
         return [plain(element) for element in value if not _has_directive(element)]
     return value
+
+
+def _is_directive(key: str) -> bool:
+    return key[:1] == "$" and key.partition("/")[0] in (RETAIN_KEYS, DELETE_FROM_LIST, SET_ORDER)
 
 
 def _has_directive(value: Any) -> bool:
@@ -178,7 +186,31 @@ def _merge_ordered(result: Object, rest: Object, directive: str, schema: Schema 
         merged = plain(patched)
     else:
         merged = _merge_list(current, patched, child)
-    result[name] = _in_order(merged or [], order, current or [], merge_key)
+    server_order = _server_order(current or [], patched or [], merge_key)
+    result[name] = _in_order(merged or [], order, server_order, merge_key)
+
+
+def _server_order(current: list[Any], patched: list[Any], merge_key: str) -> list[Any]:
+    """Return the order the server's own elements are held to while *patched* is merged.
+
+    In kube-apiserver a new element takes the place that a deleted one leaves at the end of the
+    list, so what only the server has goes before it. Clients see that order; so it is kept.
+    """
+    deleted = {_key_of(item, merge_key) for item in patched if _deletes(item)}
+    if not merge_key or not deleted:
+        return current
+    remaining = [item for item in current if _key_of(item, merge_key) not in deleted]
+    known = set(_places(remaining, merge_key))
+    new = [
+        item
+        for item in patched
+        if not _has_directive(item) and _key_of(item, merge_key) not in known
+    ]
+    return remaining + new[: len(current) - len(remaining)]
+
+
+def _deletes(element: Any) -> bool:
+    return isinstance(element, dict) and element.get(DIRECTIVE) == "delete"
 
 
 def _require_list(value: Any) -> None:

@@ -160,6 +160,17 @@ def test_a_directive_on_what_does_not_exist_puts_in_nothing() -> None:
     }
 
 
+def test_directives_inside_something_new_do_not_become_fields() -> None:
+    patch = {
+        "volumes": [{"$retainKeys": ["name"], "name": "v", "$setElementOrder/x": []}],
+        "containers": [{"name": "b", "$setElementOrder/env": [], "args": None}],
+    }
+    assert pod_patched({"containers": [{"name": "a"}]}, patch) == {
+        "volumes": [{"name": "v"}],
+        "containers": [{"name": "b"}, {"name": "a"}],
+    }
+
+
 def test_patch_replace_in_a_list_drops_what_was_there() -> None:
     spec = {"containers": [{"name": "a"}, {"name": "b"}]}
     patch = {"containers": [{"$patch": "replace"}, {"name": "c"}]}
@@ -180,6 +191,15 @@ def test_what_only_the_server_has_keeps_its_place_among_what_is_ordered() -> Non
     }
     result = pod_patched(spec, patch)
     assert names(result["containers"]) == ["server1", "a", "server2", "b", "c", "server3"]
+
+
+def test_a_new_element_takes_the_place_a_deleted_one_leaves() -> None:
+    spec = {"containers": [{"name": "a"}, {"name": "b"}]}
+    patch = {
+        "$setElementOrder/containers": [{"name": "d"}, {"name": "c"}],
+        "containers": [{"name": "d"}, {"name": "c"}, {"$patch": "delete", "name": "b"}],
+    }
+    assert names(pod_patched(spec, patch)["containers"]) == ["a", "d", "c"]
 
 
 def test_set_element_order_alone_reorders() -> None:
