@@ -7,11 +7,15 @@ consecutive and ordered as the writes were. A revision is never reused. Nothing 
 
 Rules that every implementation keeps (``tests/contract`` checks them all):
 
-* ``commit`` is atomic: all writes happen, or none, and ``Conflict`` names the first misfit.
+* ``commit`` is atomic: all writes happen, or none, and ``Conflict`` names the first misfit. All
+  expectations are about the state before it, so a key twice in one commit is a ``ValueError``.
 * ``range`` at a revision shows the keys exactly as they were then, in key order; below the
   compacted revision it raises ``Compacted``, above the newest it raises ``Future``.
 * ``watch(after=r)`` yields every event with a revision above *r*, in order, without gaps or
-  duplicates, then goes on with new ones; ``Compacted`` when *r* is below what is kept.
+  duplicates, then goes on with new ones; ``Compacted`` when *r* is below what is kept,
+  ``Future`` when it is above the newest. ``history`` refuses the same. Refusals come with the
+  first item asked for.
+* A caller that is cancelled while its commit is under way does not undo it.
 * ``identity`` names this store's history. A restored store has a new one.
 """
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SeededIds
-from skerry.store.memory import MemoryStore
 from skerry.store.open import StoreSettings, open_store
 from skerry.store.restoring import RestorableStore
 from tests.contract.store.etcd_process import EtcdProcess
@@ -42,6 +41,3 @@ class Backend:
 
     async def open(self, settings: StoreSettings | None = None) -> RestorableStore:
         return await open_store(settings or self.fresh(), SystemClock(), self._ids)
-
-
-__all__ = ["KINDS", "Backend", "MemoryStore"]

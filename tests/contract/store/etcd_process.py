@@ -28,12 +28,16 @@ def _free_ports(count: int) -> list[int]:
 class EtcdProcess:
     """Starts, kills and starts again one etcd over the same data."""
 
-    def __init__(self, directory: Path, *extra: str, scheme: str = "http") -> None:
+    def __init__(
+        self, directory: Path, *extra: str, scheme: str = "http", name: str = "test"
+    ) -> None:
         self._directory = directory
         self._extra = extra
+        self._name = name
         client, peer = _free_ports(2)
         self.url = f"{scheme}://127.0.0.1:{client}"
         self._client, self._peer = self.url, f"http://127.0.0.1:{peer}"
+        self.members = f"{name}={self._peer}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -42,12 +46,12 @@ class EtcdProcess:
             self._process = subprocess.Popen(
                 [
                     str(binary()),
-                    *("--name", "test", "--data-dir", str(self._directory / "data")),
+                    *("--name", self._name, "--data-dir", str(self._directory / "data")),
                     *("--listen-client-urls", self._client),
                     *("--advertise-client-urls", self._client),
                     *("--listen-peer-urls", self._peer),
                     *("--initial-advertise-peer-urls", self._peer),
-                    *("--initial-cluster", f"test={self._peer}"),
+                    *("--initial-cluster", self.members),
                     *("--heartbeat-interval", "20", "--election-timeout", "100"),
                     *("--log-level", "error"),
                     *self._extra,
@@ -56,6 +60,15 @@ class EtcdProcess:
                 stderr=output,
                 env={},
             )
+
+    @classmethod
+    def cluster(cls, directory: Path, size: int) -> list[EtcdProcess]:
+        """Return the members of one cluster, not started yet."""
+        members = [cls(directory / f"m{n}", name=f"m{n}") for n in range(size)]
+        listed = ",".join(member.members for member in members)
+        for member in members:
+            member.members = listed
+        return members
 
     def kill(self) -> None:
         """End it as a power switch would."""

@@ -12,8 +12,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.store.base import Event, Store, Unavailable, Write
+from skerry.store.open import StoreSettings, open_store
 from skerry.store.sqlite import SqliteStore
 from tests.contract.store.backends import Backend
 from tests.contract.store.etcd_process import EtcdProcess
@@ -158,20 +160,8 @@ class Load:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-@pytest.mark.etcd
-async def test_etcd_killed_under_load_loses_nothing_and_watches_resume(
-    own_etcd: EtcdProcess, tmp_path: Path
-) -> None:
-    store = await Backend("etcd", tmp_path, own_etcd).open()
-    start = await store.revision()
-    load = Load(store, start)
-    async with asyncio.timeout(40):
-        for _ in range(3):
-            await load.more(100)
-            own_etcd.kill()
-            own_etcd.start()
-        await load.more(100)
-        await load.finish()
+async def check(store: Store, load: Load, start: int) -> None:
+    """Everything acknowledged is there, once, and the watcher saw all of it in order."""
     history = await whole_history(store)
     by_key = {event.key: event.revision for event in history if event.key != "/x"}
     assert {key: by_key.get(key) for key in load.acknowledged} == load.acknowledged
@@ -181,4 +171,52 @@ async def test_etcd_killed_under_load_loses_nothing_and_watches_resume(
     numbers = [event.revision for event in history]
     assert numbers == sorted(set(numbers))
     check_chains(history)
-    await store.close()
+
+
+@pytest.mark.etcd
+async def test_etcd_killed_under_load_loses_nothing_and_watches_resume(
+    own_etcd: EtcdProcess, tmp_path: Path
+) -> None:
+    store = await Backend("etcd", tmp_path, own_etcd).open()
+    start = await store.revision()
+    load = Load(store, start)
+    async with asyncio.timeout(60):
+        for _ in range(3):
+            await load.more(100)
+            own_etcd.kill()
+            own_etcd.start()
+        await load.more(100)
+        await load.finish()
+        await check(store, load, start)
+        await store.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[EtcdProcess]]:
+    members = EtcdProcess.cluster(tmp_path / "cluster", 3)
+    for member in members:
+        member.start()
+    yield members
+    for member in members:
+        member.kill()
+
+
+@pytest.mark.etcd
+async def test_a_cluster_that_loses_each_member_in_turn_goes_on(
+    cluster: list[EtcdProcess],
+) -> None:
+    # One of the three is the leader, so its loss is among the turns.
+    servers = tuple(member.url for member in cluster)
+    settings = StoreSettings(kind="etcd", etcd_servers=servers, etcd_timeout_seconds=20)
+    store = await open_store(settings, SystemClock(), SystemIds())
+    start = await store.revision()
+    load = Load(store, start)
+    async with asyncio.timeout(60):
+        for member in cluster:
+            await load.more(60)
+            member.kill()
+            await load.more(60)
+            member.start()
+        await load.finish()
+        await check(store, load, start)
+        await store.close()
