@@ -35,7 +35,7 @@ from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
 from skerry.server.rest.read import Reader
 from skerry.server.rest.watching import Watcher
-from skerry.server.rest.write import Writer
+from skerry.server.rest.write import Writer, no_stamp
 from skerry.server.seeding import Seeder, plain_objects
 from skerry.server.subresources.pods import BindingHandler, EvictionHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
@@ -86,7 +86,7 @@ class ApiServer:
         self.store = store
         self.dispatcher = Dispatcher(store)
         self.catalogue = Catalogue(builtin_types())
-        self.seeder = Seeder(store, parts.clock, parts.ids)
+        self.seeder = Seeder(store, parts.clock, parts.ids, no_stamp)
         self.namespaces = ObservedObjects("", "namespaces")
         self.priority_classes = ObservedObjects("scheduling.k8s.io", "priorityclasses")
         self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)

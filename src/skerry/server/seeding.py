@@ -7,7 +7,7 @@ and the other finds everything there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
@@ -23,10 +23,13 @@ NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 class Seeder:
     """Writes objects on the server's own behalf."""
 
-    def __init__(self, store: Store, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, ids: IdSource, stamp: Callable[[Object, str], None]
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
+        self._stamp = stamp
 
     def born(self, types: TypeSet, cluster: str, obj: Object) -> Write:
         """Return the write that creates *obj*, complete with defaults and metadata."""
@@ -36,12 +39,16 @@ class Seeder:
             if r.info.kind == obj["kind"] and r.info.api_version == obj["apiVersion"]
         )
         metadata = obj["metadata"]
-        metadata["uid"] = self._ids.uid()
+        status = obj.get("status")
+        metadata.setdefault("uid", self._ids.uid())
         metadata["creationTimestamp"] = rfc3339(self._clock.now())
         if resource.counts_generation:
             metadata["generation"] = 1
         resource.default(obj)
         resource.prepare_create(obj)
+        if status is not None:
+            obj["status"] = status
+        self._stamp(obj, cluster)
         key = ObjectKey(
             resource.info.group,
             resource.storage_resource,

@@ -143,15 +143,26 @@ class _Role:
 
 
 class Policy:
-    """The RBAC objects of one cluster. Feed it with ``put`` and ``remove``."""
+    """The RBAC objects of one cluster. Feed it with ``put`` and ``remove``.
 
-    def __init__(self) -> None:
-        self.generation = 0
+    A policy may inherit another: what that allows is allowed here too, and bindings here may
+    name its roles. Roles of its own never change what inherited bindings mean.
+    """
+
+    def __init__(self, inherits: Policy | None = None) -> None:
+        self._inherits = inherits
+        self._generation = 0
         self._roles: dict[RoleKey, _Role] = {}
         self._bindings: dict[RoleKey, Binding] = {}
         # subject → namespace ("" for the whole cluster) → binding name → binding and subject
         self._reach: dict[SubjectKey, dict[str, dict[str, tuple[Binding, Subject]]]] = {}
         self._aggregated: dict[str, tuple[Rule, ...]] = {}
+
+    @property
+    def generation(self) -> int:
+        """A number that changes whenever a decision may."""
+        inherited = self._inherits.generation if self._inherits is not None else 0
+        return self._generation + inherited
 
     def put(self, obj: Mapping[str, Any]) -> None:
         """Take in an object of one of ``KINDS``, new or changed."""
@@ -172,6 +183,10 @@ class Policy:
 
     def decide(self, user: str, groups: Sequence[str], action: Action) -> Verdict:
         """Decide, telling which binding allowed it, or which roles were missing."""
+        if self._inherits is not None:
+            inherited = self._inherits.decide(user, groups, action)
+            if inherited.allowed:
+                return inherited
         errors: list[str] = []
         for binding, subject in self._reaching(user, groups, action.namespace):
             rules = self._rules(binding, errors)
@@ -188,12 +203,17 @@ class Policy:
             for binding, _ in self._reaching(user, groups, namespace)
             for rule in self._rules(binding, errors)
         ]
-        return RulesFor(tuple(found), tuple(errors))
+        if self._inherits is None:
+            return RulesFor(tuple(found), tuple(errors))
+        inherited = self._inherits.rules_for(user, groups, namespace)
+        return RulesFor((*inherited.rules, *found), (*inherited.errors, *errors))
 
     def role_rules(self, role_kind: str, namespace: str, name: str) -> tuple[Rule, ...] | None:
         """Return the effective rules of a role, None when there is no such role."""
         key = RoleKey(namespace if role_kind == "Role" else "", name)
         role = self._roles.get(key)
+        if role is None and self._inherits is not None:
+            return self._inherits.role_rules(role_kind, namespace, name)
         return None if role is None else self._effective(key, role)
 
     def escalation(
@@ -226,6 +246,10 @@ class Policy:
     def _rules(self, binding: Binding, errors: list[str]) -> tuple[Rule, ...]:
         key = binding.role
         role = self._roles.get(key)
+        if role is None and self._inherits is not None and not key.namespace:
+            inherited = self._inherits.role_rules(binding.role_kind, "", key.name)
+            if inherited is not None:
+                return inherited
         if role is None:
             kind = binding.role_kind.lower()
             error = f'{kind}.{GROUP} "{binding.role_name}" not found'
@@ -295,7 +319,7 @@ class Policy:
                 self._reach.pop(subject.key, None)
 
     def _changed(self) -> None:
-        self.generation += 1
+        self._generation += 1
         self._aggregated.clear()
 
 

@@ -37,18 +37,24 @@ class _Cluster:
 
     __slots__ = ("decisions", "generation", "policy")
 
-    def __init__(self) -> None:
-        self.policy = Policy()
+    def __init__(self, inherits: Policy | None = None) -> None:
+        self.policy = Policy(inherits)
         self.generation = -1
         self.decisions: dict[_Key, Decision] = {}
 
 
 class RbacAuthorizer:
-    """Decides by RBAC; members of ``system:masters`` may do everything."""
+    """Decides by RBAC; members of ``system:masters`` may do everything.
 
-    def __init__(self, most_decisions: int = _MOST_DECISIONS) -> None:
+    The policy of the cluster named *shared*, if one is named, counts in every other one too.
+    """
+
+    def __init__(self, most_decisions: int = _MOST_DECISIONS, shared: str = "") -> None:
         self._most_decisions = most_decisions
         self._clusters: dict[str, _Cluster] = {}
+        self._shared = _Cluster() if shared else None
+        if self._shared is not None:
+            self._clusters[shared] = self._shared
 
     # Feeding.
 
@@ -73,7 +79,7 @@ class RbacAuthorizer:
         """Decide; a denial's reason names roles that bindings refer to in vain."""
         if MASTERS in user.groups:
             return _ALLOWED_MASTER
-        cluster = self._clusters.get(attributes.cluster)
+        cluster = self._clusters.get(attributes.cluster) or self._shared
         if cluster is None:
             return _DENIED
         decisions = cluster.decisions
@@ -196,7 +202,8 @@ class RbacAuthorizer:
     def _cluster(self, name: str) -> _Cluster:
         found = self._clusters.get(name)
         if found is None:
-            found = self._clusters[name] = _Cluster()
+            inherited = self._shared.policy if self._shared is not None else None
+            found = self._clusters[name] = _Cluster(inherited)
         return found
 
 

@@ -74,6 +74,17 @@ class Dispatcher:
         """Call *observer* with each change below the type prefix *prefix*, before any client."""
         self._observers.setdefault(prefix, []).append(observer)
 
+    def observe_once(self, prefix: str, below: str, action: Callable[[], None]) -> None:
+        """Call *action* at the next deletion below *below*, a part of the type prefix *prefix*."""
+        observers = self._observers.setdefault(prefix, [])
+
+        def observer(change: Change) -> None:
+            if change.event.value is None and change.event.key.startswith(below):
+                observers.remove(observer)
+                action()
+
+        observers.append(observer)
+
     async def start(self) -> None:
         """Take up position at the store's present; call before ``run``."""
         self._position = self._memory_floor = await self._store.revision()
@@ -88,7 +99,7 @@ class Dispatcher:
         for change in changes:
             self._remember(change)
             type_prefix, prefixes = _prefixes(change.event.key)
-            for observer in self._observers.get(type_prefix, ()):
+            for observer in tuple(self._observers.get(type_prefix, ())):
                 observer(change)
             for prefix in prefixes:
                 for subscriber in self._subscribers.get(prefix, ()):

@@ -1,0 +1,85 @@
+"""Who may do what where: entering a workspace, RBAC inside it, and an exporter's upper bound.
+
+1. Members of ``system:masters`` may do everything, and only they may read across clusters.
+2. The logical cluster must exist and be Initializing or Ready, and the user must have the verb
+   ``access`` on ``/`` there. ServiceAccounts of the cluster itself need not; those of others
+   never have it.
+3. What an export's maximal permission policy does not allow, nobody may do to its types.
+4. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD
+from skerry.server.access import Attributes, Decision
+from skerry.server.http.message import User
+from skerry.server.security.authorization import MASTERS, RbacAuthorizer
+from skerry.server.workspaces.state import HubState
+
+_DENIED = Decision(False, "access denied")
+_ALLOWED = Decision(True)
+_ACCOUNT = "system:serviceaccount:"
+_BOUND_PREFIX = "apis.kcp.io:binding:"
+_PHASES = ("Initializing", "Ready")
+
+
+class HubAuthorizer:
+    """Decides for every cluster of a hub."""
+
+    def __init__(self, rbac: RbacAuthorizer, state: HubState) -> None:
+        self._rbac = rbac
+        self._state = state
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        if MASTERS in user.groups:
+            return _ALLOWED
+        cluster = attributes.cluster
+        if cluster == SYSTEM_ADMIN and attributes.path:
+            return self._rbac.authorize(user, attributes)
+        if cluster == WILDCARD or not self._may_enter(user, attributes):
+            return _DENIED
+        if not self._within_policy(user, attributes):
+            return _DENIED
+        decision = self._rbac.authorize(user, attributes)
+        return decision if decision.allowed else _DENIED
+
+    def _may_enter(self, user: User, attributes: Attributes) -> bool:
+        known = self._state.clusters.get(attributes.cluster)
+        if known is None or known.phase not in _PHASES:
+            return False
+        if user.name.startswith(_ACCOUNT):
+            # A ServiceAccount's token holds in its own cluster only, so it is at home here.
+            return True
+        entering = Attributes(cluster=attributes.cluster, verb="access", path="/")
+        return self._rbac.authorize(user, entering).allowed
+
+    def _within_policy(self, user: User, attributes: Attributes) -> bool:
+        """Whether the export the type comes from lets anybody do this, and this user."""
+        if not attributes.resource:
+            return True
+        export = self._exporting(attributes)
+        if export is None:
+            return True
+        cluster, obj = export
+        policy = (obj.get("spec") or {}).get("maximalPermissionPolicy") or {}
+        if "local" not in policy:
+            return True
+        bearer = User(
+            _BOUND_PREFIX + user.name,
+            user.uid,
+            tuple(_BOUND_PREFIX + group for group in user.groups),
+        )
+        return self._rbac.authorize(bearer, replace(attributes, cluster=cluster)).allowed
+
+    def _exporting(self, attributes: Attributes) -> tuple[str, Object] | None:
+        resource = attributes.resource.partition(":")[0]
+        for binding in (self._state.bindings.get(attributes.cluster) or {}).values():
+            for bound in binding.bound:
+                if (bound.group, bound.resource) == (attributes.group, resource):
+                    key = (binding.export_cluster, binding.export_name)
+                    export = self._state.exports.get(key)
+                    return None if export is None else (binding.export_cluster, export)
+        return None

@@ -1,0 +1,220 @@
+"""Workspaces: complete when the create returns.
+
+The create of a Workspace also writes its logical cluster, the objects every workspace begins
+with and the bindings its type asks for, in one transaction. Where nobody else has to initialize
+it, it is born Ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.ids import IdSource
+from skerry.logic.resource import Object
+from skerry.logic.workspaces import births
+from skerry.logic.workspaces.bindings import FINALIZER, binding_labels, bound_status
+from skerry.logic.workspaces.births import Birth
+from skerry.logic.workspaces.names import SYSTEM_ADMIN, cluster_name
+from skerry.logic.workspaces.types import (
+    Resolved,
+    TypeName,
+    WorkspaceTypeError,
+    check_nesting,
+    resolve,
+)
+from skerry.server.access import Attributes, Authorizer
+from skerry.server.admission.operation import Operation
+from skerry.server.http.message import User
+from skerry.server.security.authorization import MASTERS
+from skerry.server.seeding import Seeder
+from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.state import TENANCY, HubState
+from skerry.store.base import Write
+
+# Initializers that stand for what this server does itself, in the creating transaction.
+_OWN_INITIALIZERS = frozenset({"root:universal", "system:apibindings"})
+_SERVER_SET = ("cluster", "URL")
+
+
+class WorkspaceBirth:
+    """Makes workspaces whole as they are created, and keeps what may not change."""
+
+    def __init__(
+        self,
+        state: HubState,
+        catalogue: HubCatalogue,
+        seeder: Seeder,
+        authorizer: Authorizer,
+        clock: Clock,
+        ids: IdSource,
+        *,
+        base_url: Callable[[], str],
+        root_ca: str,
+    ) -> None:
+        self._state = state
+        self._catalogue = catalogue
+        self._seeder = seeder
+        self._authorizer = authorizer
+        self._clock = clock
+        self._ids = ids
+        self._base_url = base_url
+        self._root_ca = root_ca
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.type != (TENANCY, "workspaces") or operation.subresource == "status":
+            return
+        if operation.verb == "CREATE":
+            self._create(operation)
+        elif operation.verb == "UPDATE" and operation.old is not None:
+            self._update(operation, operation.old)
+
+    def _create(self, operation: Operation) -> None:
+        call, workspace = operation.call, operation.obj
+        parent = call.info.cluster
+        spec = workspace.setdefault("spec", {})
+        masters = MASTERS in call.user.groups
+        if not masters and any(spec.get(name) for name in _SERVER_SET):
+            raise self._forbidden(operation, "spec.cluster and spec.URL are set by the server")
+        resolved = self._resolved(operation, parent, spec)
+        found = resolved.found
+        self._check_use(operation, call.user, found.cluster, found.type_name)
+        spec["type"] = {"name": found.type_name.name, "path": found.type_name.path}
+        name = workspace["metadata"]["name"]
+        birth = self.birth(
+            resolved,
+            cluster_name(self._ids.bytes(32)),
+            self._state.child_path(parent, name),
+            "" if masters else call.user.name,
+        )
+        labels = workspace["metadata"].setdefault("labels", {})
+        for key, value in resolved.labels().items():
+            labels.setdefault(key, value)
+        births.complete_workspace(workspace, birth)
+        owner = {
+            "apiVersion": "tenancy.kcp.io/v1alpha1",
+            "cluster": parent,
+            "name": name,
+            "resource": "workspaces",
+            "uid": workspace["metadata"]["uid"],
+        }
+        operation.writes += self.content(resolved, birth, owner)
+
+    def birth(self, resolved: Resolved, cluster: str, path: str, owner: str) -> Birth:
+        """Return the birth of a workspace of that type."""
+        wanted = [*resolved.initializers(), "system:apibindings"]
+        return Birth(
+            cluster=cluster,
+            path=path,
+            url=f"{self._base_url()}/clusters/{cluster}",
+            type_name=str(resolved.found.type_name),
+            now=rfc3339(self._clock.now()),
+            owner=owner,
+            initializers=[name for name in wanted if name not in _OWN_INITIALIZERS],
+            done=[name for name in wanted if name in _OWN_INITIALIZERS],
+        )
+
+    def content(
+        self, resolved: Resolved, birth: Birth, owner: Object | None, *, deletable: bool = False
+    ) -> list[Write]:
+        """Return the writes that fill a new logical cluster."""
+        types = self._catalogue.types(SYSTEM_ADMIN)
+        objects = [
+            births.logical_cluster(birth, owner, deletable=deletable),
+            *births.first_objects(birth.owner, self._root_ca),
+            *self._bindings(resolved, birth),
+        ]
+        return [self._seeder.born(types, birth.cluster, obj) for obj in objects]
+
+    def _bindings(self, resolved: Resolved, birth: Birth) -> list[Object]:
+        found = []
+        for path, name in resolved.default_bindings():
+            export = self._state.export(path, name, birth.cluster)
+            spec = {"reference": {"export": {"path": path, "name": name}}}
+            metadata: Object = {
+                "name": f"{name}-{self._ids.suffix()}",
+                "finalizers": [FINALIZER],
+            }
+            if export is not None:
+                metadata["labels"] = binding_labels(export.cluster, name)
+            found.append(
+                {
+                    "apiVersion": "apis.kcp.io/v1alpha1",
+                    "kind": "APIBinding",
+                    "metadata": metadata,
+                    "spec": spec,
+                    "status": bound_status(export, (), spec, {}, birth.now),
+                }
+            )
+        return found
+
+    def _resolved(self, operation: Operation, parent: str, spec: Object) -> Resolved:
+        """Return the type of a new workspace: the one it names, or its parent's default."""
+        parent_type = self._parent_type(parent)
+        reference = spec.get("type") or {}
+        try:
+            if reference.get("name"):
+                wanted = self._named_type(reference, parent)
+            else:
+                default = parent_type.default_child() if parent_type is not None else None
+                wanted = default or TypeName("root", "universal")
+            resolved = resolve(wanted, self._state.workspace_type)
+            if parent_type is not None:
+                check_nesting(resolved, parent_type)
+        except WorkspaceTypeError as error:
+            raise self._forbidden(operation, str(error)) from error
+        return resolved
+
+    def _named_type(self, reference: Object, parent: str) -> TypeName:
+        name, path = reference["name"], reference.get("path", "")
+        if path:
+            return TypeName(path, name)
+        found = self._state.nearest_type(name, self._state.path_of(parent))
+        if found is None:
+            raise WorkspaceTypeError(f'workspace type "{name}" cannot be resolved')
+        return found
+
+    def _parent_type(self, parent: str) -> Resolved | None:
+        known = self._state.clusters.get(parent)
+        if known is None or not known.type_name:
+            return None
+        path, _, name = known.type_name.rpartition(":")
+        try:
+            return resolve(TypeName(path, name), self._state.workspace_type)
+        except WorkspaceTypeError:
+            return None
+
+    def _check_use(self, operation: Operation, user: User, cluster: str, name: TypeName) -> None:
+        asked = Attributes(
+            cluster=cluster,
+            verb="use",
+            group=TENANCY,
+            version="v1alpha1",
+            resource="workspacetypes",
+            name=name.name,
+        )
+        if not self._authorizer.authorize(user, asked).allowed:
+            why = f"unable to use workspace type {name}: missing verb='use' permission on "
+            raise self._forbidden(operation, f"{why}workspacetype")
+
+    def _update(self, operation: Operation, old: Object) -> None:
+        new_spec, old_spec = operation.obj.get("spec") or {}, old.get("spec") or {}
+        errors = []
+        if new_spec.get("type") != old_spec.get("type"):
+            errors.append(
+                FieldError.invalid("spec.type", new_spec.get("type"), "field is immutable")
+            )
+        if MASTERS not in operation.call.user.groups:
+            errors += [
+                FieldError.forbidden(f"spec.{name}", "is set by the server")
+                for name in _SERVER_SET
+                if new_spec.get(name) != old_spec.get(name)
+            ]
+        if errors:
+            name = operation.obj["metadata"]["name"]
+            raise Invalid.of(TENANCY, "Workspace", name, errors)
+
+    def _forbidden(self, operation: Operation, why: str) -> Forbidden:
+        name = operation.obj["metadata"].get("name", "")
+        return Forbidden.of(TENANCY, "workspaces", name, why)
