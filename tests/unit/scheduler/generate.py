@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
@@ -73,14 +74,22 @@ def pod_affinity(draw: st.DrawFn) -> Object:
     return rules
 
 
-node_expressions = st.builds(
-    lambda key, operator, value: (
-        {"key": key, "operator": operator}
-        | ({"values": [value]} if operator not in ("Exists", "DoesNotExist") else {})
+node_expressions = st.one_of(
+    st.builds(
+        lambda key, operator, value: {"key": key, "operator": operator, "values": [value]},
+        st.sampled_from([ZONE, "disk"]),
+        st.sampled_from(["In", "NotIn"]),
+        st.sampled_from(["z0", "z1", "a"]),
     ),
-    st.sampled_from([ZONE, "disk", "size"]),
-    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
-    st.sampled_from(["z0", "z1", "a", "3"]),
+    st.builds(
+        lambda key, operator: {"key": key, "operator": operator},
+        st.sampled_from([ZONE, "disk", "size"]),
+        st.sampled_from(["Exists", "DoesNotExist"]),
+    ),
+    st.builds(
+        lambda operator: {"key": "size", "operator": operator, "values": ["3"]},
+        st.sampled_from(["Gt", "Lt"]),
+    ),
 )
 node_terms = st.builds(
     lambda expressions: {"matchExpressions": expressions},
@@ -134,21 +143,24 @@ tolerations = st.lists(
 
 
 @st.composite
-def spread_constraints(draw: st.DrawFn) -> list[Object]:
+def spread_constraints(draw: st.DrawFn, sharp: bool = False) -> list[Object]:
+    """Return constraints; *sharp* ones often select, and allow little skew."""
     pairs = draw(
         st.lists(
             st.tuples(topology_keys, st.sampled_from(["DoNotSchedule", "ScheduleAnyway"])),
+            min_size=int(sharp),
             max_size=3,
             unique=True,
         )
     )
     found = []
+    common: Object = {"matchLabels": {"app": "a"}}
     for key, action in pairs:
         item: Object = {
             "topologyKey": key,
             "whenUnsatisfiable": action,
-            "maxSkew": draw(st.integers(1, 3)),
-            "labelSelector": draw(selectors),
+            "maxSkew": draw(st.integers(1, 2 if sharp else 3)),
+            "labelSelector": common if sharp and draw(st.booleans()) else draw(selectors),
         }
         if draw(st.integers(0, 3)) == 0:
             item["matchLabelKeys"] = ["tier"]
@@ -183,28 +195,42 @@ def containers(draw: st.DrawFn) -> Object:
     return container
 
 
+# With every rule in every example nearly all nodes fail for several reasons, and a mistake in one
+# rule hides behind the others. So most examples concentrate on one family of rules.
+FOCI = ["any", "resources", "spread", "pods", "nodes"]
+
+
 @st.composite
-def pods(draw: st.DrawFn, name: str) -> Object:
-    spec: Object = {"containers": draw(st.lists(containers(), min_size=1, max_size=2))}
-    if draw(st.integers(0, 4)) == 0:
-        init = draw(st.lists(containers(), min_size=1, max_size=2))
-        if draw(st.booleans()):
-            init[0] = init[0] | {"restartPolicy": "Always"}
-        spec["initContainers"] = [{k: v for k, v in item.items() if k != "ports"} for item in init]
-    spec["tolerations"] = draw(tolerations)
-    affinity = draw(pod_affinity())
-    if draw(st.integers(0, 2)) == 0:
+def pods(draw: st.DrawFn, name: str, focus: str = "any") -> Object:
+    def include(family: str, odds: int) -> bool:
+        return focus == family or (focus == "any" and draw(st.integers(0, odds)) == 0)
+
+    bare: Object = {"name": "c", "image": "web", "resources": {"requests": {"cpu": "100m"}}}
+    spec: Object = {"containers": [bare]}
+    if include("resources", 1):
+        spec["containers"] = draw(st.lists(containers(), min_size=1, max_size=2))
+        if draw(st.integers(0, 2)) == 0:
+            init = draw(st.lists(containers(), min_size=1, max_size=2))
+            if draw(st.booleans()):
+                init[0] = init[0] | {"restartPolicy": "Always"}
+            spec["initContainers"] = [
+                {k: v for k, v in item.items() if k != "ports"} for item in init
+            ]
+    if include("nodes", 1):
+        spec["tolerations"] = draw(tolerations)
+    affinity = draw(pod_affinity()) if include("pods", 1) else {}
+    if include("nodes", 2) or (focus == "spread" and draw(st.integers(0, 3)) == 0):
         affinity["nodeAffinity"] = draw(node_affinity())
     spec["affinity"] = affinity
-    if draw(st.integers(0, 4)) == 0:
+    if include("nodes", 4) and draw(st.booleans()):
         spec["nodeSelector"] = {"disk": draw(st.sampled_from(VALUES))}
-    if draw(st.booleans()):
-        spec["topologySpreadConstraints"] = draw(spread_constraints())
+    if include("spread", 1):
+        spec["topologySpreadConstraints"] = draw(spread_constraints(focus == "spread"))
     metadata: Object = {
         "name": name,
         "uid": name,
-        "namespace": draw(st.sampled_from(SPACES)),
-        "labels": draw(pod_labels),
+        "namespace": draw(st.sampled_from(["default", "default", "other"])),
+        "labels": draw(pod_labels) | ({"app": "a"} if focus in ("spread", "pods") else {}),
     }
     if draw(st.integers(0, 5)) == 0:
         metadata["deletionTimestamp"] = "2030-01-01T00:00:00Z"
@@ -212,7 +238,7 @@ def pods(draw: st.DrawFn, name: str) -> Object:
 
 
 @st.composite
-def nodes(draw: st.DrawFn, name: str) -> Object:
+def nodes(draw: st.DrawFn, name: str, focus: str = "any") -> Object:
     labels: Object = {}
     if draw(st.integers(0, 5)):
         labels[ZONE] = draw(st.sampled_from(["z0", "z1", "z2"]))
@@ -222,18 +248,23 @@ def nodes(draw: st.DrawFn, name: str) -> Object:
         labels["disk"] = draw(st.sampled_from(VALUES))
     if draw(st.integers(0, 3)) == 0:
         labels["size"] = draw(st.sampled_from(["1", "3", "9", "big"]))
+    scarce = focus in ("any", "resources")
     allocatable = {
-        "cpu": draw(st.sampled_from(["2", "4", "0"])),
+        "cpu": draw(st.sampled_from(["2", "4", "0"] if scarce else ["4", "8"])),
         "memory": draw(st.sampled_from(["4Gi", "8Gi"])),
-        "pods": draw(st.sampled_from(["2", "10"])),
+        "pods": draw(st.sampled_from(["2", "10"] if scarce else ["110"])),
         "ephemeral-storage": "10Gi",
     }
     if draw(st.booleans()):
         allocatable["example.com/gpu"] = "2"
     images = draw(st.lists(st.sampled_from(["web:latest", "db:1"]), max_size=2, unique=True))
+    tainted = focus in ("any", "nodes") or (focus == "spread" and draw(st.integers(0, 3)) == 0)
     return {
         "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": draw(taints), "unschedulable": draw(st.integers(0, 7)) == 0},
+        "spec": {
+            "taints": draw(taints) if tainted else [],
+            "unschedulable": tainted and draw(st.integers(0, 7)) == 0,
+        },
         "status": {
             "allocatable": allocatable,
             "images": [{"names": [image], "sizeBytes": 700 * 2**20} for image in images],
@@ -241,13 +272,31 @@ def nodes(draw: st.DrawFn, name: str) -> Object:
     }
 
 
+@dataclass
+class Scene:
+    """A cluster, two kinds of pods that will want a node, and what the example is about."""
+
+    world: World
+    kinds: list[Object]
+    focus: str
+
+
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
-    """Return a cluster; placed pods ignore all rules, as pods that came otherwise do."""
+def scenes(draw: st.DrawFn) -> Scene:
+    """Return a scene; placed pods ignore all rules, as pods that came otherwise do."""
+    focus = draw(st.sampled_from(FOCI))
     count = draw(st.integers(1, 6))
-    found = [draw(nodes(f"n{index}")) for index in range(count)]
-    placed = [
-        (draw(pods(f"placed{index}")), f"n{draw(st.integers(0, count - 1))}")
-        for index in range(draw(st.integers(0, 6)))
-    ]
-    return World(found, placed, {"default": {"team": "x"}, "other": {}})
+    found = [draw(nodes(f"n{index}", focus)) for index in range(count)]
+    kinds = [draw(pods("kind0", focus)), draw(pods("kind1", focus))]
+    placed = []
+    for index in range(draw(st.integers(0, 8))):
+        # Copies of what will be scheduled make their rules about each other matter.
+        copied = focus != "any" and draw(st.booleans())
+        item = draw(st.sampled_from(kinds)) if copied else draw(pods("", focus))
+        placed.append((named(item, f"placed{index}"), f"n{draw(st.integers(0, count - 1))}"))
+    return Scene(World(found, placed, {"default": {"team": "x"}, "other": {}}), kinds, focus)
+
+
+def named(item: Object, name: str) -> Object:
+    """Return the pod under another name."""
+    return {**item, "metadata": {**item["metadata"], "name": name, "uid": name}}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler import reference
 from tests.unit.scheduler.fixtures import Bench
-from tests.unit.scheduler.generate import nodes, pods, worlds
+from tests.unit.scheduler.generate import Scene, named, nodes, scenes
 from tests.unit.scheduler.reference import World
 
 Object = dict[str, Any]
@@ -66,18 +66,18 @@ def check(bench: Bench, world: World, item: Object) -> str:
 
 
 @thorough
-@given(worlds(), st.data())
-def test_feasible_nodes_scores_choice_and_message_agree(world: World, data: st.DataObject) -> None:
-    check(bench_of(world), world, data.draw(pods("new")))
+@given(scenes())
+def test_feasible_nodes_scores_choice_and_message_agree(scene: Scene) -> None:
+    check(bench_of(scene.world), scene.world, scene.kinds[0])
 
 
 @thorough
-@given(worlds(), st.data())
+@given(scenes(), st.data())
 def test_agreement_holds_while_pods_come_and_go_and_nodes_change(
-    world: World, data: st.DataObject
+    scene: Scene, data: st.DataObject
 ) -> None:
+    world = scene.world
     bench = bench_of(world)
-    kinds = [data.draw(pods("kind0")), data.draw(pods("kind1"))]
     for step in range(data.draw(st.integers(2, 8))):
         change = data.draw(st.sampled_from(["schedule", "schedule", "schedule", "remove", "node"]))
         if change == "remove" and world.pods:
@@ -86,12 +86,10 @@ def test_agreement_holds_while_pods_come_and_go_and_nodes_change(
             bench.cluster.remove_pod(gone["metadata"]["uid"])
         elif change == "node":
             index = data.draw(st.integers(0, len(world.nodes) - 1))
-            world.nodes[index] = data.draw(nodes(f"n{index}"))
+            world.nodes[index] = data.draw(nodes(f"n{index}", scene.focus))
             bench.cluster.set_node(world.nodes[index])
         else:
-            kind = data.draw(st.sampled_from(kinds))
-            name = f"new{step}"
-            item = {**kind, "metadata": {**kind["metadata"], "name": name, "uid": name}}
+            item = named(data.draw(st.sampled_from(scene.kinds)), f"new{step}")
             chosen = check(bench, world, item)
             if chosen:
                 world.pods.append((item, chosen))
@@ -99,11 +97,11 @@ def test_agreement_holds_while_pods_come_and_go_and_nodes_change(
 
 
 @thorough
-@given(worlds(), st.data())
-def test_one_node_at_a_time_answers_as_all_at_once(world: World, data: st.DataObject) -> None:
-    bench = bench_of(world)
-    item = data.draw(pods("new"))
-    expected = reference.schedule(world, item)
+@given(scenes())
+def test_one_node_at_a_time_answers_as_all_at_once(scene: Scene) -> None:
+    bench = bench_of(scene.world)
+    item = scene.kinds[0]
+    expected = reference.schedule(scene.world, item)
     info = bench.cluster.reader.read(item)
     evaluator = bench.profile.evaluator
     _, state, prepared = evaluator.begin(info, evaluator.signature(info))
@@ -115,3 +113,43 @@ def test_one_node_at_a_time_answers_as_all_at_once(world: World, data: st.DataOb
         else:
             assert status is not None
             assert (status.plugin, status.reasons) == expected.refusals[found.name]
+
+
+@thorough
+@given(scenes(), st.data())
+def test_trying_pods_on_and_off_a_node_answers_as_if_they_were(
+    scene: Scene, data: st.DataObject
+) -> None:
+    """What preemption and nominations do to prepared state equals preparing it afresh."""
+    world, item = scene.world, scene.kinds[0]
+    bench = bench_of(world)
+    home = data.draw(st.sampled_from(world.nodes))["metadata"]["name"]
+    info = bench.cluster.reader.read(item)
+    evaluator = bench.profile.evaluator
+    _, state, _ = evaluator.begin(info, evaluator.signature(info))
+    # Plugins that skip would not be told; ask them all.
+    state = _prepared_for_trials(bench, info)
+    node = bench.cluster.table.get(home)
+    assert node is not None
+    trial = node.copy()
+    for uid in data.draw(st.sets(st.sampled_from(sorted(node.pods)))) if node.pods else ():
+        gone = trial.remove(uid)
+        assert gone is not None
+        bench.framework.remove_item(state, info, gone, trial)
+        world.pods = [(p, n) for p, n in world.pods if p["metadata"]["uid"] != uid]
+    if data.draw(st.booleans()):
+        extra = named(scene.kinds[1], "extra")
+        added = bench.cluster.reader.read(extra)
+        trial.add(added)
+        bench.framework.add_item(state, info, added, trial)
+        world.pods.append((extra, home))
+    expected = reference.schedule(world, item)
+    status = bench.framework.run_filter(state, info, trial)
+    refusal = None if status is None else (status.plugin, status.reasons)
+    assert refusal == expected.refusals.get(home)
+
+
+def _prepared_for_trials(bench: Bench, info: Any) -> Any:
+    evaluator = bench.profile.evaluator
+    _, state, _ = evaluator.begin(info, evaluator.signature(info))
+    return state.clone()
