@@ -44,9 +44,25 @@ def versions_of(crd: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the schema of a version, None when it has none."""
+    """Return the schema of a version, None when it has none; nulls in it count as absent."""
     found = mapping(version.get("schema")).get("openAPIV3Schema")
-    return found if isinstance(found, dict) else None
+    return _without_nulls(found) if isinstance(found, dict) else None
+
+
+# Values that are the user's own data rather than schema.
+_DATA = ("default", "enum", "example")
+
+
+def _without_nulls(raw: Any) -> Any:
+    if isinstance(raw, list):
+        return [_without_nulls(item) for item in raw]
+    if not isinstance(raw, dict):
+        return raw
+    return {
+        key: value if key in _DATA else _without_nulls(value)
+        for key, value in raw.items()
+        if value is not None
+    }
 
 
 def storage_version(crd: Mapping[str, Any]) -> str:

@@ -172,6 +172,15 @@ _PARTS: Mapping[str, type | tuple[type, ...]] = {
     "x-kubernetes-list-type": str,
     "x-kubernetes-map-type": str,
     "x-kubernetes-list-map-keys": list,
+    "x-kubernetes-validations": list,
+    "nullable": bool,
+    "x-kubernetes-int-or-string": bool,
+    "x-kubernetes-embedded-resource": bool,
+    "x-kubernetes-preserve-unknown-fields": bool,
+    **dict.fromkeys(("maximum", "minimum", "multipleOf"), (int, float)),
+    **dict.fromkeys(
+        ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), int
+    ),
 }
 
 
@@ -182,7 +191,10 @@ def well_formed(raw: Any) -> bool:
     """
     if not isinstance(raw, dict) or raw.get("$ref") is not None:
         return False
-    if any(raw.get(key) is not None and not isinstance(raw[key], _PARTS[key]) for key in _PARTS):
+    if any(key in raw and not isinstance(raw[key], _PARTS[key]) for key in _PARTS):
+        return False
+    words = (*raw.get("required", ()), *raw.get("x-kubernetes-list-map-keys", ()))
+    if not all(isinstance(word, str) for word in words):
         return False
     inner = [raw[key] for key in ("items", "not") if raw.get(key) is not None]
     if isinstance(raw.get("additionalProperties"), dict):

@@ -346,3 +346,23 @@ def test_an_optional_old_self_is_an_optional() -> None:
     )
     scope = {"self": VALUE, "oldSelf": Optional_(VALUE), COST: 100}
     assert program.run(scope) is True
+
+
+_tokens = st.sampled_from(
+    [
+        "self", ".", "name", "items", "(", ")", "[", "]", "{", "}", "==", "<", "+", "-", "&&", "||",
+        "!", "?", ":", ",", "1", "1u", "1.5", "'a'", "b'a'", "true", "null", "in", ".all(", "i",
+        ".map(",
+        ".size()", ".?", "optional", ".of(", "has(", "dyn(", "replicas", "port", "labels", "int(",
+        "timestamp(", ".sum()", ".format(", "quantity(", "\n", "x.y", "cel.bind(",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_tokens, max_size=12).map("".join) | st.text(max_size=10))
+def test_any_text_compiles_or_is_refused_and_runs_or_fails(text: str) -> None:
+    try:
+        computed(text)
+    except (CompileError, EvaluationError, CostExceeded):
+        return

@@ -67,8 +67,8 @@ def test_objects_are_defaulted_and_validated() -> None:
     assert obj["spec"]["replicas"] == 1
     assert told(cron(replicas="many")) == [
         (
-            'spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: '
-            '"string"'
+            'spec.replicas: Invalid value: "string": '
+            'spec.replicas in body must be of type integer: "string"'
         ),
         (
             "<nil>: Invalid value: null: some validation rules were not checked because the object "
