@@ -187,10 +187,10 @@ class _Document:
     def _value_at(self, tokens: list[str]) -> Any:
         """Return the value found; an absent member of an object that exists is ``_MISSING``."""
         value = self._root
-        for position, token in enumerate(tokens):
-            value = _member(value, token)
-            if value is _MISSING and position < len(tokens) - 1:
+        for token in tokens:
+            if not isinstance(value, dict | list):
                 raise PatchFailed(f"doc is missing path: /{'/'.join(tokens)}")
+            value = _member(value, token)
         return value
 
     def _own_parent(self, tokens: list[str]) -> Container:

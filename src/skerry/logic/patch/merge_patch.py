@@ -12,7 +12,8 @@ def apply_merge_patch(obj: Object, patch: Any) -> Object:
     """Return *obj* changed as *patch* says.
 
     Lists are replaced whole. A ``null`` inside a new object is dropped too, so that applying a
-    patch twice changes nothing more; inside a list it is kept, as the RFC has it. The RFC lets a
+    patch twice changes nothing more; inside a list it is kept, as the RFC has it (kube-apiserver
+    drops it from maps in most new lists; typed decoding makes the two the same). The RFC lets a
     patch that is no object replace the document; an API object cannot become a number, so here
     that is a bad request.
     """

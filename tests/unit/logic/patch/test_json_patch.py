@@ -85,6 +85,8 @@ def test_kubernetes_is_laxer_than_the_rfc(obj: Object, operation: Object, expect
         ({"op": "move", "from": "/x", "path": "/y"}, "Unable to remove nonexistent key: x"),
         ({"op": "move", "from": "/m", "path": "/m/y"}, "cannot move into itself"),
         ({"op": "copy", "from": "/x/y", "path": "/y"}, "doc is missing path: /x/y"),
+        ({"op": "copy", "from": "/n/y", "path": "/y"}, "doc is missing path: /n/y"),
+        ({"op": "test", "path": "/n/y", "value": None}, "doc is missing path: /n/y"),
         ({"op": "test", "path": "/n", "value": 2}, "testing value /n failed"),
         ({"op": "test", "path": "/n", "value": True}, "testing value /n failed"),
         ({"op": "test", "path": "/x/y", "value": None}, "doc is missing path"),
