@@ -108,8 +108,14 @@ def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
 def element_of(item: Any, schema: Schema) -> str:
     """Return the path element of one item of an associative list."""
     keys = list_keys(schema)
-    if keys:
-        return _key_element(item, keys, schema)
+    try:
+        return _key_element(item, keys, schema) if keys else _value_element(item)
+    except TypeError as error:
+        # YAML can say numbers that JSON encoders refuse.
+        raise NotTyped(f"element cannot be told by its value: {error}") from error
+
+
+def _value_element(item: Any) -> str:
     if isinstance(item, dict):
         raise NotTyped("associative list without keys has an element that's a map type")
     if isinstance(item, list):

@@ -117,6 +117,12 @@ def test_items_without_keys_do_not_fit_the_schema(spec: Object, why: str) -> Non
         fields_of({"spec": spec}, pod_schema())
 
 
+def test_a_key_beyond_what_json_can_say_does_not_fit_either() -> None:
+    ports = [{"port": 10**30}]
+    with pytest.raises(NotTyped, match="cannot be told by its value"):
+        fields_of({"spec": {"ports": ports}}, service_schema())
+
+
 @pytest.mark.parametrize("item", [{}, [], None])
 def test_only_scalars_are_elements_of_sets(item: Any) -> None:
     with pytest.raises(NotTyped):
