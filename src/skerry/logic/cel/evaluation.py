@@ -18,7 +18,7 @@ from skerry.logic.cel.rules import (
 )
 from skerry.logic.cel.typed import COST, Scope
 from skerry.logic.cel.values import NONE, CostExceeded, EvaluationError, Optional_
-from skerry.logic.schema.lists import key_of
+from skerry.logic.schema.lists import by_key, identity, key_of
 from skerry.logic.schema.paths import MapKey, Path, bracketed, segments
 from skerry.logic.schema.ratcheting import unchanged
 
@@ -75,8 +75,10 @@ class _Run:
         if type(value) is dict:
             self._visit_members(node, value, old, path)
         elif type(value) is list and node.items is not None:
+            former = _former_items(node.schema, old)
+            keys = node.schema.list_keys
             for index, item in enumerate(value):
-                counterpart = _old_item(node.schema, item, old)
+                counterpart = former.get(identity(key_of(item, keys))) if former else None
                 self._visit(node.items, item, counterpart, (path, index))
 
     def _visit_members(self, node: RuleNode, value: Any, old: Any, path: Path) -> None:
@@ -179,9 +181,6 @@ def _scope(rule: Rule, value: Any, old: Any) -> Scope:
     return scope
 
 
-def _old_item(schema: Schema, item: Any, old: Any) -> Any:
-    """Return the former item with the same keys, in lists that are maps."""
-    if schema.list_type != "map" or type(old) is not list:
-        return None
-    wanted = key_of(item, schema.list_keys)
-    return next((one for one in old if key_of(one, schema.list_keys) == wanted), None)
+def _former_items(schema: Schema, old: Any) -> dict[Any, Any]:
+    """Return the former items by their keys; only lists that are maps have counterparts."""
+    return by_key(old, schema.list_keys) if schema.list_type == "map" else {}

@@ -30,6 +30,14 @@ def key_of(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     return {key: item[key] for key in keys if key in item}
 
 
+def by_key(items: Any, keys: tuple[str, ...]) -> dict[Any, Any]:
+    """Return the items of a list that is a map by what identifies them, the first of equals."""
+    found: dict[Any, Any] = {}
+    for item in items if type(items) is list else ():
+        found.setdefault(identity(key_of(item, keys)), item)
+    return found
+
+
 def uniqueness_rule(schema: Schema) -> Check:
     """Return the rule that no item, or no item's key, stands twice."""
     return _map_rule(schema.list_keys) if schema.list_type == "map" else _set_rule
@@ -40,8 +48,21 @@ def _set_rule(value: Any, path: Path, found: list[Finding]) -> None:
         _report(value, [identity(item) for item in value], path, found)
 
 
+def _surely_unique(value: list[Any], keys: tuple[str, ...]) -> bool:
+    """Tell cheaply that no key repeats, in the usual case of one key that is always given."""
+    if len(keys) != 1:
+        return False
+    (only,) = keys
+    try:
+        return len({item[only] for item in value}) == len(value)
+    except (KeyError, TypeError):
+        return False
+
+
 def _map_rule(keys: tuple[str, ...]) -> Check:
     def check(value: Any, path: Path, found: list[Finding]) -> None:
+        if _surely_unique(value, keys):
+            return
         for index, item in enumerate(value):
             if item is not None and type(item) is not dict:
                 where = bracketed((path, index))

@@ -73,6 +73,25 @@ def _compile(schema: Schema) -> Check:
         for rule in general:
             rule(value, path, found)
 
+    kind = None if schema.int_or_string else _EXACT.get(schema.type)
+    if kind is None:
+        return check
+    return _exactly(kind, (*by_type.get(kind, ()), *general), check)
+
+
+_EXACT = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
+
+
+def _exactly(kind: type, rules: tuple[Check, ...], otherwise: Check) -> Check:
+    """Return a check that is quick about values of the type the schema names."""
+
+    def check(value: Any, path: Path, found: list[Finding]) -> None:
+        if type(value) is kind:
+            for rule in rules:
+                rule(value, path, found)
+        else:
+            otherwise(value, path, found)
+
     return check
 
 
@@ -283,11 +302,16 @@ def _unique_items(value: Any, path: Path, found: list[Finding]) -> None:
 
 
 def _items_rule(items: Schema) -> Check:
-    rule = _lazily(items)
+    plain = _plain_type(items, items.raw)
+    cell: list[Check] = []
 
     def check(value: Any, path: Path, found: list[Finding]) -> None:
+        if not cell:
+            cell.append(_compile(items))
+        rule = cell[0]
         for index, item in enumerate(value):
-            rule(item, (path, index), found)
+            if type(item) is not plain:
+                rule(item, (path, index), found)
 
     return check
 
