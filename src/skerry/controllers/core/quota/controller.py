@@ -7,7 +7,6 @@ from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS, waking_on_q
 from skerry.controllers.core.quota.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
-from skerry.runtime.discovery import Mapper
 from skerry.runtime.index import Key, by_namespace
 from skerry.runtime.workqueue import WorkQueue
 
@@ -20,7 +19,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     quotas.index.add_index(IN_NAMESPACE, by_namespace)
     queue: WorkQueue[Key] = context.queue(NAME)
     quotas.add_handler(waking_on_quotas(queue.add))
-    observer = Observer(context.factory, quotas, Mapper(context.client), queue.add)
+    observer = Observer(context.factory, quotas, queue.add)
     clock = context.client.clock
     reconciler = Reconciler(
         observer.observe,

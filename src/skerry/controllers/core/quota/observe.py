@@ -42,12 +42,11 @@ class Observer:
         self,
         factory: InformerFactory,
         quotas: Informer,
-        mapper: Mapper,
         add: Callable[[Key], None],
     ) -> None:
         self._factory = factory
         self._quotas = quotas
-        self._mapper = mapper
+        self._mappers: dict[str, Mapper] = {}  # clusters need not serve the same types
         self._client = factory.client
         self._clock = factory.client.clock
         self._add = add
@@ -60,7 +59,7 @@ class Observer:
         followed = [
             (resource, informer)
             for resource in sorted(rules.tracked_types(quota))
-            if (informer := await self._following(resource)) is not None
+            if (informer := await self._following(key.cluster, resource)) is not None
         ]
         for _, informer in followed:
             await informer.wait_synced()
@@ -88,12 +87,13 @@ class Observer:
             found.extend(rules.Counted(resource, item) for item in items)
         return tuple(found)
 
-    async def _following(self, resource: GroupResource) -> Informer | None:
+    async def _following(self, cluster: str, resource: GroupResource) -> Informer | None:
         if resource in self._followed:
             return self._followed[resource]
-        info = (await self._mapper.types()).preferred().get(resource)
+        mapper = self._mappers.setdefault(cluster, Mapper(self._client.for_cluster(cluster)))
+        info = (await mapper.types()).preferred().get(resource)
         if info is None or not info.namespaced or "watch" not in info.verbs:
-            self._mapper.forget()  # it may be served by the next look
+            mapper.forget()  # it may be served by the next look
             return None
         if resource in self._followed:  # another worker was faster
             return self._followed[resource]
