@@ -7,14 +7,19 @@ configurations, flow control, CSI objects ...) its objects are data.
 
 from __future__ import annotations
 
+from skerry.logic.builtin.configuration import finalizer_errors
 from skerry.logic.builtin.definitions import definitions, schema_of
 from skerry.logic.builtin.metadata import field_manager_errors, validate_metadata
+from skerry.logic.builtin.pods import ephemeral_container_errors, quality_of_service
 from skerry.logic.builtin.resources import builtin_resources
 
 __all__ = [
     "builtin_resources",
     "definitions",
+    "ephemeral_container_errors",
     "field_manager_errors",
+    "finalizer_errors",
+    "quality_of_service",
     "schema_of",
     "validate_metadata",
 ]

@@ -314,6 +314,25 @@ def _address_errors(status: Object, field: str) -> Errors:
     return errors
 
 
+def ephemeral_container_errors(new: Object, old: Object) -> Errors:
+    """Return what is wrong with a write to ``pods/ephemeralcontainers``: they only come."""
+    if _MIRROR in (member(old, "metadata", "annotations") or {}):
+        return [FieldError.forbidden("", "static pods do not support ephemeral containers")]
+    errors = _pod_errors(new) + _annotation_change_errors(new, old)
+    path = "spec.ephemeralContainers"
+    present = {c.get("name"): c for c in member(new, "spec", "ephemeralContainers") or ()}
+    for container in member(old, "spec", "ephemeralContainers") or ():
+        name = container.get("name")
+        if name not in present:
+            text = f'existing ephemeral containers "{name}" may not be removed\n'
+            errors.append(FieldError.forbidden(path, text))
+        elif not same(present[name], container):
+            difference = difference_text(container, present[name], path)
+            text = f'existing ephemeral containers "{name}" may not be changed\n{difference}'
+            errors.append(FieldError.forbidden(path, text))
+    return errors
+
+
 def grace_seconds(pod: Object) -> int | None:
     """Return how long a delete waits; a pod no kubelet runs goes at once."""
     spec = pod.get("spec") or {}
