@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -53,7 +53,7 @@ class EtcdOptions:
     cert: Path | None = None
     key: Path | None = None
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     timeout_seconds: float = 10.0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -43,7 +43,7 @@ class StoreSettings:
     etcd_user: str = ""
     """User to authenticate as with ``etcd_password``; empty: no password authentication."""
 
-    etcd_password: str = ""
+    etcd_password: str = field(default="", repr=False)
     """Password of ``etcd_user``."""
 
     etcd_max_txn_ops: int = 128

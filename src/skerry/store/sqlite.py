@@ -26,6 +26,7 @@ from pathlib import Path
 import apsw
 
 from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
 from skerry.store.base import Entry, Event, Future, Page, StoreError, Unavailable, Write
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes
@@ -35,10 +36,13 @@ from skerry.store.sqlite_schema import (
     check_format,
     connect,
     connect_read_only,
+    create_private,
     prepare,
 )
 from skerry.store.sqlite_upkeep import WalBounds
 from skerry.store.sqlite_writer import Outcome, Pending, Writer
+
+log = Logger("store")
 
 _WRITER_CACHE_KIB = 16_384
 _READER_CACHE_KIB = 8_192
@@ -65,7 +69,7 @@ class SqliteStore:
         wal: WalBounds = WalBounds(),  # noqa: B008 - frozen
     ) -> SqliteStore:
         """Open or create the file; ``Unavailable`` when another process has it open."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private(path)
         lock = FileLock(path)
         try:
             connection = connect(path, cache_kib=_WRITER_CACHE_KIB)
@@ -157,11 +161,15 @@ class SqliteStore:
         if self._feed.closed is not None:
             return
         self._feed.close(_closed())
-        if self._writer is not None:
-            await self._writer.stop()
-        self._reader.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            if self._writer is not None:
+                await self._writer.stop()
+            self._reader.close()
+        except apsw.Error as error:
+            log.warning("the database did not close well", error=error)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     def _finish_sweep(self) -> None:
         """Go on with a compaction that a crash interrupted."""

@@ -75,6 +75,15 @@ class FileLock:
         os.close(self._descriptor)
 
 
+def create_private(path: Path) -> None:
+    """Create the file, and its folder, so that nobody else can read the secrets in it.
+
+    SQLite gives its log and index the permissions of the file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 def connect(path: Path, *, cache_kib: int, patience_milliseconds: int = 0) -> apsw.Connection:
     """Return a connection with the settings every part of the store relies on."""
     connection = apsw.Connection(str(path), statementcachesize=256)

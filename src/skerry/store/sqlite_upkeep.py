@@ -131,10 +131,11 @@ class Checkpoints:
             self.between_batches()
 
     def close(self) -> None:
-        """Leave a short WAL behind."""
+        """Close the writing connection and leave a short WAL behind."""
         self._join()
         try:
             self._writing.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._writing.close()
         except apsw.Error as error:
             log.warning("last checkpoint failed; the next start reads the log", error=error)
 

@@ -93,6 +93,8 @@ class Writer:
         self._wake.acquire()
         self._signalled = False
         self._stopping = False
+        self._ended = False
+        self._current: list[Pending] = []
         self._committing = False
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
@@ -104,6 +106,8 @@ class Writer:
 
     def submit(self, writes: Sequence[Write]) -> asyncio.Future[list[int]]:
         """Queue a commit; its waiter may be cancelled without effect on the commit."""
+        if self._ended:
+            raise Unavailable("the writing thread ended; this was not written")
         if len(self._commits) >= MOST_WAITING:
             raise Unavailable("too many writes are waiting; this one was not written")
         waiter: asyncio.Future[list[int]] = self._loop.create_future()
@@ -155,8 +159,9 @@ class Writer:
                 self._signalled = False
                 self._work()
         finally:
+            self._ended = True
+            self._tell_all()
             self._checkpoints.close()
-            self._tell_all("the store is closed; this was not written")
 
     def _work(self) -> None:
         while self._commits or self._chores:
@@ -168,7 +173,7 @@ class Writer:
         self._checkpoints.in_a_lull()
 
     def _commit_batch(self) -> None:
-        batch = self._take()
+        batch = self._current = self._take()
         outcomes: Sequence[Outcome]
         self._committing = False
         try:
@@ -255,12 +260,12 @@ class Writer:
             self._chores.popleft()
             self._loop.call_soon_threadsafe(_succeed, chore.waiter)
 
-    def _tell_all(self, message: str) -> None:
-        """Answer whoever still waits when the thread ends; none does unless it failed."""
-        waiters: list[asyncio.Future[Any]] = [pending.waiter for pending in self._commits]
+    def _tell_all(self) -> None:
+        """Answer whoever still waits when the thread ends; none does unless a bug ended it."""
+        waiters: list[asyncio.Future[Any]] = [p.waiter for p in (*self._current, *self._commits)]
         waiters += [chore.waiter for chore in self._chores]
-        if waiters:
-            error = Unavailable(message)
+        if waiters and not self._loop.is_closed():
+            error = Unavailable("the writing thread ended; the outcome is unknown")
             self._loop.call_soon_threadsafe(_fail_all, waiters, error)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -204,6 +204,59 @@ async def test_a_read_only_view_of_nothing_is_refused(path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be opened"):
         await SqliteStore.open_read_only(path)
     assert not path.exists()
+
+
+async def test_the_files_can_be_read_by_their_owner_only(store: SqliteStore, path: Path) -> None:
+    await store.commit([Write("/secret", b"")])
+    files = [file for file in path.parent.iterdir() if file.is_file()]
+    assert {file.name: file.stat().st_mode & 0o077 for file in files} == dict.fromkeys(
+        ["store.db", "store.db-wal", "store.db-shm", "store.db.lock"], 0
+    )
+
+
+class SyncSpy(apsw.VFS):
+    """Looks, each time the WAL is about to be synced, at what readers see by then."""
+
+    def __init__(self, look: Callable[[], int]) -> None:
+        super().__init__("sync-spy", base="unix", makedefault=True)
+        self.look = look
+        self.seen: list[int] = []
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        return SpiedFile(self, name, flags)
+
+
+class SpiedFile(apsw.VFSFile):
+    def __init__(self, spy: SyncSpy, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
+        self._spy = spy
+        self._is_wal = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
+
+    def xSync(self, flags: int) -> None:
+        if self._is_wal:
+            self._spy.seen.append(self._spy.look())
+        super().xSync(flags)
+
+
+async def test_nobody_sees_a_commit_before_its_log_is_synced(path: Path) -> None:
+    await (await SqliteStore.open(path, IDS)).close()
+    other = apsw.Connection(str(path), vfs="unix")
+
+    def visible() -> int:
+        return len(other.execute("SELECT k FROM cur").fetchall())
+
+    spy = SyncSpy(visible)
+    try:
+        store = await SqliteStore.open(path, IDS)
+        for number in range(3):
+            await store.commit([Write(f"/{number}", b"")])
+            assert visible() == number + 1
+            assert spy.seen[-1] == number
+        assert len(spy.seen) >= 3
+        await store.close()
+    finally:
+        spy.unregister()
+        other.close()
 
 
 async def test_closing_finishes_what_was_accepted(path: Path) -> None:
