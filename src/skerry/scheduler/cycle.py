@@ -8,7 +8,7 @@ changes nothing but caches; extenders, which need I/O, are asked in between by w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -258,6 +258,15 @@ class Decider:
                 diagnosis.set(row, status)
                 diagnosis.blame(status)
         return diagnosis
+
+    def refused_all(
+        self, profile: Profile, pod: PodInfo, found: Found, refusals: Sequence[tuple[int, Status]]
+    ) -> None:
+        """Complete the diagnosis when extenders turned down whatever filters had left."""
+        if found.evaluation is not None:
+            found.diagnosis = self._diagnosis(profile, found, pod, self._promised_rows(pod))
+        for row, status in refusals:
+            found.diagnosis.set(row, status)
 
     def _sampled(self, profile: Profile, found: Found) -> Found:
         """Keep only as many feasible nodes as the profile wants to score."""

@@ -50,6 +50,10 @@ class Nominations(Protocol):
         """Forget a pod's nomination."""
 
 
+class ExtenderError(Exception):
+    """An extender could not be reached, refused, or answered with nonsense."""
+
+
 class Extender(Protocol):
     """The part of an extender preemption needs; see ``scheduler.extender``."""
 

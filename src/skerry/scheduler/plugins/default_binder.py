@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skerry.api.errors import ApiError
+from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, error
@@ -21,6 +22,6 @@ class DefaultBinder:
     async def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         try:
             await self._handle.writer.bind(pod, node)
-        except (ApiError, OSError) as problem:
+        except (ApiError, TransportError) as problem:
             return error(str(problem), problem)
         return None

@@ -17,6 +17,7 @@ import numpy as np
 from skerry.api.errors import ApiError, NotFound
 from skerry.kit.clock import rfc3339
 from skerry.logic.selectors import Selector
+from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import Object, PodInfo
 from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult
@@ -29,7 +30,7 @@ from skerry.scheduler.framework.status import (
     unresolvable,
     unschedulable,
 )
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.handle import ExtenderError, Handle
 from skerry.scheduler.trial import filter_with_nominated
 
 _NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
@@ -183,7 +184,7 @@ class DefaultPreemption:
                 continue
             try:
                 answer = await extender.process_preemption(pod, agreed)
-            except (OSError, ValueError) as problem:
+            except ExtenderError as problem:
                 if extender.ignorable:
                     continue
                 return None, error(str(problem), problem)
@@ -209,7 +210,7 @@ class DefaultPreemption:
                 if other.priority < pod.priority:
                     handle.nominations.withdraw(other.uid)
                     await handle.writer.patch_pod_status(other, {"nominatedNodeName": None})
-        except (ApiError, OSError) as problem:
+        except (ApiError, TransportError) as problem:
             return None, error(str(problem), problem)
         return chosen.node, None
 

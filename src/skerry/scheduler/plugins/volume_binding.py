@@ -19,6 +19,7 @@ import numpy as np
 from skerry.api.errors import ApiError
 from skerry.logic.quantity import Quantity
 from skerry.logic.selectors import Selector
+from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.objects import Object, key_of
 from skerry.scheduler.cache.pod import PodInfo
@@ -243,7 +244,7 @@ class VolumeBinding:
                 await self._all_bound(claims, node)
         except TimeoutError:
             return error(f"binding volumes: timed out after {self._timeout_seconds:g}s")
-        except (ApiError, OSError, _ProvisioningFailed) as problem:
+        except (ApiError, TransportError, _ProvisioningFailed) as problem:
             return error(f"binding volumes: {problem}", problem)
         self.unreserve(state, pod, node)
         return None

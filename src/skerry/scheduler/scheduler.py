@@ -1,0 +1,545 @@
+"""The pod scheduler: takes pods from the queue, decides, and binds.
+
+Deciding is strictly one pod after the other and does not wait for anything, except extenders where
+they are configured. A decided pod is assumed at once; reserving and permitting follow; binding runs
+beside the next decisions. Whatever fails on the way is undone in reverse order, and the pod goes
+back to the queue knowing who turned it down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from skerry.api.errors import ApiError
+from skerry.kit.clock import Clock, SystemClock, rfc3339
+from skerry.kit.ids import IdSource, SystemIds
+from skerry.kit.log import Logger
+from skerry.runtime.transport import TransportError
+from skerry.scheduler.cache.cluster import AssumeError, Cluster
+from skerry.scheduler.cache.node import NodeInfo
+from skerry.scheduler.cache.pod import PodInfo
+from skerry.scheduler.config.errors import ConfigurationError
+from skerry.scheduler.config.load import Configuration
+from skerry.scheduler.cycle import Decider, DecisionFailed, Found, Profile, Ties
+from skerry.scheduler.extender import (
+    EXTENDER_NAME,
+    HttpExtender,
+    extender_points,
+    passing_extenders,
+)
+from skerry.scheduler.framework.evaluation import Evaluator
+from skerry.scheduler.framework.events import ASSIGNED_POD_DELETE
+from skerry.scheduler.framework.plugin import Diagnosis
+from skerry.scheduler.framework.profile import ProfileError, assemble
+from skerry.scheduler.framework.registry import Registry
+from skerry.scheduler.framework.runner import Framework, PluginRaised
+from skerry.scheduler.framework.state import CycleState
+from skerry.scheduler.framework.status import Code, Status, error, unschedulable
+from skerry.scheduler.handle import (
+    Events,
+    ExtenderError,
+    Handle,
+    NoEvents,
+    NominationTable,
+    NoWriter,
+    Writer,
+)
+from skerry.scheduler.metrics import SchedulerMetrics
+from skerry.scheduler.queue import QueuedPod, QueueProfile, QueueSettings, SchedulingQueue
+from skerry.scheduler.waiting import WaitingPods
+
+_log = Logger("scheduler")
+
+# The longest note the Events API takes.
+_NOTE_LIMIT = 1024
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a scheduler is made of; everything that touches the world is handed in."""
+
+    writer: Writer = field(default_factory=NoWriter)
+    events: Events = field(default_factory=NoEvents)
+    clock: Clock = field(default_factory=SystemClock)
+    ids: IdSource = field(default_factory=SystemIds)
+    metrics: SchedulerMetrics = field(default_factory=SchedulerMetrics)
+    extenders: Sequence[HttpExtender] = ()
+    ties: Ties = "random"
+    # Score as few nodes as kube-scheduler would when no percentage is configured.
+    adaptive_sampling: bool = False
+    longest_unschedulable: float = 300.0
+
+
+@dataclass(slots=True)
+class Placed:
+    """A pod with a node, reserved and on its way to being bound."""
+
+    queued: QueuedPod
+    pod: PodInfo
+    profile: Profile
+    node: str
+    state: CycleState
+    began: float
+    waiting: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(slots=True)
+class Refused:
+    """An attempt that led nowhere."""
+
+    queued: QueuedPod
+    profile: Profile
+    status: Status
+    message: str
+    began: float
+    diagnosis: Diagnosis | None = None
+    state: CycleState | None = None
+    # As PostFilterResult's: None leaves the nomination alone, empty withdraws it.
+    nominated: str | None = ""
+
+
+class PodScheduler:
+    """See the module's theory."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        registry: Registry,
+        parts: Parts | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        self._parts = parts or Parts()
+        self._configuration = configuration
+        self.cluster = cluster or Cluster()
+        self.metrics = self._parts.metrics
+        self.nominations = NominationTable()
+        self.waiting = WaitingPods()
+        self._clock = self._parts.clock
+        self.profiles = self._make_profiles(configuration, registry)
+        self._decider = Decider(self.cluster, self.nominations, self._parts.ids, self._parts.ties)
+        self.queue = self._make_queue(configuration)
+        # Returns the pod as last seen, None when it is gone; told by whoever follows the server.
+        self.lookup: Callable[[PodInfo], PodInfo | None] = lambda pod: pod
+        self.binding = 0
+        self._connect_gauges()
+
+    def _make_profiles(
+        self, configuration: Configuration, registry: Registry
+    ) -> dict[str, Profile]:
+        """Assemble all profiles; raises ConfigurationError in kube-scheduler's words."""
+        found: dict[str, Profile] = {}
+        for spec in configuration.profiles:
+            handle = Handle(
+                self.cluster,
+                self._parts.writer,
+                self._parts.events,
+                self.nominations,
+                self._clock,
+                self._parts.ids,
+                self._parts.extenders,
+                self.waiting.reject,
+            )
+            try:
+                assembled = assemble(spec, registry, handle)
+            except ProfileError as problem:
+                raise ConfigurationError(
+                    "initializing profiles: creating profile for scheduler name "
+                    f"{spec.scheduler_name}: {problem}"
+                ) from problem
+            framework: Framework[PodInfo, NodeInfo] = Framework(assembled, self.metrics)
+            handle.framework = framework
+            percentage = spec.percentage_of_nodes_to_score
+            if percentage is None:
+                percentage = configuration.percentage_of_nodes_to_score
+            found[spec.scheduler_name] = Profile(
+                framework,
+                Evaluator(framework, self.cluster.table),
+                percentage or (0 if self._parts.adaptive_sampling else None),
+            )
+        return found
+
+    def _make_queue(self, configuration: Configuration) -> SchedulingQueue:
+        first = next(iter(self.profiles.values())).framework
+        return SchedulingQueue(
+            {
+                name: QueueProfile(
+                    profile.framework.registrations(), profile.framework.run_pre_enqueue
+                )
+                for name, profile in self.profiles.items()
+            },
+            first.queue_sort.sort_key,
+            self._clock.monotonic,
+            self.nominations,
+            QueueSettings(
+                configuration.initial_backoff_seconds,
+                configuration.max_backoff_seconds,
+                self._parts.longest_unschedulable,
+            ),
+            self.metrics,
+        )
+
+    def _connect_gauges(self) -> None:
+        metrics = self.metrics
+        metrics.pending_pods.read = lambda: _keyed(self.queue.sizes())
+        metrics.cache_size.read = lambda: _keyed(self.cluster.counts)
+        metrics.inflight_events.read = lambda: _keyed(self.queue.in_flight_events())
+        metrics.unschedulable_pods.read = lambda: {
+            key: float(count) for key, count in self.queue.blamed().items()
+        }
+        metrics.tasks.read = lambda: {("binding",): self.binding}
+
+    # One attempt.
+
+    def attempt(self, queued: QueuedPod) -> Placed | Refused | None:
+        """Decide for one popped pod without extenders; None when it needs no node any more."""
+        profile = self._profile_for(queued)
+        if profile is None:
+            return None
+        began = self._clock.monotonic()
+        try:
+            node, found = self._decider.decide(profile, queued.pod)
+        except DecisionFailed as failure:
+            return self._failed(queued, profile, failure.status, began)
+        self.metrics.algorithm_duration.observe((), self._clock.monotonic() - began)
+        return self._settle(queued, profile, node, found, began)
+
+    async def attempt_with_extenders(self, queued: QueuedPod) -> Placed | Refused | None:
+        """Decide, asking extenders between filtering and scoring."""
+        profile = self._profile_for(queued)
+        if profile is None:
+            return None
+        began = self._clock.monotonic()
+        pod, table = queued.pod, self.cluster.table
+        extenders = self._parts.extenders
+        try:
+            found = self._decider.find(profile, pod)
+            refusals = await passing_extenders(extenders, pod, found, table)
+            if refusals:
+                if not len(found.feasible()):
+                    self._decider.refused_all(profile, pod, found, refusals)
+                found.diagnosis.rejectors.add(EXTENDER_NAME)
+            extra = await extender_points(extenders, pod, found.feasible(), table)
+            node = self._decider.choose(profile, pod, found, extra)
+        except DecisionFailed as failure:
+            return self._failed(queued, profile, failure.status, began)
+        except ExtenderError as problem:
+            return self._failed(queued, profile, error(str(problem), problem), began)
+        self.metrics.algorithm_duration.observe((), self._clock.monotonic() - began)
+        return self._settle(queued, profile, node, found, began)
+
+    def _profile_for(self, queued: QueuedPod) -> Profile | None:
+        pod = queued.pod
+        profile = self.profiles.get(pod.spec.scheduler_name)
+        if profile is None:
+            _log.error("no profile for pod", key=pod.key, scheduler=pod.spec.scheduler_name)
+        elif pod.terminating:
+            note = f"skip schedule deleting pod: {pod.key}"
+            self._event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+            profile = None
+        elif self.cluster.is_assumed(pod.uid):
+            profile = None
+        if profile is None:
+            self.queue.done(pod.uid)
+        return profile
+
+    def _failed(self, queued: QueuedPod, profile: Profile, status: Status, began: float) -> Refused:
+        self.metrics.algorithm_duration.observe((), self._clock.monotonic() - began)
+        return Refused(queued, profile, status, status.message, began)
+
+    def _settle(
+        self, queued: QueuedPod, profile: Profile, node: str, found: Found, began: float
+    ) -> Placed | Refused:
+        if not node:
+            status = unschedulable("no node fits")
+            return Refused(
+                queued, profile, status, "", began, found.diagnosis, found.state, nominated=None
+            )
+        return self._reserve(queued, profile, node, found.state, began)
+
+    def _reserve(
+        self, queued: QueuedPod, profile: Profile, node: str, state: CycleState, began: float
+    ) -> Placed | Refused:
+        """Assume, reserve and ask for permission; undo all of it when refused."""
+        try:
+            pod = self.cluster.assume(queued.pod, node)
+        except AssumeError as problem:
+            return Refused(queued, profile, error(str(problem), problem), str(problem), began)
+        self.nominations.withdraw(pod.uid)
+        framework = profile.framework
+        try:
+            status = framework.run_reserve(state, pod, node)
+            waiting: tuple[tuple[str, float], ...] = ()
+            if status is None:
+                permitted = framework.run_permit(state, pod, node)
+                status, waiting = permitted.status, permitted.waiting
+        except PluginRaised as problem:
+            status, waiting = problem.status(), ()
+        if status is None or status.code is Code.WAIT:
+            return Placed(queued, pod, profile, node, state, began, waiting)
+        self._undo(framework, state, pod, node)
+        return self._refused_on(queued, profile, node, status, began)
+
+    def _undo(
+        self, framework: Framework[PodInfo, NodeInfo], state: CycleState, pod: PodInfo, node: str
+    ) -> bool:
+        """Give back what was reserved and forget the assumption; tells whether there was one."""
+        try:
+            framework.run_unreserve(state, pod, node)
+        except PluginRaised as problem:
+            _log.error("unreserve failed", key=pod.key, error=problem)
+        try:
+            self.cluster.forget(pod.uid)
+        except AssumeError as problem:
+            _log.warning("cannot forget pod", key=pod.key, error=problem)
+            return False
+        return True
+
+    def _refused_on(
+        self, queued: QueuedPod, profile: Profile, node: str, status: Status, began: float
+    ) -> Refused:
+        """Describe a refusal that came after a node had been chosen."""
+        if not status.rejected:
+            return Refused(queued, profile, status, status.message, began)
+        diagnosis = Diagnosis(total=1, absent=status)
+        diagnosis.blame(status)
+        return Refused(queued, profile, status, diagnosis.message(), began, diagnosis)
+
+    # What follows a decision.
+
+    async def bind(self, placed: Placed) -> None:
+        """Carry a placement through to its binding, or undo it."""
+        self.binding += 1
+        try:
+            status = await self._bind(placed)
+        except PluginRaised as problem:
+            status = problem.status()
+        finally:
+            self.binding -= 1
+        if status is None:
+            self._bound(placed)
+            return
+        await self._unbind(placed, status)
+
+    async def _bind(self, placed: Placed) -> Status | None:
+        framework, state = placed.profile.framework, placed.state
+        pod, node = placed.pod, placed.node
+        if placed.waiting:
+            status = await self._permission(placed)
+            if status is not None:
+                return status
+        if framework.pre_bind:
+            status = await framework.run_pre_bind(state, pod, node)
+            if status is not None:
+                return status
+        # From here on a failure says nothing about the pod's chances elsewhere.
+        self.queue.done(pod.uid)
+        for extender in self._parts.extenders:
+            if extender.binds and extender.interested(pod):
+                return await _bind_by_extender(extender, pod, node)
+        return await framework.run_bind(state, pod, node)
+
+    async def _permission(self, placed: Placed) -> Status | None:
+        began = self._clock.monotonic()
+        held = self.waiting.hold(placed.pod, dict(placed.waiting))
+        try:
+            status = await held.wait(self._clock)
+        finally:
+            self.waiting.release(placed.pod.uid)
+        label = "Success" if status is None else status.code.label
+        self.metrics.permit_duration.observe((label,), self._clock.monotonic() - began)
+        return status
+
+    def _bound(self, placed: Placed) -> None:
+        pod, node, queued = placed.pod, placed.node, placed.queued
+        now = self._clock.monotonic()
+        self.metrics.attempted("scheduled", placed.profile.name, now - placed.began)
+        first = queued.first_attempt if queued.first_attempt is not None else now
+        self.metrics.scheduled(queued.attempts, now - first)
+        note = f"Successfully assigned {pod.key} to {node}"
+        self._event(pod, "Normal", "Scheduled", "Binding", note)
+        try:
+            placed.profile.framework.run_post_bind(placed.state, pod, node)
+        except PluginRaised as problem:
+            _log.error("post-bind failed", key=pod.key, error=problem)
+
+    async def _unbind(self, placed: Placed, status: Status) -> None:
+        pod = placed.pod
+        _log.info("binding failed", key=pod.key, node=placed.node, error=status.message)
+        forgotten = self._undo(placed.profile.framework, placed.state, pod, placed.node)
+        refused = self._refused_on(placed.queued, placed.profile, placed.node, status, placed.began)
+        refused.nominated = ""
+        if forgotten and not status.rejected:
+            self.queue.move(ASSIGNED_POD_DELETE, pod, None)
+        await self.refuse(refused)
+        if forgotten and status.rejected:
+            # Told last, and not to itself: it would only wake what was just turned down.
+            self.queue.move(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
+
+    async def refuse(self, refused: Refused) -> None:
+        """Try to make room, return the pod to the queue, and tell people why."""
+        if refused.nominated is None and refused.diagnosis is not None:
+            await self._make_room(refused)
+        result = "unschedulable" if refused.status.rejected else "error"
+        elapsed = self._clock.monotonic() - refused.began
+        self.metrics.attempted(result, refused.profile.name, elapsed)
+        self._requeue(refused)
+        await self._report(refused)
+
+    async def _make_room(self, refused: Refused) -> None:
+        """Run PostFilter and carry out what it decided."""
+        diagnosis, state, pod = refused.diagnosis, refused.state, refused.queued.pod
+        framework = refused.profile.framework
+        if diagnosis is None or state is None:
+            return
+        if framework.post_filter:
+            self.metrics.preemption_attempts.add(())
+            nominated, status = await self._post_filter(framework, state, pod, diagnosis)
+            refused.nominated = nominated
+            if status is not None:
+                diagnosis.post_filter_message = status.message
+        refused.message = diagnosis.message()
+
+    async def _post_filter(
+        self,
+        framework: Framework[PodInfo, NodeInfo],
+        state: CycleState,
+        pod: PodInfo,
+        diagnosis: Diagnosis,
+    ) -> tuple[str | None, Status | None]:
+        try:
+            result, status = framework.run_post_filter(state, pod, diagnosis)
+            if result is None:
+                return None, status
+            if result.nominated:
+                # Promised before the victims are gone, or others would take the room.
+                self.nominations.nominate(pod, result.nominated)
+            if result.resolve is None:
+                return result.nominated, status
+            nominated, status = await result.resolve()
+        except PluginRaised as problem:
+            return None, problem.status()
+        if nominated:
+            self.nominations.nominate(pod, nominated)
+        elif result.nominated:
+            self.nominations.withdraw(pod.uid)
+        return nominated, status
+
+    def _requeue(self, refused: Refused) -> None:
+        queued = refused.queued
+        current = self.lookup(queued.pod)
+        if current is None or current.node_name:
+            # Deleted, or bound by somebody: nothing to retry.
+            self.queue.done(queued.pod.uid)
+            return
+        if refused.diagnosis is not None:
+            queued.rejectors = set(refused.diagnosis.rejectors)
+            queued.pending = set(refused.diagnosis.pending)
+        queued.pod = current
+        self.queue.add_unschedulable(queued)
+        if refused.nominated:
+            self.nominations.nominate(current, refused.nominated)
+        elif refused.nominated == "":
+            self.nominations.withdraw(current.uid)
+
+    async def _report(self, refused: Refused) -> None:
+        pod = refused.queued.pod
+        note = refused.message
+        if len(note) > _NOTE_LIMIT:
+            note = note[: _NOTE_LIMIT - 4] + " ..."
+        self._event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+        reason = "Unschedulable" if refused.status.rejected else "SchedulerError"
+        status = pod_status_change(pod, reason, refused, rfc3339(self._clock.now()))
+        if not status:
+            return
+        try:
+            await self._parts.writer.patch_pod_status(pod, status)
+        except (ApiError, TransportError) as problem:
+            _log.warning("pod status not written", key=pod.key, error=problem)
+
+    def _event(self, pod: PodInfo, type_: str, reason: str, action: str, note: str) -> None:
+        self._parts.events.event(pod.pod, type_, reason, action, note)
+
+    # The loop.
+
+    async def step(self, queued: QueuedPod, spawn: Callable[[Awaitable[None]], None]) -> None:
+        """Make one attempt; *spawn* runs the binding beside."""
+        if self._parts.extenders:
+            outcome = await self.attempt_with_extenders(queued)
+        else:
+            outcome = self.attempt(queued)
+        if isinstance(outcome, Placed):
+            spawn(self.bind(outcome))
+        elif outcome is not None:
+            await self.refuse(outcome)
+
+
+async def _bind_by_extender(extender: HttpExtender, pod: PodInfo, node: str) -> Status | None:
+    try:
+        await extender.bind(pod, node)
+    except ExtenderError as problem:
+        return error(str(problem), problem)
+    return None
+
+
+def pod_status_change(pod: PodInfo, reason: str, refused: Refused, now: str) -> dict[str, Any]:
+    """Return what to change in the pod's status; nothing when it says so already."""
+    change: dict[str, Any] = {}
+    old: Mapping[str, Any] = next(
+        (
+            item
+            for item in (pod.pod.get("status") or {}).get("conditions") or ()
+            if item.get("type") == "PodScheduled"
+        ),
+        {},
+    )
+    wanted = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": reason,
+        "message": refused.message,
+    }
+    if any(old.get(key) != value for key, value in wanted.items()):
+        moved = old.get("status") != "False"
+        change["conditions"] = [
+            wanted | {"lastTransitionTime": now if moved else old.get("lastTransitionTime", now)}
+        ]
+    if refused.nominated is not None and refused.nominated != pod.nominated_node:
+        change["nominatedNodeName"] = refused.nominated or None
+    return change
+
+
+def _keyed(sizes: Mapping[str, int]) -> dict[tuple[str, ...], float]:
+    return {(name,): float(size) for name, size in sizes.items()}
+
+
+async def run_loop(scheduler: PodScheduler, ready: asyncio.Event, tasks: asyncio.TaskGroup) -> None:
+    """Attempt pods as they become ready, for ever.
+
+    Lets others run now and then: decisions alone could keep the loop busy for seconds.
+    """
+
+    def spawn(work: Awaitable[None]) -> None:
+        tasks.create_task(_awaited(work))
+
+    made = 0
+    while True:
+        queued = scheduler.queue.pop()
+        if queued is None:
+            ready.clear()
+            await ready.wait()
+            continue
+        await scheduler.step(queued, spawn)
+        made += 1
+        if made % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+
+
+# Decisions between two turns of the loop; about a millisecond of work.
+_YIELD_EVERY = 16
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work
