@@ -29,13 +29,21 @@ from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
 from skerry.server.definition_cleanup import DefinitionCleanup
-from skerry.server.engine import Engine, Flow, Handlers, PathHandler, Recorder, ResourceHandler
+from skerry.server.engine import (
+    Engine,
+    Flow,
+    Handlers,
+    PathHandler,
+    Recorder,
+    ResourceHandler,
+    Router,
+)
 from skerry.server.observed import ObservedObjects
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
 from skerry.server.rest.read import Reader
 from skerry.server.rest.watching import Watcher
-from skerry.server.rest.write import Writer, no_stamp
+from skerry.server.rest.write import NoStamp, Stamp, Writer
 from skerry.server.seeding import Seeder, plain_objects
 from skerry.server.subresources.pods import BindingHandler, EvictionHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
@@ -76,6 +84,11 @@ class Parts:
     subresources: Mapping[tuple[str, str, str], ResourceHandler] = field(default_factory=dict)
     admission: tuple[Admission, ...] = ()
     service_network: str = "10.96.0.0/16"
+    # What a hub brings of its own.
+    catalogue: Catalogue | None = None
+    router: Router | None = None
+    stamp: Stamp = field(default_factory=NoStamp)
+    awaited: frozenset[tuple[str, str]] = frozenset()
 
 
 class ApiServer:
@@ -85,8 +98,8 @@ class ApiServer:
         store = parts.store
         self.store = store
         self.dispatcher = Dispatcher(store)
-        self.catalogue = Catalogue(builtin_types())
-        self.seeder = Seeder(store, parts.clock, parts.ids, no_stamp)
+        self.catalogue = parts.catalogue or Catalogue(builtin_types())
+        self.seeder = Seeder(store, parts.clock, parts.ids, parts.stamp)
         self.namespaces = ObservedObjects("", "namespaces")
         self.priority_classes = ObservedObjects("scheduling.k8s.io", "priorityclasses")
         self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)
@@ -101,15 +114,27 @@ class ApiServer:
         self.engine = self._engine(parts)
 
     def _engine(self, parts: Parts) -> Engine:
+        return Engine(
+            self.catalogue,
+            self._handlers(parts),
+            parts.authenticator,
+            parts.authorizer,
+            parts.flow,
+            parts.recorder,
+            router=parts.router,
+        )
+
+    def _handlers(self, parts: Parts) -> Handlers:
         store, clock, ids = parts.store, parts.clock, parts.ids
         admission = Chain(self._rules(parts))
         reader = Reader(store, self.dispatcher, clock.now)
-        writer = Writer(store, self.dispatcher, reader, admission, clock, ids, awaited=_AWAITED)
-        deleter = Deleter(store, self.dispatcher, reader, admission, clock, awaited=_AWAITED)
+        awaited = _AWAITED | parts.awaited
+        writer = Writer(store, self.dispatcher, reader, admission, clock, ids, parts.stamp, awaited)
+        deleter = Deleter(store, self.dispatcher, reader, admission, clock, awaited)
         watcher = Watcher(self.dispatcher, reader, ids)
         patcher = Patcher(store, writer)
         binding = BindingHandler(writer, clock)
-        handlers = Handlers(
+        return Handlers(
             verbs={
                 "get": reader.get,
                 "list": reader.list,
@@ -130,14 +155,6 @@ class ApiServer:
             virtual=parts.virtual,
             paths=parts.paths,
             trees=parts.trees,
-        )
-        return Engine(
-            self.catalogue,
-            handlers,
-            parts.authenticator,
-            parts.authorizer,
-            parts.flow,
-            parts.recorder,
         )
 
     def _rules(self, parts: Parts) -> list[Admission]:

@@ -7,14 +7,15 @@ import contextlib
 import gc
 import signal
 import ssl
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
+from skerry.api.errors import ServiceUnavailable
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.core_controllers import run_core_controllers
 from skerry.app.observability import Observability, build_observability
@@ -30,7 +31,7 @@ from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
-from skerry.server.http.message import Answer, Request, Response
+from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.tls import server_context
@@ -57,6 +58,42 @@ class StartError(Exception):
 
 
 @dataclass(slots=True)
+class Foundation:
+    """What every kind of server stands on."""
+
+    settings: ServerSettings
+    store: Store
+    clock: Clock
+    ids: IdSource
+    pki: Pki
+    security: Security
+    observability: Observability
+    url: str
+
+
+@dataclass(slots=True)
+class Face:
+    """What one kind of server is, built on a foundation."""
+
+    api: ApiServer
+    clusters: list[ClusterEntry]
+    users: list[UserEntry]
+    contexts: list[ContextEntry]
+    current: str
+    # Runs beside the server until cancelled.
+    beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of server: its command, its security and its face."""
+
+    command: str
+    security: Callable[[ServerSettings, Path, Store, Clock, IdSource], Security]
+    face: Callable[[Foundation], Awaitable[Face]]
+
+
+@dataclass(slots=True)
 class Running:
     """A server that answers requests."""
 
@@ -66,25 +103,27 @@ class Running:
     http: HttpServer
 
 
-def run_server(settings: ServerSettings, announce: Callable[[str], None]) -> None:
-    """Run a plain server until SIGTERM or SIGINT; *announce* gets the line that says ready."""
+def run_server(settings: ServerSettings, kind: Kind, announce: Callable[[str], None]) -> None:
+    """Run a server until SIGTERM or SIGINT; *announce* gets the line that says ready."""
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
-    uvloop.run(_until_stopped(settings, announce))
+    uvloop.run(_until_stopped(settings, kind, announce))
 
 
-async def _until_stopped(settings: ServerSettings, announce: Callable[[str], None]) -> None:
+async def _until_stopped(
+    settings: ServerSettings, kind: Kind, announce: Callable[[str], None]
+) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with serving(settings) as server:
-        announce(f"skerry serve ready at {server.url} (kubeconfig {server.kubeconfig})")
+    async with serving(settings, kind) as server:
+        announce(f"skerry {kind.command} ready at {server.url} (kubeconfig {server.kubeconfig})")
         await stopped.wait()
         log.info("stopping", v=0)
 
 
 @contextlib.asynccontextmanager
-async def serving(settings: ServerSettings) -> AsyncIterator[Running]:
+async def serving(settings: ServerSettings, kind: Kind) -> AsyncIterator[Running]:
     """Serve inside the context; leaving it drains and closes everything."""
     clock, ids = SystemClock(), SystemIds()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,60 +135,94 @@ async def serving(settings: ServerSettings) -> AsyncIterator[Running]:
         if settings.encryption_key_file is not None:
             keys = Keys(settings.encryption_key_file.read_text(), ids)
             store = EncryptedStore(store, keys)
-        async with _serving_store(settings, store, clock, ids) as running:
+        async with _serving_store(settings, kind, store, clock, ids) as running:
             yield running
     finally:
         await store.close()
 
 
+class _Front:
+    """Answers while the server behind is still being put together."""
+
+    def __init__(self) -> None:
+        self.handler: Handler | None = None
+
+    async def handle(self, request: Request) -> Answer:
+        if self.handler is None:
+            raise ServiceUnavailable("the server is starting")
+        return await self.handler(request)
+
+
 @contextlib.asynccontextmanager
 async def _serving_store(
-    settings: ServerSettings, store: Store, clock: Clock, ids: IdSource
+    settings: ServerSettings, kind: Kind, store: Store, clock: Clock, ids: IdSource
 ) -> AsyncIterator[Running]:
     keys = settings.data_dir / "pki"
     host = settings.external_hostname or _reachable(settings.bind_address)
     pki = open_pki(keys, server_names((host, *settings.tls_sans)), clock)
-    security = build_security(settings, keys, store, clock, ids)
+    security = kind.security(settings, keys, store, clock, ids)
     observability = build_observability(settings, store, clock, ids)
-    api = ApiServer(_parts(settings, store, clock, ids, security, observability))
-    await api.prepare(bootstrap_objects())
-    await follow_rbac(security.authorizer, store, api.dispatcher)
-    http = HttpServer(api.engine.handle, HttpSettings(body_bytes=settings.max_body_bytes))
-    async with asyncio.TaskGroup() as tasks:
-        background = [
-            tasks.create_task(api.run()),
-            tasks.create_task(compaction.run(store, _policy(settings), clock)),
-            tasks.create_task(
-                EventExpiry(store, clock, timedelta(minutes=settings.event_minutes)).run()
-            ),
-        ]
-        if settings.controllers:
-            background.append(tasks.create_task(run_core_controllers(api, pki, clock, ids)))
-        try:
-            port = await _listen(http, settings, server_context(pki))
-            url = f"https://{host}:{port}"
+    front = _Front()
+    http = HttpServer(front.handle, HttpSettings(body_bytes=settings.max_body_bytes))
+    # The port must be known before anything is written that names it.
+    port = await _listen(http, settings, server_context(pki))
+    url = f"https://{host}:{port}"
+    background: list[asyncio.Task[None]] = []
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            face = await kind.face(
+                Foundation(settings, store, clock, ids, pki, security, observability, url)
+            )
+            expiry = EventExpiry(store, clock, timedelta(minutes=settings.event_minutes))
+            background += [
+                tasks.create_task(face.api.run()),
+                tasks.create_task(compaction.run(store, _policy(settings), clock)),
+                tasks.create_task(expiry.run()),
+                *(tasks.create_task(run()) for run in face.beside),
+            ]
+            front.handler = face.api.engine.handle
             kubeconfig = settings.data_dir / "admin.kubeconfig"
-            _write_admin_kubeconfig(kubeconfig, url, pki)
+            write_kubeconfig(kubeconfig, face.clusters, face.users, face.contexts, face.current)
             observability.health.started()
             # What was loaded to start is not garbage and need not be looked at again.
             gc.freeze()
-            yield Running(url, kubeconfig, api, http)
-        finally:
-            observability.health.stopping()
-            await http.stop(settings.drain_seconds)
-            for task in background:
-                task.cancel()
-            observability.close()
+            try:
+                yield Running(url, kubeconfig, face.api, http)
+            finally:
+                observability.health.stopping()
+                await http.stop(settings.drain_seconds)
+                for task in background:
+                    task.cancel()
+    finally:
+        await http.stop(0)
+        observability.close()
 
 
-def _parts(
-    settings: ServerSettings,
-    store: Store,
-    clock: Clock,
-    ids: IdSource,
-    security: Security,
-    observability: Observability,
-) -> Parts:
+async def plain_face(foundation: Foundation) -> Face:
+    """Return a plain Kubernetes API server."""
+    f = foundation
+    api = ApiServer(server_parts(f))
+    await api.prepare(bootstrap_objects())
+    await follow_rbac(f.security.authorizer, f.store, api.dispatcher)
+    face = Face(
+        api,
+        [ClusterEntry("skerry", f.url, f.pki.ca.certificate)],
+        [UserEntry("admin", f.pki.admin)],
+        [ContextEntry("skerry", "skerry", "admin")],
+        "skerry",
+    )
+    if f.settings.controllers:
+        face.beside.append(lambda: run_core_controllers(api, f.pki, f.clock, f.ids))
+    return face
+
+
+PLAIN_SERVER = Kind("serve", build_security, plain_face)
+
+
+def server_parts(foundation: Foundation) -> Parts:
+    """Return the parts any kind of server is made with."""
+    settings, store, security = foundation.settings, foundation.store, foundation.security
+    clock, ids, observability = foundation.clock, foundation.ids, foundation.observability
     reviews = AccessReviews(security.authorizer)
     documents = security.tokens
     return Parts(
@@ -196,16 +269,6 @@ async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContex
     except OSError as error:
         where = f"{settings.bind_address}:{settings.port}"
         raise StartError(f"cannot listen on {where}: {error.strerror or error}") from error
-
-
-def _write_admin_kubeconfig(path: Path, url: str, pki: Pki) -> None:
-    write_kubeconfig(
-        path,
-        [ClusterEntry("skerry", url, pki.ca.certificate)],
-        [UserEntry("admin", pki.admin)],
-        [ContextEntry("skerry", "skerry", "admin")],
-        "skerry",
-    )
 
 
 def _reachable(address: str) -> str:

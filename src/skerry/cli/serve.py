@@ -7,7 +7,7 @@ import sys
 import click
 
 from skerry.app.settings import ServerSettings
-from skerry.app.standalone import StartError, run_server
+from skerry.app.standalone import PLAIN_SERVER, StartError, run_server
 from skerry.cli.options import server_flags
 
 
@@ -28,7 +28,7 @@ def serve(settings: ServerSettings) -> None:
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     try:
-        run_server(settings, announce=lambda line: print(line, flush=True))
+        run_server(settings, PLAIN_SERVER, announce=lambda line: print(line, flush=True))
     except StartError as error:
         print(f"skerry serve: {error}", file=sys.stderr)
         sys.exit(1)

@@ -66,7 +66,7 @@ class TypeSet:
         found: dict[tuple[str, str], Resource] = {}
         for resource in self.resources:
             if "list" in resource.info.verbs:
-                key = (resource.info.group, resource.storage_resource)
+                key = (resource.stored_group, resource.storage_resource)
                 if key not in found or resource.info.version == resource.storage_version:
                     found[key] = resource
         return tuple(found.values())

@@ -7,7 +7,7 @@ and the other finds everything there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
@@ -15,6 +15,7 @@ from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import encode
+from skerry.server.rest.write import Stamp
 from skerry.store.base import Conflict, Store, Write
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -23,9 +24,7 @@ NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 class Seeder:
     """Writes objects on the server's own behalf."""
 
-    def __init__(
-        self, store: Store, clock: Clock, ids: IdSource, stamp: Callable[[Object, str], None]
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, ids: IdSource, stamp: Stamp) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -48,9 +47,9 @@ class Seeder:
         resource.prepare_create(obj)
         if status is not None:
             obj["status"] = status
-        self._stamp(obj, cluster)
+        self._stamp.put(obj, cluster)
         key = ObjectKey(
-            resource.info.group,
+            resource.stored_group,
             resource.storage_resource,
             cluster,
             metadata.get("namespace", ""),

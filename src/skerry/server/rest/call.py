@@ -38,7 +38,7 @@ class Call:
     def key(self, name: str = "") -> ObjectKey:
         """Return the store key of the object the request names, or of *name* beside it."""
         return ObjectKey(
-            self.group,
+            self.resource.stored_group,
             self.resource.storage_resource,
             self.info.cluster,
             self.namespace,
@@ -54,7 +54,10 @@ class Call:
     def prefix(self) -> str:
         """The prefix of the keys of the collection the request names."""
         cluster = "" if self.info.cluster == "*" else self.info.cluster
-        return type_prefix(self.group, self.resource.storage_resource, cluster, self.namespace)
+        resource = self.resource
+        return type_prefix(
+            resource.stored_group, resource.storage_resource, cluster, self.namespace
+        )
 
     def not_found(self, name: str = "") -> NotFound:
         return NotFound.of(self.group, self.resource.info.resource, name or self.info.name)

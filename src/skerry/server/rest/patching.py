@@ -46,8 +46,7 @@ class Patcher:
 
         def mutate(live: LiveObject) -> Object:
             new = patched(live())
-            prepare.recognise(call, new)
-            prepare.conform(call, new, options)
+            self._writer.receive(call, new, options)
             prepare.address(call, new, creating=False)
             return new
 
@@ -74,8 +73,7 @@ class Patcher:
         applied = as_object(parse_yaml(call.request.body))
         if not applied.get("apiVersion") or not applied.get("kind"):
             raise BadRequest("apiVersion and kind must be set in an applied configuration")
-        prepare.recognise(call, applied)
-        prepare.conform(call, applied, options)
+        self._writer.receive(call, applied, options)
         prepare.address(call, applied, creating=False)
         fresh = Fresh(applied)
 

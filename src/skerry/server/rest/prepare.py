@@ -21,6 +21,7 @@ from skerry.logic.resource import Object, Resource
 from skerry.logic.schema import duplicate_keys, prune, type_errors
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions
+from skerry.server.rest.parts import Part
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
@@ -130,8 +131,11 @@ def choose_name(obj: Object, ids: IdSource) -> bool:
     return True
 
 
-def carry_over(call: Call, obj: Object, old: Object, *, subresource: str) -> None:
-    """Keep in an update what an update may not touch, and count the generation."""
+def carry_over(call: Call, obj: Object, old: Object, part: Part | None) -> None:
+    """Keep in an update what an update may not touch, and count the generation.
+
+    With a *part*, nothing else of the object differs any more.
+    """
     resource, metadata, before = call.resource, obj["metadata"], old["metadata"]
     if (uid := metadata.get("uid")) and uid != before["uid"]:
         raise Conflict.of(
@@ -150,22 +154,13 @@ def carry_over(call: Call, obj: Object, old: Object, *, subresource: str) -> Non
     ):
         _copy(name, before, metadata)
     metadata.pop("selfLink", None)
-    if subresource != "status" and resource.has_status:
-        _copy("status", old, obj)
-    resource.prepare_update(obj, old)
+    if part is None:
+        if resource.has_status:
+            _copy("status", old, obj)
+        resource.prepare_update(obj, old)
     drop_empty(metadata)
     if resource.counts_generation and _generation_changed(resource, obj, old):
         metadata["generation"] = before.get("generation", 0) + 1
-
-
-def status_only(obj: Object, old: Object) -> Object:
-    """Return *old* with the status (and field managers) of *obj*."""
-    merged = {key: member for key, member in old.items() if key != "status"}
-    if "status" in obj:
-        merged["status"] = obj["status"]
-    merged["metadata"] = dict(old["metadata"])
-    _copy("managedFields", obj["metadata"], merged["metadata"])
-    return merged
 
 
 def _generation_changed(resource: Resource, obj: Object, old: Object) -> bool:
@@ -189,7 +184,9 @@ def drop_empty(metadata: dict[str, Any]) -> None:
         del metadata[name]
 
 
-def refuse_invalid(call: Call, obj: Object, old: Object | None, *, subresource: str) -> None:
+def refuse_invalid(
+    call: Call, obj: Object, old: Object | None = None, part: Part | None = None
+) -> None:
     """Raise with everything that is wrong with *obj*."""
     resource = call.resource
     errors: list[FieldError] = validate_metadata(
@@ -197,8 +194,8 @@ def refuse_invalid(call: Call, obj: Object, old: Object | None, *, subresource: 
     )
     if old is None:
         errors += resource.validate_create(obj)
-    elif subresource == "status":
-        errors += resource.validate_status(obj, old)
+    elif part is not None:
+        errors += part.check(obj, old)
     else:
         errors += resource.validate_update(obj, old)
     if errors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import orjson
 
@@ -24,6 +25,7 @@ from skerry.server.rest import prepare
 from skerry.server.rest.body import JSON, decode_body, media_type
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions, write_options
+from skerry.server.rest.parts import part_of
 from skerry.server.rest.read import Reader
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base
@@ -33,12 +35,27 @@ from skerry.store.base import Entry, Store, Write
 _TRIES = 20
 _GENERATED_NAME_TRIES = 8
 
-Stamp = Callable[[Object, str], None]
 Mutate = Callable[[Callable[[], Object]], Object]
 
 
-def no_stamp(_: Object, __: str) -> None:
-    """Add nothing: a plain server marks no object with its cluster."""
+class Stamp(Protocol):
+    """A mark the server keeps on stored objects, which no client may set or own."""
+
+    def put(self, obj: Object, cluster: str) -> None:
+        """Mark *obj*, about to be stored in *cluster*."""
+
+    def strip(self, obj: Object) -> None:
+        """Take the mark off, so that it plays no part in comparing and merging."""
+
+
+class NoStamp:
+    """A plain server marks nothing."""
+
+    def put(self, obj: Object, cluster: str) -> None:
+        return None
+
+    def strip(self, obj: Object) -> None:
+        return None
 
 
 @dataclass(slots=True)
@@ -61,7 +78,7 @@ class Writer:
         admission: Admission,
         clock: Clock,
         ids: IdSource,
-        stamp: Stamp = no_stamp,
+        stamp: Stamp | None = None,
         awaited: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self._store = store
@@ -70,7 +87,7 @@ class Writer:
         self._admission = admission
         self._clock = clock
         self._ids = ids
-        self._stamp = stamp
+        self._stamp: Stamp = stamp or NoStamp()
         # Types whose writes the rest of this server must know of before the client is answered.
         self._awaited = awaited
 
@@ -82,7 +99,7 @@ class Writer:
         options = write_options(request, "CreateOptions")
         obj = decode_body(request.body, request.headers.get("content-type", ""))
         body = request.body if media_type(request.headers.get("content-type", "")) == JSON else b""
-        self._receive(call, obj, options, body)
+        self.receive(call, obj, options, body)
         prepare.address(call, obj, creating=True)
         return self.answer(call, await self.create_object(call, obj, options), status=201)
 
@@ -92,7 +109,7 @@ class Writer:
         options = write_options(request, "UpdateOptions")
         sent = decode_body(request.body, request.headers.get("content-type", ""))
         body = request.body if media_type(request.headers.get("content-type", "")) == JSON else b""
-        self._receive(call, sent, options, body)
+        self.receive(call, sent, options, body)
         prepare.address(call, sent, creating=False)
         wanted = sent["metadata"].get("resourceVersion") or ""
         if not wanted and call.resource.custom:
@@ -109,9 +126,10 @@ class Writer:
 
     # -- shared by all -----------------------------------------------------------------------
 
-    def _receive(self, call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -> None:
+    def receive(self, call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -> None:
         """Take in an object at the version the request speaks and bring it to the stored one."""
         prepare.recognise(call, obj)
+        self._stamp.strip(obj)
         prepare.conform(call, obj, options, body)
 
     def to_storage(self, call: Call, obj: Object) -> Object:
@@ -159,12 +177,12 @@ class Writer:
         for _ in range(_TRIES):
             operation = Operation(call, "CREATE", fresh.take(), dry_run=options.dry_run)
             await self._admission.admit(operation)
-            prepare.refuse_invalid(call, operation.obj, None, subresource="")
+            prepare.refuse_invalid(call, operation.obj)
             if not tracked:
                 self._track(call, None, operation.obj, options)
             stored = self.to_storage(call, operation.obj)
             key = call.key(stored["metadata"]["name"])
-            self._stamp(stored, key.cluster)
+            self._stamp.put(stored, key.cluster)
             try:
                 revision = await self._commit(
                     call, Write(key.path(), encode(stored), expected=0), operation
@@ -224,26 +242,27 @@ class Writer:
         tracked: bool,
     ) -> Written:
         resource = call.resource
-        old = self.from_storage(call, decode(entry.value, entry.revision))
-        new = mutate(lambda: self.from_storage(call, decode(entry.value, entry.revision)))
+        old = self._live(call, entry)
+        new = mutate(lambda: self._live(call, entry))
         self._same_version(call, new, old)
         resource.default(new)
-        if subresource == "status":
-            new = prepare.status_only(new, old)
-        prepare.carry_over(call, new, old, subresource=subresource)
+        part = part_of(resource, subresource)
+        if part is not None:
+            new = part.narrow(new, old)
+        prepare.carry_over(call, new, old, part)
         operation = Operation(
             call, "UPDATE", new, old, dry_run=options.dry_run, subresource=subresource
         )
         await self._admission.admit(operation)
         new = operation.obj
-        prepare.refuse_invalid(call, new, old, subresource=subresource)
+        prepare.refuse_invalid(call, new, old, part)
         call.warnings.extend(w for w in resource.warnings(new) if w not in call.warnings)
         if not tracked:
             self._track(call, old, new, options, subresource)
         stored = self.to_storage(call, new)
-        self._stamp(stored, call.info.cluster)
+        self._stamp.put(stored, call.info.cluster)
         value = encode(stored)
-        if value == entry.value and not operation.writes:
+        if _same(value, entry) and not operation.writes:
             return Written(decode(entry.value, entry.revision), entry.revision)
         if _finished(stored):
             # The last finalizer went from an object that was waiting for it.
@@ -254,6 +273,12 @@ class Writer:
         write = Write(entry.key, value, expected=entry.revision)
         revision = await self._commit(call, write, operation)
         return Written(stored, revision or entry.revision)
+
+    def _live(self, call: Call, entry: Entry) -> Object:
+        """Return a stored object as a client may change it."""
+        obj = decode(entry.value, entry.revision)
+        self._stamp.strip(obj)
+        return self.from_storage(call, obj)
 
     def _same_version(self, call: Call, new: Object, old: Object) -> None:
         """A change may name the version it was made from; then that must still be the live one."""
@@ -311,6 +336,15 @@ class Writer:
             body=shown.of_object(written.obj),
             content_type=shown.content_type,
         )
+
+
+def _same(value: bytes, entry: Entry) -> bool:
+    """Whether storing *value* would change nothing but the order of members."""
+    if len(value) != len(entry.value):
+        return False
+    if value == entry.value:
+        return True
+    return decode(value, entry.revision) == decode(entry.value, entry.revision)
 
 
 def _finished(obj: Object) -> bool:

@@ -29,7 +29,9 @@ from skerry.store.base import Conflict, Entry, Store, Write
 log = Logger("workspaces")
 
 # Deletes per transaction: large enough to be quick, small enough not to hold others up.
-_BATCH = 200
+_BATCH = 100
+# What the server notes beside objects.
+_SERVER_KEYS = (("marks", "default-location"), ("allocations", "services"))
 
 
 class WorkspaceUpkeep:
@@ -141,6 +143,8 @@ class WorkspaceUpkeep:
     async def _empty(self, cluster: str) -> bool:
         """Delete everything in *cluster*; tell whether nothing is left."""
         left = False
+        for kind, what in _SERVER_KEYS:
+            await self._delete_raw(type_prefix(kind, what, cluster))
         for resource in self._catalogue.types(cluster).stored:
             info = resource.info
             if (info.group, info.resource) == (CORE, "logicalclusters"):
@@ -177,6 +181,11 @@ class WorkspaceUpkeep:
             if writes:
                 await self._store.commit(writes)
         return waits
+
+    async def _delete_raw(self, prefix: str) -> None:
+        """Delete keys of the server's own, which are no objects."""
+        async for batch in _batches(self._store, prefix):
+            await self._store.commit([Write(entry.key, None) for entry in batch])
 
     # -- bindings ----------------------------------------------------------------------------
 

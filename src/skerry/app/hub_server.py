@@ -1,0 +1,148 @@
+"""The engine with workspaces: what a hub is made of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skerry.app.api_server import ApiServer, Parts
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
+from skerry.server.admission.definitions import DefinitionAdmission
+from skerry.server.admission.namespaces import NamespaceLifecycle
+from skerry.server.admission.operation import Admission
+from skerry.server.admission.quota import QuotaAdmission
+from skerry.server.admission.rbac import EscalationGuard
+from skerry.server.catalogue import CRD_PREFIX
+from skerry.server.engine import Handlers
+from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.workspaces.births import WorkspaceBirth
+from skerry.server.workspaces.bootstrap import Bootstrap, tenancy_identity
+from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.compute import ComputeRules
+from skerry.server.workspaces.exports import BindingRules, ExportRules
+from skerry.server.workspaces.homes import Homes
+from skerry.server.workspaces.routing import HubRouter
+from skerry.server.workspaces.state import HubState
+from skerry.server.workspaces.upkeep import WorkspaceUpkeep
+
+# Writes of these change what the hub serves and to whom; answers wait until it knows of them.
+_AWAITED = frozenset(
+    {
+        ("tenancy.kcp.io", "workspaces"),
+        ("tenancy.kcp.io", "workspacetypes"),
+        ("core.kcp.io", "logicalclusters"),
+        ("apis.kcp.io", "apiexports"),
+        ("apis.kcp.io", "apibindings"),
+        ("apis.kcp.io", "apiresourceschemas"),
+        ("workload.kcp.io", "synctargets"),
+    }
+)
+
+
+class ClusterStamp:
+    """Marks each object with the logical cluster it is in."""
+
+    def put(self, obj: Object, cluster: str) -> None:
+        obj["metadata"].setdefault("annotations", {})[CLUSTER_ANNOTATION] = cluster
+
+    def strip(self, obj: Object) -> None:
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict):
+            return
+        annotations = metadata.get("annotations")
+        if isinstance(annotations, dict) and CLUSTER_ANNOTATION in annotations:
+            del annotations[CLUSTER_ANNOTATION]
+            if not annotations:
+                del metadata["annotations"]
+
+
+@dataclass(frozen=True, slots=True)
+class HubFacts:
+    """What a hub must know besides the parts of any server."""
+
+    base_url: str
+    root_ca: str
+
+
+class HubServer(ApiServer):
+    """An API server whose clusters are workspaces."""
+
+    def __init__(
+        self, parts: Parts, rbac: RbacAuthorizer, state: HubState, facts: HubFacts
+    ) -> None:
+        self.state = state
+        self._facts = facts
+        self._rbac = rbac
+        self._hub_catalogue = HubCatalogue(state)
+        self._upkeep: WorkspaceUpkeep | None = None
+        self._parts = replace(
+            parts,
+            catalogue=self._hub_catalogue,
+            router=HubRouter(state, self._hub_catalogue),
+            stamp=ClusterStamp(),
+            awaited=_AWAITED,
+        )
+        super().__init__(self._parts)
+
+    def _rules(self, parts: Parts) -> list[Admission]:
+        state, catalogue, clock, ids = self.state, self._hub_catalogue, parts.clock, parts.ids
+        self.birth = WorkspaceBirth(
+            state,
+            catalogue,
+            self.seeder,
+            parts.authorizer,
+            clock,
+            ids,
+            base_url=self._base_url,
+            root_ca=self._facts.root_ca,
+        )
+        return [
+            NamespaceLifecycle(parts.store, self.namespaces),
+            self.birth,
+            ExportRules(
+                state, catalogue, self.seeder, clock, ids, self._base_url, self.namespaces.within
+            ),
+            BindingRules(state, catalogue, parts.authorizer, clock),
+            ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
+            DefinitionAdmission(catalogue, clock),
+            EscalationGuard(self._rbac),
+            *parts.admission,
+            QuotaAdmission(parts.store, self.quotas, clock),
+        ]
+
+    def _base_url(self) -> str:
+        return self._facts.base_url
+
+    def _handlers(self, parts: Parts) -> Handlers:
+        handlers = super()._handlers(parts)
+        homes = Homes(parts.store, self.dispatcher, self.state, self.birth)
+        return replace(
+            handlers, verbs={**handlers.verbs, "get": homes.before(handlers.verbs["get"])}
+        )
+
+    async def prepare(self, also: Sequence[Object] = ()) -> None:
+        """Make sure root exists and learn what is there; then the hub can serve."""
+        parts = self._parts
+        bootstrap = Bootstrap(
+            parts.store, self.seeder, parts.clock, parts.ids, self._facts.base_url
+        )
+        await bootstrap.ensure_root()
+        identity = await tenancy_identity(parts.store)
+        self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe)
+        await self.dispatcher.start()
+        await self.catalogue.load(parts.store)
+        await self.state.follow(parts.store, self.dispatcher, identity)
+        for observed in self._observed:
+            await observed.follow(parts.store, self.dispatcher)
+        self._upkeep = WorkspaceUpkeep(
+            parts.store, self.dispatcher, self.state, self._hub_catalogue, parts.clock, identity
+        )
+
+    async def run(self) -> None:
+        """Keep everything going until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(super().run())
+            if self._upkeep is not None:
+                tasks.create_task(self._upkeep.run())

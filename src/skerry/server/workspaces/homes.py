@@ -1,0 +1,83 @@
+"""Home workspaces: everybody's own, made at the first look.
+
+``kubectl ws ~`` asks for the workspace called ``~`` in root. There is no such object: the answer
+describes the logical cluster that is the user's home.
+"""
+
+from __future__ import annotations
+
+from skerry.api.keys import ObjectKey
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.names import ROOT, home_cluster_name
+from skerry.logic.workspaces.types import TypeName, resolve
+from skerry.server.codec import decode, dump
+from skerry.server.engine import ResourceHandler
+from skerry.server.http.message import Answer, Response
+from skerry.server.rest.call import Call
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.workspaces.births import WorkspaceBirth
+from skerry.server.workspaces.state import CORE, TENANCY, HubState
+from skerry.store.base import Conflict, Store
+
+HOME = "~"
+
+
+class Homes:
+    """Answers for ``~`` and leaves everything else to the plain handler."""
+
+    def __init__(
+        self, store: Store, dispatcher: Dispatcher, state: HubState, birth: WorkspaceBirth
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._state = state
+        self._birth = birth
+
+    def before(self, plain: ResourceHandler) -> ResourceHandler:
+        """Return a handler of get that knows ``~``."""
+
+        async def get(call: Call) -> Answer:
+            info = call.resource.info
+            if call.info.name != HOME or (info.group, info.resource) != (TENANCY, "workspaces"):
+                return await plain(call)
+            if call.info.cluster != ROOT:
+                raise call.not_found()
+            return Response(body=dump(await self._home(call.user.name)))
+
+        return get
+
+    async def _home(self, user: str) -> Object:
+        cluster = home_cluster_name(user)
+        key = ObjectKey(CORE, "logicalclusters", cluster, "", "cluster").path()
+        entry = await self._store.get(key)
+        if entry is None:
+            await self._create(cluster, user)
+            entry = await self._store.get(key)
+        if entry is None:
+            raise LookupError(f"home {cluster} went away while it was being made")
+        found = decode(entry.value, entry.revision)
+        return {
+            "apiVersion": "tenancy.kcp.io/v1alpha1",
+            "kind": "Workspace",
+            "metadata": {
+                "name": "cluster",
+                "creationTimestamp": found["metadata"]["creationTimestamp"],
+                "annotations": {"kcp.io/cluster": ROOT},
+            },
+            "spec": {"cluster": cluster, "URL": found["status"]["URL"], "type": {"name": ""}},
+            "status": {
+                "phase": found["status"]["phase"],
+                "conditions": found["status"].get("conditions") or [],
+            },
+        }
+
+    async def _create(self, cluster: str, user: str) -> None:
+        resolved = resolve(TypeName(ROOT, "home"), self._state.workspace_type)
+        birth = self._birth.birth(resolved, cluster, f"user:{user}", user)
+        writes = self._birth.content(resolved, birth, None, deletable=True)
+        try:
+            revisions = await self._store.commit(writes)
+        except Conflict:
+            # The same user asked twice at once; the other request made it.
+            return
+        await self._dispatcher.reached(max(revisions))
