@@ -122,6 +122,7 @@ class ApiServer:
             parts.flow,
             parts.recorder,
             router=parts.router,
+            now=parts.clock.now,
         )
 
     def _handlers(self, parts: Parts) -> Handlers:

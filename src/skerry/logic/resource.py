@@ -24,8 +24,8 @@ Object = dict[str, Any]
 class Column:
     """One column of a Table. ``priority`` 0 is always shown, others with ``-o wide``.
 
-    ``cell`` takes the object and the present time (for ages that are computed, such as
-    durations; creation ages travel as timestamps and kubectl does the sum)."""
+    ``cell`` takes the object and the present time: ages are text by the time they leave, counted
+    from the moment the Table is made."""
 
     name: str
     type: str

@@ -5,14 +5,19 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import NotAcceptable, NotFound
 from skerry.api.kinds import GroupVersion
 from skerry.logic import discovery, openapi
 from skerry.logic.builtin import definitions
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Request, Response
+from skerry.server.http.message import Answer, Headers, Request, Response
+
+
+_YEAR = timedelta(days=365)
 
 
 @dataclass(slots=True)
@@ -20,12 +25,14 @@ class _Documents:
     """What has been made for one set of types."""
 
     made: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    fingerprints: dict[GroupVersion, str] = field(default_factory=dict)
 
 
 class Documents:
     """Answers discovery and OpenAPI paths. Clusters that share a TypeSet share its documents."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
         self._by_types: weakref.WeakKeyDictionary[TypeSet, _Documents] = weakref.WeakKeyDictionary()
 
     def answer(self, path: str, types: TypeSet, request: Request) -> Answer | None:
@@ -46,9 +53,7 @@ class Documents:
         return None
 
     def _swagger(self, types: TypeSet, request: Request) -> Answer:
-        accept = request.headers.get("accept", "")
-        wanted = next((t for t in openapi.SWAGGER_PROTOBUF_TYPES if t in accept), "")
-        if not wanted:
+        if not _wants_protobuf(request.headers.get("accept", "")):
             return self._cached(
                 types,
                 "/openapi/v2",
@@ -61,7 +66,9 @@ class Documents:
             request,
             lambda: openapi.swagger_document_protobuf(types.resources, definitions()),
         )
-        answer.content_type = wanted
+        # However it was asked for: one of the names is no valid media type, and Go's parser
+        # refuses it.
+        answer.content_type = openapi.SWAGGER_PROTOBUF_TYPES[0]
         return answer
 
     def _root(self, path: str, types: TypeSet, request: Request) -> Answer:
@@ -110,8 +117,8 @@ class Documents:
         # A cluster's documents are reached below the path the index was asked at.
         prefix = request.path.removesuffix("/").removesuffix("/openapi/v3")
         hashes = {
-            openapi.document_path(each): openapi.fingerprint(each.group, each.version, resources)
-            for each, resources in types.by_group_version.items()
+            openapi.document_path(each): self._fingerprint(types, each)
+            for each in types.by_group_version
         }
         return Response(body=dump(openapi.index(hashes, prefix)))
 
@@ -126,14 +133,33 @@ class Documents:
         resources = types.by_group_version.get(asked)
         if resources is None:
             raise NotFound.path()
-        return self._cached(
+        digest = self._fingerprint(types, asked)
+        wanted = request.query.get("hash")
+        if wanted and wanted != digest:
+            location = f"{request.path}?hash={digest}"
+            return Response(status=301, headers=(("Location", location),))
+        body, _ = self._made(
             types,
             f"/openapi/v3/{path}",
-            request,
             lambda: openapi.group_version_document(
                 asked.group, asked.version, resources, definitions()
             ),
         )
+        answer = _with_etag(request, body, digest)
+        if wanted:
+            # The address names the content, so whoever has it never needs to ask again.
+            answer.headers = (*answer.headers, *self._for_ever())
+        return answer
+
+    def _fingerprint(self, types: TypeSet, of: GroupVersion) -> str:
+        known = self._by_types.setdefault(types, _Documents()).fingerprints
+        if of not in known:
+            known[of] = openapi.fingerprint(of.group, of.version, types.by_group_version[of])
+        return known[of]
+
+    def _for_ever(self) -> Headers:
+        expires = format_datetime(self._now() + _YEAR, usegmt=True)
+        return (("Cache-Control", "public, immutable"), ("Expires", expires))
 
     def _cached(
         self,
@@ -173,3 +199,19 @@ def _aggregated_version(accept: str) -> str:
             if f"v={version};" in clause + ";":
                 return version
     return ""
+
+
+def _wants_protobuf(accept: str) -> bool:
+    """Whether the first clause we can serve asks for protobuf; raises when there is none."""
+    if not accept:
+        return False
+    for clause in accept.split(","):
+        media = clause.split(";", 1)[0].strip()
+        if media in openapi.SWAGGER_PROTOBUF_TYPES:
+            return True
+        if media in ("application/json", "application/*", "*/*"):
+            return False
+    raise NotAcceptable(
+        "only the following media types are accepted: application/json, "
+        + openapi.SWAGGER_PROTOBUF_TYPES[0]
+    )

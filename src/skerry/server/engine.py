@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
-from skerry.api.errors import ApiError, MethodNotAllowed, NotFound
+from skerry.api.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 from skerry.api.keys import PLAIN
+from skerry.kit.clock import SystemClock
 from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
@@ -101,6 +103,7 @@ class Engine:
         recorder: Recorder,
         *,
         router: Router | None = None,
+        now: Callable[[], datetime] = SystemClock().now,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
@@ -109,7 +112,7 @@ class Engine:
         self._flow = flow
         self._recorder = recorder
         self._router: Router = router or PlainRouter()
-        self._documents = Documents()
+        self._documents = Documents(now)
 
     async def handle(self, request: Request) -> Answer:
         """Answer *request*; every refusal is an answer too."""
@@ -117,7 +120,7 @@ class Engine:
         user: User | None = None
         try:
             route = self._router.route(request)
-            query = request.query if request.query_string else {}
+            query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
             user = await self._identify(request, route.cluster)
             self._authorize(user, info, route)
@@ -210,6 +213,15 @@ class Engine:
             if group:
                 yield f"/apis/{group}"
                 yield f"/apis/{group}/{version}"
+
+
+def _query(request: Request) -> dict[str, str]:
+    if not request.query_string:
+        return {}
+    try:
+        return request.query
+    except ValueError as error:
+        raise BadRequest(f"query: {error}") from error
 
 
 def attributes_of(info: RequestInfo) -> Attributes:
