@@ -103,7 +103,7 @@ def _compiled(schema: Schema, kind: CelType | None, raw: Mapping[str, Any]) -> R
         program = compile_expression(text, variables)
     except CompileError as error:
         return Rule(raw, error=f"compilation failed: {error}")
-    if program.type.name not in ("bool", "dyn"):
+    if program.type.name != "bool":
         return Rule(raw, error="cel expression must evaluate to a bool")
     message, complaint = _message(raw, variables)
     return Rule(
@@ -124,7 +124,7 @@ def _message(raw: Mapping[str, Any], variables: dict[str, CelType]) -> tuple[Pro
         program = compile_expression(text, variables)
     except CompileError as error:
         return None, f"messageExpression compilation failed: {error}"
-    if program.type.name not in ("string", "dyn"):
+    if program.type.name != "string":
         return None, "messageExpression must evaluate to a string"
     return program, ""
 

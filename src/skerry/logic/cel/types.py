@@ -90,7 +90,7 @@ def assignable(wanted: CelType, given: CelType, bound: dict[str, CelType]) -> bo
     if "dyn" in (wanted.name, given.name):
         return True
     if "null" in (wanted.name, given.name):
-        return wanted.name == given.name or wanted.nullable or given.nullable
+        return _takes_null(wanted) and _takes_null(given)
     if wanted.name != given.name or (
         wanted.fields is not given.fields and (wanted.fields or given.fields)
     ):
@@ -99,6 +99,14 @@ def assignable(wanted: CelType, given: CelType, bound: dict[str, CelType]) -> bo
         assignable(one, other, bound)
         for one, other in zip(wanted.parameters, given.parameters, strict=False)
     )
+
+
+_SCALARS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "list", "map", "type"))
+
+
+def _takes_null(kind: CelType) -> bool:
+    """Tell whether null may be compared with a type: all but CEL's own simple ones."""
+    return kind.nullable or kind.name not in _SCALARS
 
 
 def _unsettled(known: CelType) -> bool:
@@ -233,7 +241,8 @@ def _declared_map(schema: Schema) -> CelType | None:
     if size is None:
         # A key takes its quotes, a colon and a comma beside the value.
         size = (REQUEST_LARGEST - 2) // (value.smallest + 6)
-    return map_of(STRING, value, int(size))
+    # Kubernetes counts keys as free, however long they may be.
+    return map_of(replace(STRING, size=0), value, int(size))
 
 
 _TIMES = {"date": TIMESTAMP, "date-time": TIMESTAMP, "duration": DURATION}

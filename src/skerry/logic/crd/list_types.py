@@ -59,7 +59,7 @@ def _set_items(items: Raw, path: str) -> Iterator[FieldError]:
         if inner not in (None, "atomic"):
             yield FieldError.invalid(f"{path}.items.x-kubernetes-list-type", inner, detail)
     elif items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
-        inner = items.get("x-kubernetes-map-type")
+        inner = items.get("x-kubernetes-map-type") or "null"
         yield FieldError.invalid(f"{path}.items.x-kubernetes-map-type", inner, detail)
 
 

@@ -44,7 +44,7 @@ _BLOCKING = frozenset(
 )
 _UNCHECKED = FieldError.invalid(
     "<nil>",
-    None,
+    "null",
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )

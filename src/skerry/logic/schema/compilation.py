@@ -17,7 +17,7 @@ from skerry.api.schema import Schema
 Rule = TypeVar("Rule")
 
 # Identities of schemas are only good while the schema lives, so the cache keeps it alive. 4,096
-# roots are more kinds than one server sees; beyond, the least used is compiled again.
+# roots are more kinds than one server sees; beyond, the oldest is compiled again.
 _MOST_ROOTS = 4096
 
 

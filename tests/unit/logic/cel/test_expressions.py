@@ -333,6 +333,18 @@ def test_both_evaluators_agree(text: str, value: dict[str, Any]) -> None:
     assert _ours(text, value) == _theirs(text, value)
 
 
+def test_null_may_be_compared_with_what_is_not_simple() -> None:
+    assert computed("format.dns1123Label().validate('a') == null") is False
+    assert computed("self.items[0] != null && quantity('1') != null") is True
+
+
+def test_keys_of_maps_count_as_free_in_estimates() -> None:
+    assert SELF is not None
+    keys = compile_expression("self.labels.all(k, k.split('/')[0].size() < 253)", {"self": SELF})
+    values = compile_expression("self.labels.all(k, self.labels[k].matches('a'))", {"self": SELF})
+    assert keys.worst * 1000 < values.worst
+
+
 def test_not_a_number_is_not_itself() -> None:
     assert computed("0.0 / 0.0 == 0.0 / 0.0") is False
     assert math.isnan(computed("0.0 / 0.0"))

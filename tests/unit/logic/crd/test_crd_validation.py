@@ -162,7 +162,7 @@ ITEM = {"type": "object", "required": ["n"], "properties": {"n": {"type": "strin
         ({"type": "object", "x-kubernetes-preserve-unknown-fields": False}, f"{S}.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"),
         ({"type": "string", "x-kubernetes-list-type": "set"}, f'{S}.type: Invalid value: "string": must be array if x-kubernetes-list-type is specified'),
         ({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "bag"}, f'{S}.x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "map", "set"'),
-        ({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"}, f"{S}.items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set"),
+        ({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"}, f"{S}.items.x-kubernetes-map-type: Invalid value: \"null\": must be atomic as item of a list with x-kubernetes-list-type=set"),
         ({"type": "array", "items": ITEM, "x-kubernetes-list-type": "map"}, f"{S}.x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"),
         ({"type": "array", "items": ITEM, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["x"]}, f'{S}.x-kubernetes-list-map-keys: Invalid value: ["x"]: entries must all be names of item properties'),
         ({"type": "array", "items": ITEM, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["n", "n"]}, f'{S}.x-kubernetes-list-map-keys: Invalid value: ["n","n"]: must not contain duplicate entries'),
@@ -219,6 +219,7 @@ def test_a_rule_with_wrong_types_is_refused_with_the_place() -> None:
     ("rule", "message"),
     [
         ({"rule": "self.x"}, "cel expression must evaluate to a bool"),
+        ({"rule": "dyn(true)"}, "cel expression must evaluate to a bool"),
         ({"rule": "true", "messageExpression": "1"}, "messageExpression must evaluate to a string"),
         ({"rule": "true", "messageExpression": "nope"}, "messageExpression compilation failed"),
     ],

@@ -71,7 +71,8 @@ def test_objects_are_defaulted_and_validated() -> None:
             'spec.replicas in body must be of type integer: "string"'
         ),
         (
-            "<nil>: Invalid value: null: some validation rules were not checked because the object "
+            '<nil>: Invalid value: "null": '
+            "some validation rules were not checked because the object "
             "was invalid; correct the existing errors to complete validation"
         ),
     ]
