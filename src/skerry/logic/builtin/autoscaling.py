@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.builtin.amounts import container_resource_errors, positive_errors
+from skerry.logic.builtin.amounts import canonical, container_resource_errors, positive_errors
 from skerry.logic.builtin.hpa_versions import CPU_UTILIZATION, convert, cpu_metric
 from skerry.logic.builtin.paths import NOT_POSITIVE
 from skerry.logic.builtin.rules import (
@@ -48,6 +48,11 @@ def _default_v2(autoscaler: Object) -> None:
     absent(spec, "minReplicas", 1)
     if not spec.get("metrics"):
         spec["metrics"] = [cpu_metric(CPU_UTILIZATION)]
+    for metric in spec["metrics"]:
+        for field in _FIELDS.values():
+            target = (metric.get(field) or {}).get("target") or {}
+            canonical(target, "value")
+            canonical(target, "averageValue")
     behavior = spec.get("behavior")
     if behavior is not None:
         _default_scaling(child(behavior, "scaleUp"), _SCALE_UP)

@@ -24,7 +24,7 @@ from skerry.logic.builtin.rules import (
     text_at,
     truth_at,
 )
-from skerry.logic.names import label_value, path_segment, qualified_name
+from skerry.logic.names import dns1123_label, label_value, path_segment, qualified_name
 from skerry.logic.resource import Object
 
 _PREEMPTION = ("PreemptLowerPriority", "Never")
@@ -216,6 +216,18 @@ def _certificate_update_errors(new: Object, old: Object) -> Errors:
     return immutable(spec, former, "spec")
 
 
+# Runtime classes.
+
+
+def _runtime_errors(runtime: Object) -> Errors:
+    handler = runtime.get("handler") or ""
+    return each("handler", handler, dns1123_label(handler))
+
+
+def _runtime_update_errors(new: Object, old: Object) -> Errors:
+    return immutable(new.get("handler"), old.get("handler"), "handler")
+
+
 _DATA = Rules(counts_generation=False)
 
 RULES: RuleTable = {
@@ -247,7 +259,12 @@ RULES: RuleTable = {
     GroupResource("apiregistration.k8s.io", "apiservices"): Rules(
         prepare_create=fresh_status, check_name=path_segment, counts_generation=False
     ),
-    GroupResource("node.k8s.io", "runtimeclasses"): _DATA,
+    GroupResource("node.k8s.io", "runtimeclasses"): Rules(
+        default=lambda runtime: canonical_list(runtime.get("overhead") or {}, "podFixed"),
+        validate_create=_runtime_errors,
+        validate_update=_runtime_update_errors,
+        counts_generation=False,
+    ),
     GroupResource("", "bindings"): _DATA,
     GroupResource("", "componentstatuses"): _DATA,
     GroupResource("authentication.k8s.io", "tokenreviews"): _DATA,

@@ -39,6 +39,17 @@ def without_nulls(default: Callable[[Object], None], schema: Schema) -> Callable
     return run
 
 
+def _keeps_nulls(schema: Schema | None) -> bool:
+    """Tell whether nothing is known of values here, so that null may be one of them."""
+    return schema is None or not (schema.type or schema.int_or_string or schema.format)
+
+
+def _empty(schema: Schema) -> Any:
+    if schema.format == "quantity":
+        return "0"
+    return 0 if schema.int_or_string else _ZERO[schema.type]()
+
+
 def _clean(value: Any, schema: Schema) -> None:
     if isinstance(value, dict):
         _clean_object(value, schema)
@@ -50,8 +61,8 @@ def _clean_object(obj: Object, schema: Schema) -> None:
     for name in [name for name, value in obj.items() if value is None]:
         if schema.field(name) is not None:
             del obj[name]
-        elif schema.additional is not None and schema.additional.type:
-            obj[name] = _ZERO[schema.additional.type]()
+        elif schema.additional is not None and not _keeps_nulls(schema.additional):
+            obj[name] = _empty(schema.additional)
     for name, value in obj.items():
         found = schema.child(name)
         if found is not None and isinstance(value, dict | list):
@@ -59,10 +70,10 @@ def _clean_object(obj: Object, schema: Schema) -> None:
 
 
 def _clean_list(items: list[Any], schema: Schema | None) -> None:
-    if schema is None or not schema.type:
+    if schema is None or _keeps_nulls(schema):
         return
     for index, item in enumerate(items):
         if item is None:
-            items[index] = _ZERO[schema.type]()
+            items[index] = _empty(schema)
         else:
             _clean(item, schema)

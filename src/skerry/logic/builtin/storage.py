@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.logic.builtin.amounts import (
+    canonical,
     canonical_list,
     parsed,
     positive_errors,
@@ -307,6 +308,11 @@ def _default_driver(driver: Object) -> None:
         spec["volumeLifecycleModes"] = ["Persistent"]
 
 
+def _default_capacity(capacity: Object) -> None:
+    canonical(capacity, "capacity")
+    canonical(capacity, "maximumVolumeSize")
+
+
 RULES: RuleTable = {
     GroupResource("", "persistentvolumeclaims"): Rules(
         default=_default_claim,
@@ -333,6 +339,8 @@ RULES: RuleTable = {
     ),
     GroupResource("storage.k8s.io", "csidrivers"): Rules(default=_default_driver),
     GroupResource("storage.k8s.io", "csinodes"): Rules(counts_generation=False),
-    GroupResource("storage.k8s.io", "csistoragecapacities"): Rules(counts_generation=False),
+    GroupResource("storage.k8s.io", "csistoragecapacities"): Rules(
+        default=_default_capacity, counts_generation=False
+    ),
     GroupResource("storage.k8s.io", "volumeattachments"): Rules(counts_generation=False),
 }

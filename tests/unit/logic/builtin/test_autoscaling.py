@@ -62,6 +62,12 @@ def test_an_autoscaler_watches_the_cpu_by_default() -> None:
     assert new["spec"]["behavior"]["scaleDown"]["selectPolicy"] == "Disabled"
 
 
+def test_targets_are_canonical() -> None:
+    target = {"type": "AverageValue", "averageValue": "0.5"}
+    new = created(V2, autoscaler({"metrics": [metric("Pods", target)]}))
+    assert new["spec"]["metrics"][0]["pods"]["target"]["averageValue"] == "500m"
+
+
 def test_the_old_version_shows_the_cpu_target_and_carries_the_rest() -> None:
     new = created(V2, autoscaler())
     shown = convert(new, "v1")

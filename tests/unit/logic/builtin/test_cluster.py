@@ -87,6 +87,16 @@ def test_certificate_requests_do_not_change() -> None:
     ]
 
 
+def test_runtime_classes_name_a_handler_for_good() -> None:
+    kind = resource("runtimeclasses", "node.k8s.io")
+    old = named(kind, handler="kata", overhead={"podFixed": {"cpu": "0.25"}})
+    assert created(kind, old)["overhead"]["podFixed"] == {"cpu": "250m"}
+    assert errors_of(kind, named(kind))[0].startswith('handler: Invalid value: ""')
+    assert update_errors(kind, old, {"handler": "other"}) == [
+        'handler: Invalid value: "other": field is immutable'
+    ]
+
+
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 
 

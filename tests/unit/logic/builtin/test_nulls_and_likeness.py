@@ -29,6 +29,13 @@ def test_data_without_a_schema_keeps_its_nulls() -> None:
     assert "revision" not in obj
 
 
+def test_a_null_amount_is_zero() -> None:
+    kind = resource("resourcequotas")
+    obj = named(kind, spec={"hard": {"cpu": None}})
+    kind.default(obj)
+    assert obj["spec"]["hard"] == {"cpu": "0"}
+
+
 def test_text_that_merely_says_null_is_left_alone() -> None:
     kind = resource("configmaps")
     obj = named(kind, data={"a": "null"})
