@@ -16,6 +16,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
 from skerry.server.access import Authenticator, Authorizer
+from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
 from skerry.server.admission.namespaces import NamespaceLifecycle
@@ -45,6 +46,7 @@ from skerry.server.rest.read import Reader
 from skerry.server.rest.watching import Watcher
 from skerry.server.rest.write import NoStamp, Stamp, Writer
 from skerry.server.seeding import Seeder, plain_objects
+from skerry.server.subresources.connections import NodeConnections
 from skerry.server.subresources.pods import BindingHandler, EvictionHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
 from skerry.server.watch.dispatcher import Dispatcher
@@ -65,6 +67,7 @@ _AWAITED = frozenset(
         (_RBAC, "clusterrolebindings"),
     }
 )
+_CONNECTED = ("log", "exec", "attach", "portforward", "proxy")
 
 
 @dataclass(slots=True)
@@ -102,6 +105,8 @@ class ApiServer:
         self.seeder = Seeder(store, parts.clock, parts.ids, parts.stamp)
         self.namespaces = ObservedObjects("", "namespaces")
         self.priority_classes = ObservedObjects("scheduling.k8s.io", "priorityclasses")
+        # Where logs, exec and their like go; node agents register here.
+        self.connections = NodeConnections(store)
         self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)
         self.limit_ranges = ObservedObjects("", "limitranges")
         self.quotas = ObservedObjects("", "resourcequotas")
@@ -150,13 +155,23 @@ class ApiServer:
                 ("", "pods", "binding"): binding.handle,
                 ("", "pods", "eviction"): EvictionHandler(store, deleter).handle,
                 ("", "namespaces", "finalize"): FinalizeHandler(writer).handle,
+                **self._connected(),
                 **parts.subresources,
             },
             common_subresources={"scale": ScaleHandler(store, writer).handle},
-            virtual=parts.virtual,
+            virtual={("", "bindings"): binding.collection, **parts.virtual},
             paths=parts.paths,
             trees=parts.trees,
         )
+
+    def _connected(self) -> dict[tuple[str, str, str], ResourceHandler]:
+        """Return the handlers of what ends at a node."""
+        connections = self.connections
+        return {
+            **{("", "pods", name): connections.pod for name in _CONNECTED},
+            ("", "nodes", "proxy"): connections.node,
+            ("", "services", "proxy"): connections.service,
+        }
 
     def _rules(self, parts: Parts) -> list[Admission]:
         store = parts.store
@@ -168,6 +183,7 @@ class ApiServer:
             LimitRanger(self.limit_ranges),
             ServiceAllocation(store, parts.service_network),
             DefinitionAdmission(self.catalogue, parts.clock),
+            CertificateRequests(parts.authorizer, parts.clock),
             *parts.admission,
             # Last, so that only what all others let through is charged.
             QuotaAdmission(store, self.quotas, parts.clock),

@@ -16,7 +16,6 @@ from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Headers, Request, Response
 
-
 _YEAR = timedelta(days=365)
 
 

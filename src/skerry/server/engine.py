@@ -103,7 +103,7 @@ class Engine:
         recorder: Recorder,
         *,
         router: Router | None = None,
-        now: Callable[[], datetime] = SystemClock().now,
+        now: Callable[[], datetime] | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
@@ -112,7 +112,7 @@ class Engine:
         self._flow = flow
         self._recorder = recorder
         self._router: Router = router or PlainRouter()
-        self._documents = Documents(now)
+        self._documents = Documents(now or SystemClock().now)
 
     async def handle(self, request: Request) -> Answer:
         """Answer *request*; every refusal is an answer too."""

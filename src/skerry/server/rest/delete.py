@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, NotFound
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
 from skerry.logic.resource import Object
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode, encode
@@ -29,6 +29,19 @@ from skerry.store.base import Entry, Store, Write
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 _TRIES = 20
+# A delete of these answers with the object, also when it is gone; of others with a Status then.
+_SHOWN_WHEN_GONE = frozenset(
+    ("", resource)
+    for resource in (
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    )
+)
 
 
 @dataclass(slots=True)
@@ -62,11 +75,11 @@ class Deleter:
     async def delete(self, call: Call) -> Answer:
         """Answer a DELETE of one object."""
         deleted = await self.delete_object(call, self._options(call))
-        if not deleted.gone:
-            deleted.obj["metadata"]["resourceVersion"] = str(deleted.revision)
-            shown = self._reader.representation(call)
-            return Response(body=shown.of_object(deleted.obj), content_type=shown.content_type)
         shown = self._reader.representation(call)
+        shows_object = (call.group, call.resource.info.resource) in _SHOWN_WHEN_GONE
+        if not deleted.gone or shows_object:
+            deleted.obj["metadata"]["resourceVersion"] = str(deleted.revision)
+            return Response(body=shown.of_object(deleted.obj), content_type=shown.content_type)
         return Response(
             body=shown.body(_success(call, deleted.obj)), content_type=shown.content_type
         )
@@ -140,10 +153,11 @@ class Deleter:
     async def _delete_once(
         self, call: Call, options: DeleteOptions, entry: Entry, obj: Object
     ) -> Deleted:
+        marked = self._mark(call, options, obj)
+        # Marked first: what a Service holds is released with the object, not when it begins to go.
         operation = Operation(call, "DELETE", obj, obj, dry_run=options.dry_run)
         await self._admission.admit(operation)
         obj = operation.obj
-        marked = self._mark(call, options, obj)
         if marked is None:
             return Deleted(obj, entry.revision, gone=False)
         value = None if marked else encode(obj)
@@ -177,24 +191,31 @@ class Deleter:
         return None if metadata == before else False
 
     def _grace(self, call: Call, options: DeleteOptions, obj: Object) -> int:
-        usual = call.resource.grace_seconds(obj)
-        if usual is None:
+        wanted = options.grace_seconds
+        if wanted is not None and call.resource.grace_seconds(obj) is not None:
+            # The time asked for stands in for the object's own; whether any is given at all
+            # (a pod no node runs gets none) remains the kind's to say.
+            spec = {**(obj.get("spec") or {}), "terminationGracePeriodSeconds": wanted}
+            obj = {**obj, "spec": spec}
+        grace = call.resource.grace_seconds(obj)
+        if grace is None:
             return 0
-        wanted = options.grace_seconds if options.grace_seconds is not None else usual
         already = obj["metadata"].get("deletionGracePeriodSeconds")
         if already is not None and "deletionTimestamp" in obj["metadata"]:
             # A second delete may shorten the time, never lengthen it.
-            return min(int(already), max(0, wanted))
-        return max(0, wanted)
+            return min(int(already), grace)
+        return grace
 
     def _mark_deleted(self, metadata: dict[str, Any], grace: int) -> None:
+        began = self._clock.now()
         if "deletionTimestamp" in metadata:
-            if metadata.get("deletionGracePeriodSeconds", 0) == grace:
+            before = metadata.get("deletionGracePeriodSeconds", 0)
+            if before == grace:
                 return
+            began = parse_rfc3339(metadata["deletionTimestamp"]) - timedelta(seconds=before)
         elif "generation" in metadata:
             metadata["generation"] += 1
-        moment = self._clock.now() + timedelta(seconds=grace)
-        metadata["deletionTimestamp"] = rfc3339(moment)
+        metadata["deletionTimestamp"] = rfc3339(began + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
 
 

@@ -15,14 +15,13 @@ from skerry.api.errors import FieldError
 from skerry.logic.builtin.configuration import finalizer_errors
 from skerry.logic.builtin.likeness import same
 from skerry.logic.builtin.pod_spec import pod_spec_errors
-from skerry.logic.builtin.pods import quality_of_service
+from skerry.logic.builtin.pods import ephemeral_container_errors, quality_of_service
 from skerry.logic.builtin.rules import Errors
 from skerry.logic.resource import Object, Resource
 
 Narrow = Callable[[Object, Object], Object]
 Check = Callable[[Object, Object], Errors]
 
-_MIRROR = "kubernetes.io/config.mirror"
 _CONTAINERS = ("containers", "initContainers")
 _DECISIONS = ("Approved", "Denied", "Failed")
 
@@ -87,23 +86,6 @@ def _ephemeral_only(new: Object, old: Object) -> Object:
     if containers := (new.get("spec") or {}).get("ephemeralContainers"):
         spec["ephemeralContainers"] = containers
     return _with(old, new, spec=spec)
-
-
-def _check_ephemeral(new: Object, old: Object) -> Errors:
-    field = "spec.ephemeralContainers"
-    if _MIRROR in (old["metadata"].get("annotations") or {}):
-        return [FieldError.forbidden("", "static pods do not support ephemeral containers")]
-    now = {c.get("name"): c for c in new["spec"].get("ephemeralContainers") or ()}
-    errors = _spec_errors(new)
-    for before in old["spec"].get("ephemeralContainers") or ():
-        name = before.get("name")
-        if name not in now:
-            text = f'existing ephemeral containers "{name}" may not be removed\n'
-            errors.append(FieldError.forbidden(field, text))
-        elif not same(now[name], before):
-            text = f'existing ephemeral containers "{name}" may not be changed\n'
-            errors.append(FieldError.forbidden(field, text))
-    return errors
 
 
 # -- pods/resize -------------------------------------------------------------------------------
@@ -231,7 +213,7 @@ _PARTS: Mapping[tuple[str, str, str], Part] = {
     # Their handlers make the change themselves, and refuse what must be refused.
     ("", "pods", "binding"): Part(_everything, _nothing_wrong),
     ("", "namespaces", "finalize"): Part(_everything, lambda new, _: finalizer_errors(new)),
-    ("", "pods", "ephemeralcontainers"): Part(_ephemeral_only, _check_ephemeral),
+    ("", "pods", "ephemeralcontainers"): Part(_ephemeral_only, ephemeral_container_errors),
     ("", "pods", "resize"): Part(_resources_only, _check_resize),
     (_CERTIFICATES, "certificatesigningrequests", "approval"): Part(
         _approval_only, _check_approval

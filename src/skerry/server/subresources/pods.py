@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, TooManyRequests
@@ -37,6 +38,21 @@ class BindingHandler:
     async def handle(self, call: Call) -> Answer:
         """Answer a POST to pods/NAME/binding."""
         binding = _sent(call)
+        if (name := member(binding, "metadata", "name")) and name != call.info.name:
+            raise BadRequest("name in URL does not match name in Binding object")
+        return await self._bind(call, binding)
+
+    async def collection(self, call: Call) -> Answer:
+        """Answer a POST to the ``bindings`` of a namespace: the body names the pod."""
+        binding = _sent(call)
+        name = member(binding, "metadata", "name")
+        pods = call.types.find("", "v1", "pods")
+        if not isinstance(name, str) or not name or pods is None:
+            raise BadRequest("name must be provided")
+        info = replace(call.info, resource="pods", name=name, subresource="binding")
+        return await self._bind(replace(call, info=info, resource=pods), binding)
+
+    async def _bind(self, call: Call, binding: Object) -> Answer:
         node = member(binding, "target", "name")
         if not node:
             error = FieldError.required("target.name")

@@ -7,7 +7,7 @@ from typing import Any
 
 from skerry.api.errors import BadRequest, FieldError, Invalid
 from skerry.logic.resource import Object
-from skerry.server.access import Attributes
+from skerry.server.access import Attributes, Authorizer
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response, User
 from skerry.server.rest import prepare
@@ -37,8 +37,9 @@ def answered(obj: Object) -> Answer:
 class AccessReviews:
     """Answers the four access reviews by asking the authorizer."""
 
-    def __init__(self, authorizer: RbacAuthorizer) -> None:
+    def __init__(self, authorizer: Authorizer, rbac: RbacAuthorizer) -> None:
         self._authorizer = authorizer
+        self._rbac = rbac
 
     async def subject(self, call: Call) -> Answer:
         """Answer a SubjectAccessReview: may somebody."""
@@ -76,7 +77,7 @@ class AccessReviews:
         namespace = member(review, "spec", "namespace") or ""
         if not namespace:
             raise BadRequest("no namespace on request")
-        found = self._authorizer.rules_for(call.user, call.info.cluster, namespace)
+        found = self._rbac.rules_for(call.user, call.info.cluster, namespace)
         rules = [rule.to_object() for rule in found.rules]
         review["status"] = {
             "resourceRules": [_resource_rule(r) for r in rules if "resources" in r],
