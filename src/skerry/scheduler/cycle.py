@@ -153,10 +153,10 @@ class Decider:
         # A pod that names its node differs from its template; all others share its signature.
         if pod.node_name:
             return profile.evaluator.signature(pod)
-        signature: Signature | None = pod.spec.signatures.get(profile.name)
+        signature: Signature | None = pod.spec.signatures.get(profile.evaluator.token)
         if signature is None:
             signature = profile.evaluator.signature(pod)
-            pod.spec.signatures[profile.name] = signature
+            pod.spec.signatures[profile.evaluator.token] = signature
         return signature
 
     def _refused_early(self, state: CycleState, prepared: PreFiltered) -> Found:

@@ -127,6 +127,23 @@ class SchedulingQueue:
         # Called when a pod becomes ready to be popped.
         self.ready: Callable[[], None] = lambda: None
 
+    def reconfigure(
+        self,
+        profiles: Mapping[str, QueueProfile],
+        sort_key: Callable[[QueuedPod], Any],
+        settings: QueueSettings,
+    ) -> None:
+        """Take over other profiles; pods keep their place in time, not in order."""
+        self._profiles = profiles
+        self._hints = {name: _by_event(profile) for name, profile in profiles.items()}
+        self._sort_key = sort_key
+        self._settings = settings
+        waiting = list(self._active.values())
+        self._active.clear()
+        self._active_heap.clear()
+        for queued in waiting:
+            self._to_active(queued, "ConfigurationChange")
+
     def add(self, pod: PodInfo) -> None:
         """Take in a new pod."""
         queued = QueuedPod(pod, self._now())
@@ -285,6 +302,11 @@ class SchedulingQueue:
                 return expiry
             heapq.heappop(self._backoff_heap)
         return None
+
+    @property
+    def listening(self) -> bool:
+        """Tell whether any pod waits to hear of events."""
+        return bool(self._unschedulable or self._in_flight)
 
     def holds(self, uid: str) -> bool:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable

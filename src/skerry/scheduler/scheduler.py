@@ -8,7 +8,6 @@ back to the queue knowing who turned it down.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +30,7 @@ from skerry.scheduler.extender import (
     passing_extenders,
 )
 from skerry.scheduler.framework.evaluation import Evaluator
-from skerry.scheduler.framework.events import ASSIGNED_POD_DELETE
+from skerry.scheduler.framework.events import ANY_EVENT, ASSIGNED_POD_DELETE
 from skerry.scheduler.framework.plugin import Diagnosis
 from skerry.scheduler.framework.profile import ProfileError, assemble
 from skerry.scheduler.framework.registry import Registry
@@ -48,6 +47,7 @@ from skerry.scheduler.handle import (
     Writer,
 )
 from skerry.scheduler.metrics import SchedulerMetrics
+from skerry.scheduler.outcome import Placed, Refused, pod_status_change
 from skerry.scheduler.queue import QueuedPod, QueueProfile, QueueSettings, SchedulingQueue
 from skerry.scheduler.waiting import WaitingPods
 
@@ -73,34 +73,6 @@ class Parts:
     longest_unschedulable: float = 300.0
 
 
-@dataclass(slots=True)
-class Placed:
-    """A pod with a node, reserved and on its way to being bound."""
-
-    queued: QueuedPod
-    pod: PodInfo
-    profile: Profile
-    node: str
-    state: CycleState
-    began: float
-    waiting: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(slots=True)
-class Refused:
-    """An attempt that led nowhere."""
-
-    queued: QueuedPod
-    profile: Profile
-    status: Status
-    message: str
-    began: float
-    diagnosis: Diagnosis | None = None
-    state: CycleState | None = None
-    # As PostFilterResult's: None leaves the nomination alone, empty withdraws it.
-    nominated: str | None = ""
-
-
 class PodScheduler:
     """See the module's theory."""
 
@@ -112,7 +84,6 @@ class PodScheduler:
         cluster: Cluster | None = None,
     ) -> None:
         self._parts = parts or Parts()
-        self._configuration = configuration
         self.cluster = cluster or Cluster()
         self.metrics = self._parts.metrics
         self.nominations = NominationTable()
@@ -162,23 +133,47 @@ class PodScheduler:
         return found
 
     def _make_queue(self, configuration: Configuration) -> SchedulingQueue:
-        first = next(iter(self.profiles.values())).framework
         return SchedulingQueue(
-            {
-                name: QueueProfile(
-                    profile.framework.registrations(), profile.framework.run_pre_enqueue
-                )
-                for name, profile in self.profiles.items()
-            },
-            first.queue_sort.sort_key,
+            self._queue_profiles(),
+            self._sort_key(),
             self._clock.monotonic,
             self.nominations,
-            QueueSettings(
-                configuration.initial_backoff_seconds,
-                configuration.max_backoff_seconds,
-                self._parts.longest_unschedulable,
-            ),
+            self._queue_settings(configuration),
             self.metrics,
+        )
+
+    def _queue_profiles(self) -> dict[str, QueueProfile]:
+        found: dict[str, QueueProfile] = {}
+        for name, profile in self.profiles.items():
+            registrations = profile.framework.registrations()
+            if self._parts.extenders:
+                registrations[EXTENDER_NAME] = ANY_EVENT
+            found[name] = QueueProfile(registrations, profile.framework.run_pre_enqueue)
+        return found
+
+    def _sort_key(self) -> Callable[[QueuedPod], Any]:
+        # Validation has made sure that all profiles share one order.
+        key: Callable[[QueuedPod], Any] = next(
+            iter(self.profiles.values())
+        ).framework.queue_sort.sort_key
+        return key
+
+    def _queue_settings(self, configuration: Configuration) -> QueueSettings:
+        return QueueSettings(
+            configuration.initial_backoff_seconds,
+            configuration.max_backoff_seconds,
+            self._parts.longest_unschedulable,
+        )
+
+    def reconfigure(self, configuration: Configuration, registry: Registry) -> None:
+        """Change profiles and back-offs while running; raises and changes nothing when invalid.
+
+        Pods in the queue stay, their order and gates are worked out anew. Extenders, like the
+        connection, belong to the process and keep their first configuration.
+        """
+        self.profiles = self._make_profiles(configuration, registry)
+        self.queue.reconfigure(
+            self._queue_profiles(), self._sort_key(), self._queue_settings(configuration)
         )
 
     def _connect_gauges(self) -> None:
@@ -484,62 +479,5 @@ async def _bind_by_extender(extender: HttpExtender, pod: PodInfo, node: str) -> 
     return None
 
 
-def pod_status_change(pod: PodInfo, reason: str, refused: Refused, now: str) -> dict[str, Any]:
-    """Return what to change in the pod's status; nothing when it says so already."""
-    change: dict[str, Any] = {}
-    old: Mapping[str, Any] = next(
-        (
-            item
-            for item in (pod.pod.get("status") or {}).get("conditions") or ()
-            if item.get("type") == "PodScheduled"
-        ),
-        {},
-    )
-    wanted = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": reason,
-        "message": refused.message,
-    }
-    if any(old.get(key) != value for key, value in wanted.items()):
-        moved = old.get("status") != "False"
-        change["conditions"] = [
-            wanted | {"lastTransitionTime": now if moved else old.get("lastTransitionTime", now)}
-        ]
-    if refused.nominated is not None and refused.nominated != pod.nominated_node:
-        change["nominatedNodeName"] = refused.nominated or None
-    return change
-
-
 def _keyed(sizes: Mapping[str, int]) -> dict[tuple[str, ...], float]:
     return {(name,): float(size) for name, size in sizes.items()}
-
-
-async def run_loop(scheduler: PodScheduler, ready: asyncio.Event, tasks: asyncio.TaskGroup) -> None:
-    """Attempt pods as they become ready, for ever.
-
-    Lets others run now and then: decisions alone could keep the loop busy for seconds.
-    """
-
-    def spawn(work: Awaitable[None]) -> None:
-        tasks.create_task(_awaited(work))
-
-    made = 0
-    while True:
-        queued = scheduler.queue.pop()
-        if queued is None:
-            ready.clear()
-            await ready.wait()
-            continue
-        await scheduler.step(queued, spawn)
-        made += 1
-        if made % _YIELD_EVERY == 0:
-            await asyncio.sleep(0)
-
-
-# Decisions between two turns of the loop; about a millisecond of work.
-_YIELD_EVERY = 16
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work

@@ -81,8 +81,8 @@ class PodTemplate:
     images: tuple[str, ...]
     containers: int
     volumes: tuple[Object, ...]
-    # Per profile, what cacheable plugins see of such pods; filled in by the scheduling cycle.
-    signatures: dict[str, Any] = field(default_factory=dict)
+    # Per evaluator, what cacheable plugins see of such pods; filled in by the scheduling cycle.
+    signatures: dict[object, Any] = field(default_factory=dict)
     # Plugins may keep what they derive from the template here, under their own name.
     derived: dict[str, Any] = field(default_factory=dict)
 

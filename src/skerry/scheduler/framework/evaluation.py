@@ -73,6 +73,7 @@ class Evaluation(Generic[Item]):
         # All of the above, and those among them that follow placements.
         self.columns: list[Column[Item]] = []
         self.placed: list[Column[Item]] = []
+        self.follows_all = False
         self.built = False
         # Feasible by every cacheable filter; weighted sum of every column that needs no
         # normalisation, -1 where not feasible.
@@ -88,6 +89,9 @@ class Evaluation(Generic[Item]):
         for column in self.columns if moved else self.placed:
             column.sync(state, item)
         if len(self.feasible) != table.capacity or self._target_position < 0:
+            changed = None
+        elif moved and self.follows_all:
+            # One target's change may have moved the scores of every other.
             changed = None
         else:
             changed = changed_rows(table, self._target_position, self._placed_position)
@@ -144,6 +148,8 @@ class Evaluator(Generic[Item, Target]):
     def __init__(self, framework: Framework[Item, Target], table: TargetTable[Target]) -> None:
         self.framework = framework
         self.table = table
+        # Tells signatures made by this evaluator from those of one it replaced.
+        self.token = object()
         self._kept: OrderedDict[Hashable, Evaluation[Item]] = OrderedDict()
         self._columns: OrderedDict[Hashable, Any] = OrderedDict()
         self._cacheable: dict[str, CacheablePlugin[Item]] = {
@@ -237,6 +243,7 @@ class Evaluator(Generic[Item, Target]):
             *evaluation.scores,
             *evaluation.normalized,
         ]
+        evaluation.follows_all = any(c.scope is Scope.TARGETS for c in evaluation.columns)
         evaluation.placed = [c for c in evaluation.columns if c.scope is Scope.PLACED]
 
     def _filter_column(self, plugin: Any, item: Item) -> FilterColumn[Item]:

@@ -154,3 +154,7 @@ class Registration:
 
     event: ClusterEvent
     hint: HintFunction | None = None
+
+
+# For rejectors that cannot say what would help: anything might.
+ANY_EVENT = tuple(Registration(ClusterEvent(resource, ALL)) for resource in RESOURCES)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from skerry.scheduler.framework import plugin as points
-from skerry.scheduler.framework.events import ALL, RESOURCES, ClusterEvent, Registration
+from skerry.scheduler.framework.events import ANY_EVENT, Registration
 from skerry.scheduler.framework.plugin import (
     MAX_SCORE,
     Diagnosis,
@@ -116,7 +116,6 @@ class Framework(Generic[Item, Target]):
 
         A plugin that does not say is asked again after any event.
         """
-        everything = [Registration(ClusterEvent(resource, ALL)) for resource in RESOURCES]
         rejecting = (
             *self.pre_enqueue,
             *self.pre_filter,
@@ -127,7 +126,7 @@ class Framework(Generic[Item, Target]):
         return {
             plugin.name: plugin.events_to_register()
             if isinstance(plugin, points.EnqueuePlugin)
-            else everything
+            else ANY_EVENT
             for plugin in rejecting
         }
 

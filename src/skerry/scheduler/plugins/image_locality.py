@@ -45,14 +45,17 @@ class ImageLocality:
 
     def score_all(self, state: CycleState, pod: PodInfo, rows: Rows) -> Scores:
         total = len(self._table)
+        largest = _LARGEST_PER_CONTAINER * pod.spec.containers
         scaled = np.zeros(self._table.capacity, np.int64)
         for image in pod.spec.images:
-            holders = self._table.images.get(image)
-            for row, size in holders.items() if holders else ():
-                scaled[row] += int(size * (len(holders or ()) / total))
-        return np.array(
-            [_priority(s, pod.spec.containers) for s in scaled[rows].tolist()], np.int64
-        )
+            holders = self._table.images.get(image, {})
+            spread = len(holders) / total
+            for row, size in holders.items():
+                scaled[row] += int(size * spread)
+        if largest <= _SMALLEST:
+            return np.zeros(len(rows), np.int64)
+        within = np.clip(scaled[rows], _SMALLEST, largest)
+        return MAX_SCORE * (within - _SMALLEST) // (largest - _SMALLEST)
 
 
 def _priority(scaled: int, containers: int) -> int:
