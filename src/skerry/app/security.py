@@ -12,6 +12,7 @@ from skerry.api.keys import ObjectKey, type_prefix
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.server.access import Authorizer
 from skerry.server.codec import decode
 from skerry.server.security.authentication import Authentication
 from skerry.server.security.authorization import RbacAuthorizer
@@ -32,32 +33,50 @@ _KINDS = {
 
 @dataclass(slots=True)
 class Security:
-    """The parts that decide who may do what."""
+    """The parts that decide who may do what: RBAC, and what decides by it."""
 
     authentication: Authentication
-    authorizer: RbacAuthorizer
+    authorizer: Authorizer
+    rbac: RbacAuthorizer
     tokens: ServiceAccountTokens
 
 
 def build_security(
-    settings: ServerSettings, directory: Path, store: Store, clock: Clock, ids: IdSource
+    settings: ServerSettings,
+    directory: Path,
+    store: Store,
+    clock: Clock,
+    ids: IdSource,
 ) -> Security:
-    """Put the security of a server together; keys are kept in *directory*."""
-    authorizer = RbacAuthorizer()
+    """Put the security of a plain server together; keys are kept in *directory*."""
+    rbac = RbacAuthorizer()
+    return security_with(settings, directory, store, clock, ids, rbac, rbac)
+
+
+def security_with(
+    settings: ServerSettings,
+    directory: Path,
+    store: Store,
+    clock: Clock,
+    ids: IdSource,
+    rbac: RbacAuthorizer,
+    authorizer: Authorizer,
+    tokens_csv: str = "",
+) -> Security:
+    """Put security together around an authorizer; *tokens_csv* adds static tokens."""
     tokens = ServiceAccountTokens(
         open_signing_key(directory), lambda *of: _lookup(store, *of), clock, ids
     )
-    static = None
     if settings.token_auth_file is not None:
-        static = StaticTokens(settings.token_auth_file.read_text())
+        tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
     authentication = Authentication(
         clock,
         authorizer,
-        static=static,
+        static=StaticTokens(tokens_csv) if tokens_csv else None,
         service_accounts=tokens,
         anonymous=settings.anonymous,
     )
-    return Security(authentication, authorizer, tokens)
+    return Security(authentication, authorizer, rbac, tokens)
 
 
 async def _lookup(

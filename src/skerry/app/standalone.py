@@ -21,7 +21,7 @@ from skerry.app.core_controllers import run_core_controllers
 from skerry.app.observability import Observability, build_observability
 from skerry.app.security import Security, build_security, follow_rbac
 from skerry.app.settings import ServerSettings
-from skerry.app.version import VERSION
+from skerry.app.version import KUBERNETES, version_document
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
@@ -80,6 +80,8 @@ class Face:
     users: list[UserEntry]
     contexts: list[ContextEntry]
     current: str
+    # Brings the content the server starts with, through its own API, before it says ready.
+    complete: Callable[[], Coroutine[Any, Any, None]] | None = None
     # Runs beside the server until cancelled.
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
 
@@ -180,6 +182,8 @@ async def _serving_store(
                 tasks.create_task(expiry.run()),
                 *(tasks.create_task(run()) for run in face.beside),
             ]
+            if face.complete is not None:
+                await face.complete()
             front.handler = face.api.engine.handle
             kubeconfig = settings.data_dir / "admin.kubeconfig"
             write_kubeconfig(kubeconfig, face.clusters, face.users, face.contexts, face.current)
@@ -203,7 +207,7 @@ async def plain_face(foundation: Foundation) -> Face:
     f = foundation
     api = ApiServer(server_parts(f))
     await api.prepare(bootstrap_objects())
-    await follow_rbac(f.security.authorizer, f.store, api.dispatcher)
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher)
     face = Face(
         api,
         [ClusterEntry("skerry", f.url, f.pki.ca.certificate)],
@@ -219,11 +223,11 @@ async def plain_face(foundation: Foundation) -> Face:
 PLAIN_SERVER = Kind("serve", build_security, plain_face)
 
 
-def server_parts(foundation: Foundation) -> Parts:
+def server_parts(foundation: Foundation, git_version: str = KUBERNETES) -> Parts:
     """Return the parts any kind of server is made with."""
     settings, store, security = foundation.settings, foundation.store, foundation.security
     clock, ids, observability = foundation.clock, foundation.ids, foundation.observability
-    reviews = AccessReviews(security.authorizer)
+    reviews = AccessReviews(security.authorizer, security.rbac)
     documents = security.tokens
     return Parts(
         store=store,
@@ -235,7 +239,7 @@ def server_parts(foundation: Foundation) -> Parts:
         recorder=observability.recorder,
         paths={
             **observability.paths,
-            "/version": _fixed(VERSION),
+            "/version": _fixed(version_document(git_version)),
             "/.well-known/openid-configuration": _made(documents.openid_configuration),
             "/openid/v1/jwks": _made(documents.jwks),
         },
@@ -251,7 +255,7 @@ def server_parts(foundation: Foundation) -> Parts:
         subresources={
             ("", "serviceaccounts", "token"): TokenHandler(store, security.tokens).handle
         },
-        admission=(EscalationGuard(security.authorizer),),
+        admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,
     )
 

@@ -8,7 +8,7 @@ from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.store import backup as backups
 from skerry.store.base import StoreError
-from skerry.store.open import StoreSettings, open_store
+from skerry.store.open import StoreSettings, open_for_backup, open_store
 
 
 class StorekeepingError(Exception):
@@ -19,7 +19,7 @@ async def backup_store(settings: StoreSettings, file: Path) -> str:
     """Back up the store to *file*; return what to tell the user."""
     clock, ids = SystemClock(), SystemIds()
     try:
-        store = await open_store(settings, clock, ids)
+        store = await open_for_backup(settings, clock, ids)
         try:
             summary = await backups.backup(store, file, clock)
         finally:

@@ -7,6 +7,7 @@ import click
 import skerry
 from skerry.cli.backup import backup, restore
 from skerry.cli.demo import demo
+from skerry.cli.hub import hub
 from skerry.cli.serve import serve
 
 
@@ -20,6 +21,7 @@ def main() -> None:
 
 
 main.add_command(serve)
+main.add_command(hub)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(demo)

@@ -1,0 +1,88 @@
+"""A hub as a process: workspaces, their administrators, and the compute exports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skerry.app.hub_content import ensure_compute, ensure_edge_provider
+from skerry.app.hub_server import HubFacts, HubServer
+from skerry.app.security import Security, follow_rbac, security_with
+from skerry.app.settings import ServerSettings
+from skerry.app.standalone import Face, Foundation, Kind, server_parts
+from skerry.app.version import KCP
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN
+from skerry.server.security.authorization import MASTERS, RbacAuthorizer
+from skerry.server.security.files import secret_directory, write_secret
+from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
+from skerry.server.workspaces.authorization import HubAuthorizer
+from skerry.server.workspaces.bootstrap import ADMIN_GROUP
+from skerry.server.workspaces.state import HubState
+from skerry.store.base import Store
+
+_USERS = {"kcp-admin": ADMIN_GROUP, "shard-admin": MASTERS}
+
+
+def hub_kind(*, with_edge_provider: bool = False) -> Kind:
+    """Return the kind of server a hub is; *with_edge_provider* also makes ``root:espw``."""
+    state = HubState()
+
+    def security(
+        settings: ServerSettings, directory: Path, store: Store, clock: Clock, ids: IdSource
+    ) -> Security:
+        rbac = RbacAuthorizer(shared=SYSTEM_ADMIN)
+        tokens = admin_tokens(directory, ids)
+        rows = "\n".join(
+            f'{token},{user},{user},"{_USERS[user]}"' for user, token in tokens.items()
+        )
+        authorizer = HubAuthorizer(rbac, state)
+        return security_with(settings, directory, store, clock, ids, rbac, authorizer, rows)
+
+    async def face(foundation: Foundation) -> Face:
+        return await _hub_face(foundation, state, with_edge_provider=with_edge_provider)
+
+    return Kind("hub", security, face)
+
+
+def admin_tokens(directory: Path, ids: IdSource) -> dict[str, str]:
+    """Return the administrators' tokens; made once, they survive restarts."""
+    path = directory / "admin-tokens.json"
+    if path.exists():
+        found: dict[str, str] = json.loads(path.read_text())
+        return found
+    tokens = {user: ids.uid() for user in _USERS}
+    secret_directory(directory)
+    write_secret(path, json.dumps(tokens).encode())
+    return tokens
+
+
+async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provider: bool) -> Face:
+    f = foundation
+    facts = HubFacts(f.url, f.pki.ca.certificate.decode())
+    api = HubServer(server_parts(f, KCP), f.security.rbac, state, facts)
+    await api.prepare()
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher)
+
+    async def complete() -> None:
+        await ensure_compute(api)
+        if with_edge_provider:
+            await ensure_edge_provider(api)
+
+    tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
+    return Face(
+        api,
+        [
+            ClusterEntry("base", f.url, f.pki.ca.certificate),
+            ClusterEntry("root", f"{f.url}/clusters/{ROOT}", f.pki.ca.certificate),
+        ],
+        [UserEntry(user, token=token) for user, token in tokens.items()],
+        [
+            ContextEntry("base", "base", "kcp-admin"),
+            ContextEntry("root", "root", "kcp-admin"),
+            ContextEntry("system:admin", "base", "shard-admin"),
+        ],
+        "root",
+        complete=complete,
+    )

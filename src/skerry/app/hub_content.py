@@ -1,0 +1,211 @@
+"""What a hub has to offer from the start, made through its own API.
+
+``root:compute`` exports Kubernetes' workload kinds. With the edge provider come ``root:espw``,
+which exports ``edge.kcp.io``, and finer exports of Kubernetes' kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from skerry.api.errors import AlreadyExists, from_status
+from skerry.api.kcp import edge
+from skerry.app.hub_server import HubServer
+from skerry.logic.builtin import builtin_resources
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.schemas import native_schema_object, schema_object
+from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.security.authorization import MASTERS
+
+COMPUTE = "root:compute"
+EDGE_PROVIDER = "root:espw"
+_SYSTEM = User("system:skerry", groups=(MASTERS, "system:authenticated"))
+_NATIVE_PREFIX = "v124"
+EDGE_PREFIX = "v261115"
+_BINDERS = "Group", "system:authenticated"
+
+# kcp's own compute export, and the finer ones KubeStellar adds.
+_KUBERNETES = (("apps", "deployments"), ("networking.k8s.io", "ingresses"), ("", "pods"),
+               ("", "services"))  # fmt: skip
+FINER_EXPORTS: dict[str, Sequence[tuple[str, str]]] = {
+    "apps": tuple(("apps", name) for name in ("daemonsets", "replicasets", "statefulsets")),
+    "autoscaling": (("autoscaling", "horizontalpodautoscalers"),),
+    "batch": (("batch", "cronjobs"), ("batch", "jobs")),
+    "core.k8s.io": tuple(
+        ("", name)
+        for name in (
+            "endpoints",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "podtemplates",
+            "replicationcontrollers",
+        )
+    ),
+    "discovery.k8s.io": (("discovery.k8s.io", "endpointslices"),),
+    "networking.k8s.io": (
+        ("networking.k8s.io", "ingressclasses"),
+        ("networking.k8s.io", "networkpolicies"),
+    ),
+    "policy": (("policy", "poddisruptionbudgets"),),
+    "storage.k8s.io": (
+        ("storage.k8s.io", "csidrivers"),
+        ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "storageclasses"),
+        ("storage.k8s.io", "volumeattachments"),
+    ),
+}
+
+
+async def ensure_compute(api: HubServer) -> None:
+    """Make sure ``root:compute`` offers Kubernetes' workload kinds."""
+    await _ensure_workspace(api, "compute", "universal")
+    policy: Object = {"local": {}}
+    annotations = {"extra.apis.kcp.io/compute.workload.kcp.io": "true"}
+    await _ensure_export(api, "kubernetes", _KUBERNETES, policy=policy, annotations=annotations)
+    for obj in [*_permissions(_KUBERNETES), *_binders("kubernetes")]:
+        await _ensure(api, COMPUTE, obj)
+
+
+async def ensure_edge_provider(api: HubServer) -> None:
+    """Make sure ``root:espw`` offers the edge kinds, and ``root:compute`` the finer exports."""
+    await _ensure_workspace(api, "espw", "")
+    for obj in edge_export_objects():
+        await _ensure(api, EDGE_PROVIDER, obj)
+    for name, kinds in FINER_EXPORTS.items():
+        await _ensure_export(api, name, kinds)
+        for obj in _binders(name):
+            await _ensure(api, COMPUTE, obj)
+
+
+def edge_export_objects() -> list[Object]:
+    """Return the schemas and the export of ``edge.kcp.io``, and who may bind it."""
+    schemas = [schema_object(kind, EDGE_PREFIX) for kind in edge.definitions()]
+    export = {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIExport",
+        "metadata": {"name": edge.GROUP},
+        "spec": {"latestResourceSchemas": [s["metadata"]["name"] for s in schemas]},
+    }
+    return [*schemas, export, *_binders(edge.GROUP)]
+
+
+async def _ensure_workspace(api: HubServer, name: str, type_name: str) -> None:
+    spec: Object = {"type": {"name": type_name, "path": "root"}} if type_name else {}
+    await _ensure(
+        api,
+        "root",
+        {
+            "apiVersion": "tenancy.kcp.io/v1alpha1",
+            "kind": "Workspace",
+            "metadata": {"name": name},
+            "spec": spec,
+        },
+    )
+
+
+async def _ensure_export(
+    api: HubServer,
+    name: str,
+    kinds: Sequence[tuple[str, str]],
+    *,
+    policy: Object | None = None,
+    annotations: dict[str, str] | None = None,
+) -> None:
+    schemas = []
+    for group, resource in kinds:
+        native = next(
+            r
+            for r in builtin_resources()
+            if r.info.group_resource == (group, resource) and r.info.version == r.storage_version
+        )
+        schemas.append(native_schema_object(native, _NATIVE_PREFIX))
+    for schema in schemas:
+        await _ensure(api, COMPUTE, schema)
+    spec: Object = {"latestResourceSchemas": sorted(s["metadata"]["name"] for s in schemas)}
+    if policy is not None:
+        spec["maximalPermissionPolicy"] = policy
+    await _ensure(
+        api,
+        COMPUTE,
+        {
+            "apiVersion": "apis.kcp.io/v1alpha1",
+            "kind": "APIExport",
+            "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": spec,
+        },
+    )
+
+
+def _permissions(kinds: Sequence[tuple[str, str]]) -> list[Object]:
+    """Return the most that users of the compute export may do: all of it, status included."""
+    rules = [
+        {
+            "apiGroups": [group],
+            "resources": [resource, f"{resource}/status", f"{resource}/scale"],
+            "verbs": ["*"],
+        }
+        for group, resource in kinds
+    ]
+    name = "compute:authenticated:use"
+    group = "apis.kcp.io:binding:system:authenticated"
+    return [_role(name, rules), _role_binding(name, name, "Group", group)]
+
+
+def _binders(export: str) -> list[Object]:
+    rules = [
+        {
+            "apiGroups": ["apis.kcp.io"],
+            "resources": ["apiexports"],
+            "resourceNames": [export],
+            "verbs": ["bind"],
+        }
+    ]
+    name = f"{export}:bind"
+    return [_role(name, rules), _role_binding(name, name, *_BINDERS)]
+
+
+def _role(name: str, rules: Sequence[Object]) -> Object:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": list(rules),
+    }
+
+
+def _role_binding(name: str, role: str, kind: str, subject: str) -> Object:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": kind, "name": subject}],
+    }
+
+
+_PLURALS = {
+    "APIExport": "apiexports",
+    "APIResourceSchema": "apiresourceschemas",
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "Workspace": "workspaces",
+}
+
+
+async def _ensure(api: HubServer, cluster: str, obj: Object) -> None:
+    """Create *obj* unless it is there."""
+    path = f"/clusters/{cluster}/apis/{obj['apiVersion']}/{_PLURALS[obj['kind']]}"
+    headers = {"content-type": "application/json", "user-agent": "skerry/hub"}
+    request = Request("POST", path, "", headers, orjson.dumps(obj), Peer(user=_SYSTEM))
+    answer = await api.engine.handle(request)
+    if not isinstance(answer, Response) or answer.status < 300:
+        return
+    raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    status: dict[str, Any] = orjson.loads(raw)
+    error = from_status(answer.status, status)
+    if not isinstance(error, AlreadyExists):
+        raise error

@@ -1,0 +1,36 @@
+"""skerry hub: the API engine with workspaces."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from skerry.app.hub import hub_kind
+from skerry.app.settings import ServerSettings
+from skerry.app.standalone import StartError, run_server
+from skerry.cli.options import server_flags
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  skerry hub --data-dir .kcp
+  skerry hub --init --external-hostname hub.example.org --bind-address 0.0.0.0
+
+Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
+"""
+)
+@server_flags
+@click.option("--init", is_flag=True, help="Also make root:espw and the finer compute exports.")
+def hub(settings: ServerSettings, init: bool) -> None:
+    """Run a hub: an API server with workspaces, exports and bindings, as kcp has them.
+
+    Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
+    """
+    kind = hub_kind(with_edge_provider=init)
+    try:
+        run_server(settings, kind, announce=lambda line: print(line, flush=True))
+    except StartError as error:
+        print(f"skerry hub: {error}", file=sys.stderr)
+        sys.exit(1)
