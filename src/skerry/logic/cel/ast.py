@@ -2,7 +2,8 @@
 
 ``cel_expr_python`` parses the text, expands macros (``all``, ``exists``, ``map`` ...) and hands
 out the tree as a ``ParsedExpr`` message; the few message fields a tree consists of are read here
-by number, so nothing of protobuf is needed at run time.
+by number, so nothing of protobuf is needed at run time. The parser refuses what is nested more
+than 32 deep (Kubernetes: 250); chains of ``&&`` and ``||`` are balanced and may be long.
 """
 
 from __future__ import annotations

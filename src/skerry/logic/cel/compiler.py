@@ -58,13 +58,15 @@ class Program:
 
 
 def compile_expression(text: str, variables: dict[str, CelType]) -> Program:
-    """Return the program of *text*; raise ``CompileError`` with every line of complaint."""
+    """Return the program of *text*; raise ``CompileError`` with the first complaint."""
     try:
         expression = ast.parsed(text)
+        compiler = _Compiler(expression, variables)
+        typed = compiler.compile(expression.root)
     except ast.ParseError as error:
         raise CompileError(str(error)) from error
-    compiler = _Compiler(expression, variables)
-    typed = compiler.compile(expression.root)
+    except RecursionError as error:
+        raise CompileError("ERROR: <input>:1:1: expression recursion limit exceeded") from error
     reads = None if compiler.whole else frozenset(compiler.reads)
     return Program(typed.type, typed.run, typed.cost, typed.worst, frozenset(compiler.names), reads)
 

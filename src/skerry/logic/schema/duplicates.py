@@ -20,14 +20,13 @@ class _Object(list[tuple[str, Any]]):
 def duplicate_keys(body: bytes) -> list[str]:
     """Return the paths of fields that are given more than once, sorted, each once.
 
-    Text that is no JSON has none: whoever decodes it says so.
+    Text that is no JSON, or is nested beyond reason, has none: whoever decodes it says so.
     """
+    found: dict[str, None] = {}
     try:
-        document = json.loads(body, object_pairs_hook=_Object)
+        _walk(json.loads(body, object_pairs_hook=_Object), None, found)
     except (ValueError, RecursionError):
         return []
-    found: dict[str, None] = {}
-    _walk(document, None, found)
     return sorted(found)
 
 

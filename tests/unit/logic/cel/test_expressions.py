@@ -190,6 +190,17 @@ def test_wrong_types_are_found_before_anything_runs(text: str, message: str) -> 
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["1" + " + 1" * 5000 + " > 0", "(" * 5000 + "true" + ")" * 5000])
+def test_expressions_nested_beyond_reason_are_refused(text: str) -> None:
+    with pytest.raises(CompileError):
+        computed(text)
+
+
+def test_long_chains_of_conditions_are_accepted() -> None:
+    assert computed(" || ".join(f"self.replicas == {n}" for n in range(100, 2, -1))) is True
+    assert computed(" + ".join(["1"] * 30) + " == 30") is True
+
+
 def test_a_complaint_shows_the_place() -> None:
     with pytest.raises(CompileError) as caught:
         computed("true &&\n  self.foo")
