@@ -112,7 +112,8 @@ class Gauge(_Series):
 
 
 class Reading(_Series):
-    """A gauge whose numbers are asked for when scraped."""
+    """Numbers that are asked for when scraped: a counter's where the name ends in ``_total``,
+    else a gauge's."""
 
     def __init__(
         self,
@@ -126,7 +127,9 @@ class Reading(_Series):
         super().__init__(registry, name, meaning, labels)
 
     def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
+        counts = self.name.endswith("_total")
+        made = CounterMetricFamily if counts else GaugeMetricFamily
+        family = made(self.name, self.meaning, labels=self.labels)
         for values, number in self._read().items():
             family.add_metric(values, number)
         yield family

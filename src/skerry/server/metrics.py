@@ -117,7 +117,7 @@ class ServerMetrics:
         )
         Reading(
             registry,
-            "apiserver_flowcontrol_rejected_requests",
+            "apiserver_flowcontrol_rejected_requests_total",
             "Requests refused with 429 since the start.",
             ("request_kind",),
             lambda: {("readOnly",): flow.reading.rejected, ("mutating",): flow.mutating.rejected},

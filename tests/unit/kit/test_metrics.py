@@ -51,6 +51,11 @@ def test_a_reading_is_asked_when_scraped(registry: CollectorRegistry) -> None:
     assert samples(registry)[("depth", (("queue", "b"),))] == 2
 
 
+def test_a_reading_named_as_a_counter_is_one(registry: CollectorRegistry) -> None:
+    Reading(registry, "lost_total", "Lost.", (), lambda: {(): 3.0})
+    assert b"# TYPE lost_total counter\nlost_total 3.0" in exposition(registry)
+
+
 def test_wrong_label_values_are_a_bug(registry: CollectorRegistry) -> None:
     counter = Counter(registry, "x_total", "X.", ("a",))
     with pytest.raises(ValueError, match="want values of"):
