@@ -15,6 +15,7 @@ from skerry.logic.printing import partial_metadata, render_table
 from skerry.logic.resource import Object, Resource
 from skerry.server.codec import decode, dump, wire
 from skerry.server.rest.negotiate import Negotiated
+from skerry.server.rest.versions import from_storage
 from skerry.server.watch.change import Form
 
 
@@ -65,10 +66,7 @@ class Representation:
         info = self._resource.info
         if obj.get("apiVersion") == info.api_version and self._resource.convert is None:
             return obj
-        if self._resource.convert is not None:
-            return self._resource.convert(obj, info.version)
-        obj["apiVersion"] = info.api_version
-        return obj
+        return from_storage(self._resource, obj)
 
     def shaped(self, obj: Object) -> dict[str, Any]:
         """Return *obj* in the agreed shape."""
@@ -85,8 +83,11 @@ class Representation:
             return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
         return dump(document, pretty=self._pretty)
 
-    def _table(self, objects: Sequence[Object], metadata: dict[str, Any]) -> dict[str, Any]:
-        return render_table(self._resource.columns, objects, self._now(), self._include, metadata)
+    def _table(
+        self, objects: Sequence[Object], metadata: dict[str, Any], *, headers: bool = True
+    ) -> dict[str, Any]:
+        columns, now = self._resource.columns, self._now()
+        return render_table(columns, objects, now, self._include, metadata, headers=headers)
 
     def collection(
         self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
@@ -120,16 +121,24 @@ class Representation:
         info = self._resource.info
         return {"kind": info.list_kind or f"{info.kind}List", "apiVersion": info.api_version}
 
-    def form(self) -> Form:
-        """Return this representation as a watch needs it: one line per object."""
+    def form(self, *, first: bool) -> Form:
+        """Return this representation as a watch needs it: one line per object.
+
+        Of Tables only the *first* in a watch tells its columns.
+        """
         info, negotiated = self._resource.info, self._negotiated
         if self.splices or (self._stored_as_is and not negotiated.yaml):
             return Form(key="stored", render=wire)
-        key: Hashable = (info.gvr, negotiated.shape, self._include)
-        return Form(key=key, render=self._line)
+        headless = negotiated.shape == "table" and not first
+        key: Hashable = (info.gvr, negotiated.shape, self._include, headless)
+        return Form(key=key, render=self._row_line if headless else self._line)
 
     def _line(self, value: bytes, revision: int) -> bytes:
         return dump(self.shaped(self.at_version(decode(value, revision))))
+
+    def _row_line(self, value: bytes, revision: int) -> bytes:
+        obj = self.at_version(decode(value, revision))
+        return dump(self._table([obj], {"resourceVersion": str(revision)}, headers=False))
 
     def bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
         """Return the object of a bookmark event."""

@@ -13,7 +13,15 @@ from typing import Protocol
 
 import orjson
 
-from skerry.api.errors import AlreadyExists, ApiError, BadRequest, Conflict, FieldError, Invalid
+from skerry.api.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    FieldError,
+    Invalid,
+    NotFound,
+)
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.apply import WriteTerms, track_update
@@ -27,6 +35,7 @@ from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions, write_options
 from skerry.server.rest.parts import part_of
 from skerry.server.rest.read import Reader
+from skerry.server.rest.versions import Versions, from_storage, to_storage
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base
 from skerry.store.base import Entry, Store, Write
@@ -34,6 +43,21 @@ from skerry.store.base import Entry, Store, Write
 # A patch meets other writers; kube-apiserver gives up after five. More costs nothing here.
 _TRIES = 20
 _GENERATED_NAME_TRIES = 8
+
+_RBAC = "rbac.authorization.k8s.io"
+_CREATED_BY_UPDATE = frozenset(
+    {
+        ("", "endpoints"),
+        ("", "events"),
+        ("", "limitranges"),
+        ("coordination.k8s.io", "leases"),
+        ("events.k8s.io", "events"),
+        (_RBAC, "clusterrolebindings"),
+        (_RBAC, "clusterroles"),
+        (_RBAC, "rolebindings"),
+        (_RBAC, "roles"),
+    }
+)
 
 Mutate = Callable[[Callable[[], Object]], Object]
 
@@ -121,7 +145,14 @@ class Writer:
                 [FieldError.invalid("metadata.resourceVersion", 0, detail)],
             )
         fresh = Fresh(sent)
-        written = await self.change(call, options, lambda _: fresh.take(), resource_version=wanted)
+        try:
+            written = await self.change(
+                call, options, lambda _: fresh.take(), resource_version=wanted
+            )
+        except NotFound:
+            if call.info.subresource or not _may_begin_by_update(call):
+                raise
+            written = await self.create_object(call, fresh.take(), options)
         return self.answer(call, written)
 
     # -- shared by all -----------------------------------------------------------------------
@@ -131,22 +162,6 @@ class Writer:
         prepare.recognise(call, obj)
         self._stamp.strip(obj)
         prepare.conform(call, obj, options, body)
-
-    def to_storage(self, call: Call, obj: Object) -> Object:
-        """Return *obj* at the version it is stored at."""
-        resource = call.resource
-        if resource.info.version == resource.storage_version and resource.convert is None:
-            return obj
-        if resource.convert is not None:
-            return resource.convert(obj, resource.storage_version)
-        group = resource.info.group
-        version = resource.storage_version
-        obj["apiVersion"] = f"{group}/{version}" if group else version
-        return obj
-
-    def from_storage(self, call: Call, obj: Object) -> Object:
-        """Return *obj*, as stored, at the version the request speaks."""
-        return self._reader.representation(call).at_version(obj)
 
     async def create_object(
         self, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = False
@@ -172,15 +187,15 @@ class Writer:
     ) -> Written:
         resource, now = call.resource, self._clock.now()
         resource.default(obj)
+        if not tracked:
+            self._track(call, None, obj, options)
         prepare.begin_life(resource, obj, now, self._ids)
         fresh = Fresh(obj)
         for _ in range(_TRIES):
             operation = Operation(call, "CREATE", fresh.take(), dry_run=options.dry_run)
             await self._admission.admit(operation)
             prepare.refuse_invalid(call, operation.obj)
-            if not tracked:
-                self._track(call, None, operation.obj, options)
-            stored = self.to_storage(call, operation.obj)
+            stored = to_storage(call.resource, operation.obj)
             key = call.key(stored["metadata"]["name"])
             self._stamp.put(stored, key.cluster)
             try:
@@ -249,6 +264,8 @@ class Writer:
         part = part_of(resource, subresource)
         if part is not None:
             new = part.narrow(new, old)
+        if not tracked:
+            self._track(call, old, new, options, subresource)
         prepare.carry_over(call, new, old, part)
         operation = Operation(
             call, "UPDATE", new, old, dry_run=options.dry_run, subresource=subresource
@@ -257,9 +274,7 @@ class Writer:
         new = operation.obj
         prepare.refuse_invalid(call, new, old, part)
         call.warnings.extend(w for w in resource.warnings(new) if w not in call.warnings)
-        if not tracked:
-            self._track(call, old, new, options, subresource)
-        stored = self.to_storage(call, new)
+        stored = to_storage(call.resource, new)
         self._stamp.put(stored, call.info.cluster)
         value = encode(stored)
         if _same(value, entry) and not operation.writes:
@@ -278,7 +293,7 @@ class Writer:
         """Return a stored object as a client may change it."""
         obj = decode(entry.value, entry.revision)
         self._stamp.strip(obj)
-        return self.from_storage(call, obj)
+        return from_storage(call.resource, obj)
 
     def _same_version(self, call: Call, new: Object, old: Object) -> None:
         """A change may name the version it was made from; then that must still be the live one."""
@@ -294,7 +309,11 @@ class Writer:
         options: WriteOptions,
         subresource: str = "",
     ) -> None:
-        """Note which manager set which field."""
+        """Note which manager set which field.
+
+        Before the server adds anything of its own: what admission and the kind fill in belongs
+        to nobody, so that an apply which does not mention it leaves it alone.
+        """
         managed = track_update(old, new, **self.ownership(call, options, subresource))
         if managed:
             new["metadata"]["managedFields"] = managed
@@ -303,7 +322,7 @@ class Writer:
 
     def ownership(self, call: Call, options: WriteOptions, subresource: str) -> WriteTerms:
         """Return who writes, for the tracking of field managers."""
-        resource = call.resource
+        resource, versions = call.resource, Versions(call)
         return WriteTerms(
             manager=options.field_manager,
             api_version=resource.info.api_version,
@@ -312,6 +331,8 @@ class Writer:
             subresource=subresource if subresource in ("status", "scale") else "",
             has_status_subresource=resource.has_status,
             resource=str(resource.info.group_resource),
+            convert=versions.converted,
+            schema_at=versions.schema,
         )
 
     async def _commit(self, call: Call, write: Write, operation: Operation) -> int:
@@ -345,6 +366,11 @@ def _same(value: bytes, entry: Entry) -> bool:
     if value == entry.value:
         return True
     return decode(value, entry.revision) == decode(entry.value, entry.revision)
+
+
+def _may_begin_by_update(call: Call) -> bool:
+    """Whether a PUT of this type creates what is not there, as Kubernetes allows for a few."""
+    return (call.group, call.resource.info.resource) in _CREATED_BY_UPDATE
 
 
 def _finished(obj: Object) -> bool:

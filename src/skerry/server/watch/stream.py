@@ -40,7 +40,8 @@ class WatchStream:
         self._dispatcher = dispatcher
         self._selection = selection
         self._shown = shown
-        self._form = shown.form()
+        self._form = shown.form(first=True)
+        self._later_form = shown.form(first=False)
         self._seconds = seconds
         self._bookmarks = bookmarks
         self._lines: list[bytes] = []
@@ -76,6 +77,7 @@ class WatchStream:
         revision, items = await initial()
         for value, item_revision in items:
             self._lines.append(event_line("ADDED", self._form.render(value, item_revision)))
+            self._form = self._later_form
             if len(self._lines) >= 500:
                 self.flush()
                 await self._require_sender().drain()
@@ -110,6 +112,7 @@ class WatchStream:
         if kind is None:
             return False
         self._lines.append(change.frame(self._form, kind))
+        self._form = self._later_form
         return True
 
     def _kind(self, change: Change) -> EventType | None:
