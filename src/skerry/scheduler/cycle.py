@@ -259,6 +259,15 @@ class Decider:
                 diagnosis.blame(status)
         return diagnosis
 
+    def diagnose(self, profile: Profile, pod: PodInfo, found: Found) -> Diagnosis:
+        """Say why each node that was not feasible was not."""
+        return self._diagnosis(profile, found, pod, self._promised_rows(pod))
+
+    def scores(self, profile: Profile, pod: PodInfo, found: Found) -> dict[str, Scores]:
+        """Return each plugin's weighted points of the feasible rows."""
+        evaluation = self._evaluated(profile, pod, found)
+        return profile.evaluator.by_plugin(evaluation, found.state, pod, found.feasible())
+
     def refused_all(
         self, profile: Profile, pod: PodInfo, found: Found, refusals: Sequence[tuple[int, Status]]
     ) -> None:

@@ -23,6 +23,7 @@ from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration
 from skerry.scheduler.cycle import Decider, DecisionFailed, Found, Profile, Ties
+from skerry.scheduler.explain import Explanation, explain
 from skerry.scheduler.extender import (
     EXTENDER_NAME,
     HttpExtender,
@@ -185,6 +186,14 @@ class PodScheduler:
             key: float(count) for key, count in self.queue.blamed().items()
         }
         metrics.tasks.read = lambda: {("binding",): self.binding}
+
+    def explain(self, pod: PodInfo) -> Explanation:
+        """Tell what would be decided for *pod* now, and why, without doing anything."""
+        profile = self.profiles.get(pod.spec.scheduler_name)
+        if profile is None:
+            text = f'profile not found for scheduler name "{pod.spec.scheduler_name}"'
+            return Explanation(pod.key, "", text, ())
+        return explain(self.cluster, self._decider, profile, pod)
 
     # One attempt.
 

@@ -1,0 +1,310 @@
+"""The scheduler as a process: everything started in the right order, and stopped cleanly.
+
+The order is kube-scheduler's. Configuration is complete and profiles are assembled before anything
+runs; then the event sink, the health server, the informers; then caches filled *and every handler
+told of what they hold*, for deciding on half a cluster books nodes twice; then leadership; and only
+then the first decision. With ``delayCacheUntilActive`` informers start once leadership is won.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from prometheus_client import CollectorRegistry
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.kit.ids import IdSource, SystemIds
+from skerry.kit.log import Logger
+from skerry.runtime.client import Client, Selection
+from skerry.runtime.election import LeaderElection, Terms
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.scheduler.cache.objects import KINDS
+from skerry.scheduler.cache.pod import Object
+from skerry.scheduler.config.errors import ConfigurationError
+from skerry.scheduler.config.load import Configuration
+from skerry.scheduler.endpoint import Endpoint, delegated
+from skerry.scheduler.extender import HttpExtender
+from skerry.scheduler.framework.registry import Registry, installed_plugins
+from skerry.scheduler.intake import Intake
+from skerry.scheduler.loop import flush_loop, run_loop
+from skerry.scheduler.metrics import SchedulerMetrics
+from skerry.scheduler.recorder import SchedulerEvents
+from skerry.scheduler.registry import in_tree_registry
+from skerry.scheduler.resources import resource_metrics
+from skerry.scheduler.scheduler import Parts, PodScheduler
+from skerry.scheduler.writer import PODS, ApiWriter, resource_of
+
+NODES = GroupVersionResource("", "v1", "nodes")
+
+# Finished pods hold nothing; the server need not tell of them.
+_LIVING = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
+
+# How long past its lease a leader may be before health checks say so.
+_WATCHDOG_SECONDS = 20.0
+
+_log = Logger("scheduler")
+
+
+class LeadershipLost(Exception):
+    """Another replica leads now; this process must end rather than decide beside it."""
+
+
+@dataclass(slots=True)
+class SchedulerOptions:
+    """What ``run_scheduler`` needs beside a client."""
+
+    configuration: Configuration
+    # Who we are among replicas: ``hostname_uuid``.
+    identity: str
+    bind_address: str = "127.0.0.1"
+    # 0 chooses a port; None serves nothing.
+    secure_port: int | None = 10259
+    tls: ssl.SSLContext | None = None
+    # Ask the API server who may read metrics; off for tests and for embedded clusters.
+    delegate_authorization: bool = True
+    longest_unschedulable_seconds: float = 300.0
+    # Returns the configuration read anew; called when ``reload`` is set (SIGHUP).
+    read_configuration: Callable[[], Configuration] | None = None
+    reload: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set once decisions are being made; ``port`` is filled in before that.
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    port: int = 0
+    plugins: Registry | None = None
+    metrics_registry: CollectorRegistry | None = None
+
+
+def build_registry(others: Registry | None = None) -> Registry:
+    """Merge in-tree plugins with installed ones, or with *others*; refuses repeated names."""
+    registry = in_tree_registry()
+    registry.merge(installed_plugins() if others is None else others)
+    return registry
+
+
+async def run_scheduler(
+    options: SchedulerOptions, client: Client, ids: IdSource | None = None
+) -> None:
+    """Run until cancelled; raises LeadershipLost, or ConfigurationError before anything ran."""
+    await SchedulerService(options, client, ids or SystemIds()).run()
+
+
+class SchedulerService:
+    """One scheduler process; ``run`` it once."""
+
+    def __init__(self, options: SchedulerOptions, client: Client, ids: IdSource) -> None:
+        self._options = options
+        self._client = client
+        self._ids = ids
+        configuration = options.configuration
+        self._registry = build_registry(options.plugins)
+        self._metrics_registry = options.metrics_registry or CollectorRegistry()
+        runtime_metrics = RuntimeMetrics(self._metrics_registry)
+        metrics = SchedulerMetrics()
+        self._metrics_registry.register(metrics)
+        self._extenders = [HttpExtender(spec) for spec in configuration.extenders]
+        self._events = SchedulerEvents(client, options.identity, ids)
+        parts = Parts(
+            ApiWriter(client),
+            self._events,
+            client.clock,
+            ids,
+            metrics,
+            self._extenders,
+            longest_unschedulable=options.longest_unschedulable_seconds,
+        )
+        self.scheduler = PodScheduler(configuration, self._registry, parts)
+        _log_profiles(self.scheduler)
+        self._informers = InformerFactory(client, ids=ids, metrics=runtime_metrics)
+        self._handlers_synced = False
+        self._election = self._make_election(configuration, runtime_metrics)
+        self._led_until = client.clock.monotonic()
+
+    def _make_election(
+        self, configuration: Configuration, metrics: RuntimeMetrics
+    ) -> LeaderElection | None:
+        chosen = configuration.leader_election
+        if not chosen.enabled:
+            return None
+        terms = Terms(int(chosen.lease_seconds), chosen.renew_seconds, chosen.retry_seconds)
+        return LeaderElection(
+            self._client,
+            chosen.name,
+            chosen.namespace,
+            self._options.identity,
+            ids=self._ids,
+            terms=terms,
+            metrics=metrics,
+        )
+
+    async def run(self) -> None:
+        """Run in the order the module's docstring tells."""
+        delayed = self._options.configuration.delay_cache_until_active
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+            background = [tasks.create_task(self._events.run())]
+            await self._serve(stack)
+            background.append(tasks.create_task(self._reload_when_asked()))
+            try:
+                if not delayed or self._election is None:
+                    background.append(await self._follow(tasks))
+                await self._lead(tasks, background)
+            finally:
+                for task in background:
+                    task.cancel()
+                for extender in self._extenders:
+                    await extender.close()
+
+    async def _lead(self, tasks: asyncio.TaskGroup, background: list[asyncio.Task[None]]) -> None:
+        async def decide() -> None:
+            if not self._handlers_synced:
+                background.append(await self._follow(tasks))
+            await self._decide()
+
+        if self._election is None:
+            await decide()
+            return
+        await self._election.run(decide)
+        raise LeadershipLost(f"{self._options.identity} no longer leads")
+
+    async def _decide(self) -> None:
+        ready = asyncio.Event()
+        self.scheduler.queue.ready = ready.set
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(flush_loop(self.scheduler.queue, self._client.clock))
+            self._options.ready.set()
+            await run_loop(self.scheduler, ready, tasks)
+
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        options = self._options
+        if options.secure_port is None:
+            return
+        endpoint = Endpoint(
+            self._metrics_registry,
+            health={"leaderElection": self._watchdog},
+            ready={"sched-handler-sync": self._sync_check},
+            pages={"/configz": self._configz, "/metrics/resources": self._resources},
+            authorize=delegated(self._client) if options.delegate_authorization else None,
+        )
+        options.port = await stack.enter_async_context(
+            endpoint.serving(options.bind_address, options.secure_port, options.tls)
+        )
+
+    def _watchdog(self) -> str:
+        """Complain when we believe to lead though the lease has long run out."""
+        election = self._election
+        if election is None or not election.leading.is_set():
+            return ""
+        if election.holder in ("", self._options.identity):
+            self._led_until = self._client.clock.monotonic()
+        late = self._client.clock.monotonic() - self._led_until
+        return "failed election to renew leadership" if late > _WATCHDOG_SECONDS else ""
+
+    def _sync_check(self) -> str:
+        return "" if self._handlers_synced else "handlers are not fully synchronized"
+
+    def _configz(self) -> tuple[str, bytes]:
+        document = {"componentconfig": self._options.configuration.document}
+        return "application/json", orjson.dumps(document)
+
+    def _resources(self) -> tuple[str, bytes]:
+        led = self._election is None or self._election.leading.is_set()
+        return "text/plain; version=0.0.4", resource_metrics(
+            self.scheduler.cluster.pods() + self.scheduler.queue.pods() if led else []
+        )
+
+    async def _follow(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
+        """Start the informers and return once every handler knows what they hold."""
+        intake = Intake(self.scheduler)
+        # Namespaces and nodes first: pods are read against them.
+        for attribute in KINDS:
+            handler = intake.namespace if attribute == "namespaces" else intake.other(attribute)
+            self._informers.informer(resource_of(attribute), transform=_slim).add_handler(handler)
+        self._informers.informer(NODES, transform=_slim).add_handler(intake.node)
+        self._informers.informer(PODS, _LIVING, transform=_slim_pod).add_handler(intake.pod)
+        running = tasks.create_task(self._informers.run())
+        await self._informers.wait_synced()
+        self._handlers_synced = True
+        _log.info("handlers synced", v=3, **self.scheduler.cluster.counts)
+        return running
+
+    async def _reload_when_asked(self) -> None:
+        """Take over a new configuration, or say why not and keep the old one."""
+        options = self._options
+        while True:
+            await options.reload.wait()
+            options.reload.clear()
+            if options.read_configuration is None:
+                _log.warning("no configuration file to reload")
+                continue
+            try:
+                configuration = options.read_configuration()
+                self.scheduler.reconfigure(configuration, self._registry)
+            except (ConfigurationError, OSError) as problem:
+                _log.error("configuration refused; the old one stays", error=problem)
+                continue
+            options.configuration = configuration
+            _log_profiles(self.scheduler)
+            _log.info("configuration reloaded")
+
+
+def _log_profiles(scheduler: PodScheduler) -> None:
+    for name, profile in scheduler.profiles.items():
+        framework = profile.framework
+        _log.info(
+            "the scheduler starts to work with those plugins",
+            v=2,
+            profile=name,
+            filter=[plugin.name for plugin in framework.filter],
+            score={plugin.name: framework.weights[plugin.name] for plugin in framework.score},
+        )
+
+
+def _slim(obj: Object) -> Object:
+    """Drop what no decision looks at; managed fields are often half an object."""
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
+_POD_SPEC = (
+    "nodeName",
+    "schedulerName",
+    "priority",
+    "preemptionPolicy",
+    "overhead",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumes",
+    "schedulingGates",
+    "hostNetwork",
+)
+_POD_STATUS = ("phase", "conditions", "nominatedNodeName", "startTime")
+_CONTAINER = ("name", "image", "resources", "ports", "restartPolicy")
+
+
+def _slim_pod(pod: Object) -> Object:
+    """Keep what scheduling reads; a cluster's pods are most of the scheduler's memory."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    kept = _picked(spec, _POD_SPEC)
+    for group in ("containers", "initContainers"):
+        if spec.get(group):
+            kept[group] = [_picked(container, _CONTAINER) for container in spec[group]]
+    metadata = dict(pod["metadata"])
+    metadata.pop("managedFields", None)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": kept,
+        "status": _picked(status, _POD_STATUS),
+    }
+
+
+def _picked(obj: Mapping[str, Any], keys: tuple[str, ...]) -> Object:
+    return {key: obj[key] for key in keys if obj.get(key) is not None}
