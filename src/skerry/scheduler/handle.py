@@ -111,7 +111,8 @@ class NominationTable:
         self._node_of: dict[str, str] = {}
 
     def nominated(self, node: str) -> Sequence[PodInfo]:
-        return list(self._by_node.get(node, {}).values())
+        waiting = self._by_node.get(node)
+        return list(waiting.values()) if waiting else ()
 
     def nodes(self) -> list[str]:
         """Return the nodes somebody waits for."""

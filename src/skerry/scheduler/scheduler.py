@@ -89,7 +89,7 @@ class PodScheduler:
         self.metrics = self._parts.metrics
         self.nominations = NominationTable()
         self.waiting = WaitingPods()
-        self._clock = self._parts.clock
+        self._clock = self.clock = self._parts.clock
         self.profiles = self._make_profiles(configuration, registry)
         self._decider = Decider(self.cluster, self.nominations, self._parts.ids, self._parts.ties)
         self.queue = self._make_queue(configuration)

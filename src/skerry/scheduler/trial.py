@@ -21,12 +21,17 @@ def filter_with_nominated(
     state: CycleState,
     pod: PodInfo,
     node: NodeInfo,
+    *,
+    again: bool = False,
 ) -> Status | None:
-    """Return the first refusal of *node*, counting pods nominated to it."""
+    """Return the first refusal of *node*, counting pods nominated to it.
+
+    *again* as for ``Framework.run_filter``.
+    """
     promised = [
         other
         for other in nominations.nominated(node.name)
-        if other.uid != pod.uid and other.priority >= pod.priority
+        if other.uid != pod.uid and other.spec.priority >= pod.spec.priority
     ]
     if promised:
         trial_state, trial_node = state.clone(), node.copy()
@@ -35,7 +40,7 @@ def filter_with_nominated(
             problem = framework.add_item(trial_state, pod, other, trial_node)
             if problem is not None:
                 return problem
-        status = framework.run_filter(trial_state, pod, trial_node)
+        status = framework.run_filter(trial_state, pod, trial_node, again=again)
         if status is not None:
             return status
-    return framework.run_filter(state, pod, node)
+    return framework.run_filter(state, pod, node, again=again)

@@ -26,6 +26,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _FIRST_CAPACITY = 64
+# Above every priority a pod can have.
+NO_PRIORITY = 2**62
 
 
 class LabelColumn:
@@ -89,6 +91,8 @@ class NodeTable:
         self.nonzero_memory: Ints = np.zeros(self._capacity, np.int64)
         self.pod_count: Ints = np.zeros(self._capacity, np.int64)
         self.pods_allowed: Ints = np.zeros(self._capacity, np.int64)
+        # The least important pod on each row; preemption need not look where none is lesser.
+        self.lowest_priority: Ints = np.full(self._capacity, NO_PRIORITY, np.int64)
         self.taint_lists: list[tuple[Taint, ...]] = []
         self._taint_index: dict[tuple[Taint, ...], int] = {}
         self.taint_list: NDArray[np.int32] = np.zeros(self._capacity, np.int32)
@@ -247,10 +251,20 @@ class NodeTable:
         self.nonzero_cpu[row] = info.nonzero_cpu
         self.nonzero_memory[row] = info.nonzero_memory
         self.pod_count[row] = len(info.pods)
+        self._account_priority(pod, info, sign)
         if spec.ports:
             (self.rows_with_ports.add if info.ports else self.rows_with_ports.discard)(row)
         self.counts.account(pod, row, sign)
         self.placed_log.append(row)
+
+    def _account_priority(self, pod: PodInfo, info: NodeInfo, sign: int) -> None:
+        lowest, priority = self.lowest_priority[info.row], pod.spec.priority
+        if sign > 0:
+            if priority < lowest:
+                self.lowest_priority[info.row] = priority
+        elif priority == lowest:
+            others = (other.spec.priority for other in info.pods.values())
+            self.lowest_priority[info.row] = min(others, default=NO_PRIORITY)
 
     def label(self, key: str) -> LabelColumn:
         """Return the column of a label key, made on first use."""
@@ -312,6 +326,8 @@ class NodeTable:
             "taint_list",
         ):
             setattr(self, name, _doubled(getattr(self, name)))
+        unset = np.full(old, NO_PRIORITY, np.int64)
+        self.lowest_priority = np.concatenate([self.lowest_priority, unset])
         for columns in (self.allocatable, self.requested):
             for key, column in columns.items():
                 columns[key] = np.concatenate([column, np.zeros(old, np.int64)])

@@ -91,6 +91,12 @@ class Diagnosis:
         self.kinds.append(status)
         self.codes[row] = len(self.kinds)
 
+    def set_all(self, rows: Rows, status: Status) -> None:
+        """Replace what is said of many rows."""
+        if len(rows):
+            self.kinds.append(status)
+            self.codes[rows] = len(self.kinds)
+
     def blame(self, status: Status) -> None:
         """Remember whose refusal must change its mind before another attempt makes sense."""
         if not status.plugin:

@@ -19,6 +19,7 @@ from skerry.scheduler.framework.plugin import (
     Plugin,
     PostFilterResult,
     Rows,
+    Scope,
     Scores,
     extends,
 )
@@ -107,6 +108,11 @@ class Framework(Generic[Item, Target]):
         self.pre_bind: Sequence[points.PreBindPlugin[Item]] = at["preBind"]
         self.bind: Sequence[points.BindPlugin[Item]] = at["bind"]
         self.post_bind: Sequence[points.PostBindPlugin[Item]] = at["postBind"]
+        self._placed_filter = [
+            plugin
+            for plugin in self.filter
+            if getattr(plugin, "scope", Scope.CLUSTER) is not Scope.TARGET
+        ]
         self._extensions: Sequence[Any] = [
             plugin for plugin in self.pre_filter if isinstance(plugin, points.PreFilterExtensions)
         ]
@@ -174,10 +180,16 @@ class Framework(Generic[Item, Target]):
         state.skip_filter = frozenset(skipped)
         return PreFiltered(names, frozenset(named), refusal)
 
-    def run_filter(self, state: CycleState, item: Item, target: Target) -> Status | None:
-        """Return the first refusal of one target."""
+    def run_filter(
+        self, state: CycleState, item: Item, target: Target, *, again: bool = False
+    ) -> Status | None:
+        """Return the first refusal of one target.
+
+        *again* leaves out plugins that look only at the target itself: once it has passed them,
+        placing and removing items there cannot change their mind.
+        """
         skip = state.skip_filter
-        for plugin in self.filter:
+        for plugin in self._placed_filter if again else self.filter:
             if plugin.name in skip:
                 continue
             try:  # ``guarded`` spelt out: this is the innermost loop of trial runs.
@@ -187,6 +199,10 @@ class Framework(Generic[Item, Target]):
             if status is not None:
                 return filter_refusal(plugin.name, status)
         return None
+
+    def tracks(self, state: CycleState) -> bool:
+        """Tell whether any prepared state follows items placed and removed in a trial."""
+        return any(plugin.name not in state.skip_filter for plugin in self._extensions)
 
     def add_item(self, state: CycleState, item: Item, added: Item, target: Target) -> Status | None:
         """Let prepared state know of an item placed on *target* in a trial."""

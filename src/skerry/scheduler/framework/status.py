@@ -60,7 +60,7 @@ class Status:
 
     def of(self, plugin: str) -> Status:
         """Return the same answer signed by *plugin*, unless it is signed already."""
-        return self if self.plugin else replace(self, plugin=plugin)
+        return self if self.plugin else Status(self.code, self.reasons, plugin, self.cause)
 
 
 _REJECTED = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})

@@ -20,7 +20,7 @@ from skerry.logic.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import Object, PodInfo
-from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult
+from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult, Rows
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import (
@@ -106,12 +106,15 @@ class DefaultPreemption:
             total=len(table), codes=np.zeros(table.capacity, np.int32), absent=_NOT_HELPFUL
         )
         rows = self._curable(diagnosis)
+        hopeless = table.lowest_priority[rows] >= pod.spec.priority
+        found.set_all(rows[hopeless], _NO_VICTIMS)
+        rows = rows[~hopeless]
         budgets = list(self._handle.cluster.objects.budgets)
         wanted = self._number_wanted(len(rows))
         offset = int(self._handle.ids.fraction() * len(rows))
         gentle: list[Candidate] = []
         harsh: list[Candidate] = []
-        for row in [*rows[offset:], *rows[:offset]]:
+        for row in np.roll(rows, -offset).tolist():
             node = table.target(row)
             candidate = self._victims_on(state, pod, node, budgets)
             if isinstance(candidate, Status):
@@ -122,15 +125,16 @@ class DefaultPreemption:
                 break
         return gentle + harsh, found
 
-    def _curable(self, diagnosis: Diagnosis) -> list[int]:
+    def _curable(self, diagnosis: Diagnosis) -> Rows:
         """Return the rows where removing pods may help."""
         rows = self._handle.cluster.table.rows()
         curable = [status.code is Code.UNSCHEDULABLE for status in diagnosis.kinds]
         absent = diagnosis.absent is not None and diagnosis.absent.code is Code.UNSCHEDULABLE
         lookup = np.array([absent, *curable], np.bool_)
         if not len(diagnosis.codes):
-            return list(rows.tolist()) if absent else []
-        return list(rows[lookup[diagnosis.codes[rows]]].tolist())
+            return rows if absent else rows[:0]
+        curable_rows: Rows = rows[lookup[diagnosis.codes[rows]]]
+        return curable_rows
 
     def _number_wanted(self, nodes: int) -> int:
         return min(max(nodes * self._percentage // 100, self._absolute), nodes)
@@ -144,34 +148,52 @@ class DefaultPreemption:
     def _victims_on(
         self, state: CycleState, pod: PodInfo, live: NodeInfo, budgets: Sequence[Object]
     ) -> Candidate | Status:
-        lesser = [other for other in live.pods.values() if other.priority < pod.priority]
+        priority = pod.spec.priority
+        lesser = [other for other in live.pods.values() if other.spec.priority < priority]
         if not lesser:
             return _NO_VICTIMS
         framework, nominations = self._framework(), self._handle.nominations
-        node, state = live.copy(), state.clone()
+        node = live.copy()
+        tracked = framework.tracks(state)
+        if tracked:
+            state = state.clone()
         for other in lesser:
             node.remove(other.uid)
-            framework.remove_item(state, pod, other, node)
+            if tracked:
+                framework.remove_item(state, pod, other, node)
         status = filter_with_nominated(framework, nominations, state, pod, node)
         if status is not None:
             return status
         lesser.sort(key=importance)
-        violating, others = _by_budget(lesser, budgets)
+        violating, others = _by_budget(lesser, budgets) if budgets else ([], lesser)
         victims: list[PodInfo] = []
         violations = 0
         for group in (violating, others):
             for other in group:
-                node.add(other)
-                framework.add_item(state, pod, other, node)
-                if filter_with_nominated(framework, nominations, state, pod, node) is None:
+                if self._reprieved(state, pod, node, other, tracked):
                     continue
-                node.remove(other.uid)
-                framework.remove_item(state, pod, other, node)
                 victims.append(other)
                 violations += group is violating
         if not victims:
             return error(f'expected at least one victim pod on node "{live.name}"')
         return Candidate(live.name, tuple(sorted(victims, key=importance)), violations)
+
+    def _reprieved(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, other: PodInfo, tracked: bool
+    ) -> bool:
+        """Put *other* back and keep it there if *pod* fits all the same."""
+        framework = self._framework()
+        node.add(other)
+        if tracked:
+            framework.add_item(state, pod, other, node)
+        nominations = self._handle.nominations
+        refusal = filter_with_nominated(framework, nominations, state, pod, node, again=True)
+        if refusal is None:
+            return True
+        node.remove(other.uid)
+        if tracked:
+            framework.remove_item(state, pod, other, node)
+        return False
 
     async def _with_extenders(
         self, pod: PodInfo, candidates: Sequence[Candidate]

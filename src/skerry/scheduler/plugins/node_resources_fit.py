@@ -36,6 +36,7 @@ class NodeResourcesFit:
         self._table = handle.cluster.table
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
+        self._refusals: dict[tuple[str, ...], Status] = {}
         self._strategy: Strategy = allocation_strategy(args.get("scoringStrategy"))
 
     def signature(self, pod: PodInfo) -> Hashable:
@@ -67,7 +68,14 @@ class NodeResourcesFit:
         for resource, wanted in self._checked(pod) if checked is None else checked:
             if wanted > node.allocatable.get(resource, 0) - node.requested.get(resource, 0):
                 reasons.append(f"Insufficient {resource}")
-        return unschedulable(*reasons) if reasons else None
+        return self._refusal(tuple(reasons)) if reasons else None
+
+    def _refusal(self, reasons: tuple[str, ...]) -> Status:
+        """Return one status per combination of reasons; trials make millions of them."""
+        known = self._refusals.get(reasons)
+        if known is None:
+            known = self._refusals[reasons] = unschedulable(*reasons).of(self.name)
+        return known
 
     def filter_all(self, state: CycleState, pod: PodInfo, rows: Rows) -> Verdicts | None:
         """Number each combination of missing resources by its bits."""
@@ -83,7 +91,7 @@ class NodeResourcesFit:
             return None
         combinations, codes = np.unique(bits, return_inverse=True)
         statuses = [
-            unschedulable(*(name for bit, name in enumerate(names) if combination >> bit & 1))
+            self._refusal(tuple(name for bit, name in enumerate(names) if combination >> bit & 1))
             for combination in combinations.tolist()
         ]
         if combinations[0] == 0:

@@ -240,12 +240,14 @@ class PodTopologySpread:
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int
     ) -> None:
         prepared: _HardState | None = state.read(self.name)
-        if prepared is None or other.namespace != pod.namespace:
+        if prepared is None or other.namespace != pod.namespace or other.terminating:
+            # kube-scheduler counts terminating pods here, though nowhere else; we do not.
             return
         if any(hard.constraint.key not in node.labels for hard in prepared.hard):
             return
         for hard in prepared.hard:
-            if not hard.constraint.selector.matches(other.spec.labels):
+            selector = hard.constraint.selector
+            if selector.empty or not selector.matches(other.spec.labels):
                 continue
             if hard.eligible is None or hard.eligible[node.row]:
                 code = int(hard.column.codes[node.row])
@@ -302,7 +304,7 @@ class PodTopologySpread:
         tally = self._tally(pod, item)
         if item.key == HOSTNAME:
             return column, tally.by_row, True, math.log(len(scored) + 2), item.max_skew
-        domains = len(np.unique(column.codes[scored]))
+        domains = int(np.count_nonzero(np.bincount(column.codes[scored] + 1)))
         eligible = self._counting_rows(pod, item, required)
         if eligible is None:
             sums = tally.domains(item.key)
