@@ -1,0 +1,15 @@
+"""Where workloads go: an index of Locations, SyncTargets and EdgePlacements.
+
+Matching is set algebra on compressed bitmaps, both ways: a selector finds its Locations, and the
+labels of a Location find the selectors they satisfy. So a change costs what it touches.
+
+* ``terms``: what selectors demand of one label key; a small Boolean algebra.
+* ``labels``: things by their labels; selectors find them.
+* ``demands``: selectors by their terms; labels find them.
+* ``inventory``: Locations, SyncTargets, and which SyncTargets a Location has.
+* ``index``: EdgePlacements on top of that, and their destinations.
+* ``strategy``: choosing some of the Locations that match.
+* ``slices``: destinations as SinglePlacementSlices.
+* ``explain``, ``whatif``: why, why not, and what would change.
+* ``heartbeat``: what a syncer's sign of life means.
+"""

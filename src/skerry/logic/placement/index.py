@@ -1,0 +1,285 @@
+"""EdgePlacements and their destinations, kept up as anything changes.
+
+Every ``put`` and ``remove`` returns the placements whose destinations may be others now, and no
+others: a relabelled Location finds them through the selectors its old and new labels satisfy, a
+SyncTarget through the Locations it joins or leaves. Nothing is stored per pair of placement and
+Location; destinations are computed when asked for, from bitmaps.
+
+Availability and taints matter only to placements with a strategy; the others never hear of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from pyroaring import BitMap
+
+from skerry.logic.placement.demands import DemandIndex
+from skerry.logic.placement.inventory import Inventory
+from skerry.logic.placement.labels import LabelIndex
+from skerry.logic.placement.numbers import Numbers
+from skerry.logic.placement.records import Destination, Location, Place, Placement, SyncTarget
+from skerry.logic.placement.strategy import Candidate, Choose, choose
+from skerry.logic.placement.terms import Terms
+
+NO_LABELS: Mapping[str, str] = {}
+NOWHERE: frozenset[tuple[str, str]] = frozenset()
+
+
+class PlacementIndex:
+    """What goes where, as far as *where* is concerned."""
+
+    def __init__(self, choosing: Choose = choose) -> None:
+        self.inventory = Inventory()
+        self._choose = choosing
+        self._numbers: Numbers[Place] = Numbers()
+        self._placements: dict[int, Placement] = {}
+        self._everything = BitMap()
+        # Placements with a strategy: they look at more than labels.
+        self._choosy = BitMap()
+        self._demands = DemandIndex()
+        self._demands_of: dict[int, tuple[int, ...]] = {}
+        self._workspace_demands = DemandIndex()
+        self._workspace_demand_of: dict[int, int] = {}
+        # Placements that look at workspaces.
+        self._picky = BitMap()
+        # Labels of workspaces, by the number of their cluster.
+        self._workspaces: dict[str, Mapping[str, str]] = {}
+        self._clusters: Numbers[str] = Numbers()
+        self._workspace_labels = LabelIndex()
+
+    # -- placements --------------------------------------------------------------------------
+
+    def placement(self, place: Place) -> Placement | None:
+        """Return the placement at *place*."""
+        number = self._numbers.get(place)
+        return None if number is None else self._placements[number]
+
+    def placements(self) -> Iterator[Placement]:
+        """Yield every placement."""
+        return iter(self._placements.values())
+
+    def put_placement(self, placement: Placement) -> set[Place]:
+        """Have *placement* as it is given."""
+        number = self._numbers.add(placement.place)
+        if self._placements.get(number) == placement:
+            return set()
+        if number in self._placements:
+            self._detach(number)
+        self._placements[number] = placement
+        self._everything.add(number)
+        self._demands_of[number] = tuple(
+            self._demands.add(terms, number) for terms in placement.selectors
+        )
+        if placement.workspaces is not None:
+            self._workspace_demand_of[number] = self._workspace_demands.add(
+                placement.workspaces, number
+            )
+            self._picky.add(number)
+        if placement.strategy is not None:
+            self._choosy.add(number)
+        return {placement.place}
+
+    def remove_placement(self, place: Place) -> set[Place]:
+        """Forget the placement at *place*."""
+        number = self._numbers.get(place)
+        if number is None:
+            return set()
+        self._detach(number)
+        del self._placements[number]
+        self._everything.discard(number)
+        self._numbers.remove(number)
+        return {place}
+
+    def _detach(self, number: int) -> None:
+        for demand in self._demands_of.pop(number):
+            self._demands.remove(demand, number)
+        workspace_demand = self._workspace_demand_of.pop(number, None)
+        if workspace_demand is not None:
+            self._workspace_demands.remove(workspace_demand, number)
+            self._picky.discard(number)
+        self._choosy.discard(number)
+
+    # -- Locations, SyncTargets, workspaces --------------------------------------------------
+
+    def put_location(self, location: Location) -> set[Place]:
+        """Have *location* as it is given; returns the placements it joins, leaves or changes."""
+        old = self.inventory.location(location.place)
+        if old == location:
+            return set()
+        self._know_cluster(location.place.cluster)
+        self.inventory.put_location(location)
+        after = self._demands.satisfied(location.labels)
+        if old is None:
+            return self._places(self._admitted(after, location.place.cluster))
+        before = self._demands.satisfied(old.labels)
+        if old.instances != location.instances or old.errors != location.errors:
+            touched = self._demands.owners_of(before | after)
+        else:
+            touched = self._joining_or_leaving(before, after)
+            if old.labels != location.labels or old.taints != location.taints:
+                touched |= self._demands.owners_of(before & after) & self._choosy
+        return self._places(self._from_workspace(touched, location.place.cluster))
+
+    def remove_location(self, place: Place) -> set[Place]:
+        """Forget the Location at *place*."""
+        old = self.inventory.location(place)
+        if old is None:
+            return set()
+        self.inventory.remove_location(place)
+        self._forget_cluster(place.cluster)
+        return self._places(self._admitted(self._demands.satisfied(old.labels), place.cluster))
+
+    def put_sync_target(self, target: SyncTarget) -> set[Place]:
+        """Have *target* as it is given."""
+        old = self.inventory.sync_target(target.place)
+        touched = self._selecting(self.inventory.put_sync_target(target))
+        if old is not None and old.available != target.available and self._choosy:
+            locations = self.inventory.having(target.place.cluster, target.labels)
+            touched |= self._selecting(locations) & self._choosy
+        return self._places(touched)
+
+    def remove_sync_target(self, place: Place) -> set[Place]:
+        """Forget the SyncTarget at *place*."""
+        return self._places(self._selecting(self.inventory.remove_sync_target(place)))
+
+    def put_workspace(self, cluster: str, labels: Mapping[str, str]) -> set[Place]:
+        """Have the workspace whose content is *cluster* with these labels.
+
+        A workspace never told of has no labels.
+        """
+        old = self._workspaces.get(cluster, NO_LABELS)
+        if labels:
+            self._workspaces[cluster] = labels
+        else:
+            self._workspaces.pop(cluster, None)
+        number = self._clusters.get(cluster)
+        if number is not None:
+            self._workspace_labels.put(number, labels)
+        if not self._picky:
+            return set()
+        demands = self._workspace_demands.satisfied(old) ^ self._workspace_demands.satisfied(labels)
+        swayed = self._workspace_demands.owners_of(demands)
+        return self._places(swayed & self._selecting_any(self.inventory.locations_in(cluster)))
+
+    def _know_cluster(self, cluster: str) -> None:
+        if self._clusters.get(cluster) is None:
+            number = self._clusters.add(cluster)
+            self._workspace_labels.put(number, self._workspaces.get(cluster, NO_LABELS))
+
+    def _forget_cluster(self, cluster: str) -> None:
+        number = self._clusters.get(cluster)
+        if number is not None and not self.inventory.locations_in(cluster):
+            self._workspace_labels.remove(number)
+            self._clusters.remove(number)
+
+    # -- matching ----------------------------------------------------------------------------
+
+    def matching(self, place: Place) -> BitMap:
+        """Return the numbers of the Locations the placement at *place* selects.
+
+        With an invalid selector it selects none: half an answer is no answer.
+        """
+        number = self._numbers.get(place)
+        if number is None or self._placements[number].errors:
+            return BitMap()
+        labels, demands = self.inventory.location_labels, self._demands_of[number]
+        if len(demands) == 1:
+            found = labels.select(self._demands.terms(demands[0]))
+        else:
+            selected = [labels.select(self._demands.terms(demand)) for demand in demands]
+            found = BitMap.union(*selected) if selected else BitMap()
+        workspaces = self._placements[number].workspaces
+        return found if workspaces is None else found & self._locations_within(workspaces)
+
+    def chosen(
+        self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE
+    ) -> tuple[BitMap, list[int]]:
+        """Return the Locations a placement selects, and those chosen of them.
+
+        *present* are the Locations chosen before; only a strategy asks.
+        """
+        matching = self.matching(place)
+        placement = self.placement(place)
+        if placement is None or placement.strategy is None:
+            return matching, list(matching)
+        candidates = {number: self._candidate(number) for number in matching}
+        taken = self._choose(placement.strategy, list(candidates.values()), present)
+        return matching, [n for n, candidate in candidates.items() if candidate.place in taken]
+
+    def destinations(
+        self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE
+    ) -> list[Destination]:
+        """Return the destinations of the placement at *place*, in order."""
+        return self.destinations_at(self.chosen(place, present)[1])
+
+    def destinations_at(self, locations: Iterable[int]) -> list[Destination]:
+        """Return the destinations of these Locations, in order."""
+        known = self.inventory.destinations
+        found = [destination for number in locations for destination in known(number)]
+        found.sort()
+        return found
+
+    def selects(self, place: Place, location: Location) -> bool:
+        """Tell whether the placement at *place* selects *location*."""
+        number = self._numbers.get(place)
+        if number is None:
+            return False
+        satisfied = self._demands.satisfied(location.labels)
+        return number in self._admitted(satisfied, location.place.cluster)
+
+    def workspace_labels(self, cluster: str) -> Mapping[str, str]:
+        """Return the labels of the workspace whose content is *cluster*."""
+        return self._workspaces.get(cluster, NO_LABELS)
+
+    def _candidate(self, number: int) -> Candidate:
+        location = self.inventory.location_at(number)
+        available = self.inventory.available(number) > 0
+        return Candidate(location.place, location.labels, available, location.taints)
+
+    def _locations_within(self, workspaces: Terms) -> BitMap:
+        """Return the Locations of every workspace that satisfies *workspaces*."""
+        clusters = self._workspace_labels.select(workspaces)
+        there = [self.inventory.locations_in(self._clusters.item(each)) for each in clusters]
+        return BitMap.union(*there) if there else BitMap()
+
+    def _admitted(self, demands: BitMap, cluster: str) -> BitMap:
+        """Return the placements with any of these selectors that take Locations of *cluster*."""
+        return self._from_workspace(self._demands.owners_of(demands), cluster)
+
+    def _from_workspace(self, placements: BitMap, cluster: str) -> BitMap:
+        if not self._picky:
+            return placements
+        demands = self._workspace_demands.satisfied(self.workspace_labels(cluster))
+        return placements - (self._picky - self._workspace_demands.owners_of(demands))
+
+    def _joining_or_leaving(self, before: BitMap, after: BitMap) -> BitMap:
+        """Return the placements that have selectors among only one of two sets."""
+        changed = self._demands.owners_of(before ^ after)
+        return BitMap(
+            number
+            for number in changed
+            if any(demand in before for demand in self._demands_of[number])
+            != any(demand in after for demand in self._demands_of[number])
+        )
+
+    def _selecting(self, locations: BitMap) -> BitMap:
+        """Return the placements that select any of these Locations."""
+        found = BitMap()
+        for number in locations:
+            location = self.inventory.location_at(number)
+            satisfied = self._demands.satisfied(location.labels)
+            found |= self._admitted(satisfied, location.place.cluster)
+        return found
+
+    def _selecting_any(self, locations: BitMap) -> BitMap:
+        """As ``_selecting``, whatever their workspace."""
+        found = BitMap()
+        for number in locations:
+            satisfied = self._demands.satisfied(self.inventory.location_at(number).labels)
+            found |= self._demands.owners_of(satisfied)
+        return found
+
+    def _places(self, numbers: BitMap) -> set[Place]:
+        return {self._numbers.item(number) for number in numbers}
