@@ -1,0 +1,188 @@
+"""Kubeconfig files as kubectl reads and writes them.
+
+Several files may be named by ``KUBECONFIG``: of equal names the first wins, and a change is
+written to the file the entry came from. Edits hold kubectl's own lock (``<file>.lock``), read the
+file again under it, and replace it in one step, so nobody ever sees half of it and what others
+wrote meanwhile stays. Comments do not survive, as with kubectl.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Entry = dict[str, Any]
+# What a section's entries are called inside: ``clusters: [{name: ..., cluster: {...}}]``.
+_SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
+# kubectl holds its lock for milliseconds; a lock older than this was left by something that died.
+_LOCK_PATIENCE_SECONDS = 5.0
+_LOCK_RETRY_SECONDS = 0.02
+
+
+class KubeconfigError(Exception):
+    """Why a kubeconfig cannot be used, in a sentence."""
+
+
+class _Loader(yaml.CSafeLoader):
+    """Reads dates as the text they are, so that they are written back unchanged."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the name and form are PyYAML's
+        first: [(tag, form) for tag, form in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+@dataclass(slots=True)
+class Kubeconfig:
+    """The merged view of the files, and which file each entry came from."""
+
+    files: tuple[Path, ...]
+    clusters: dict[str, Entry] = field(default_factory=dict)
+    contexts: dict[str, Entry] = field(default_factory=dict)
+    users: dict[str, Entry] = field(default_factory=dict)
+    current: str = ""
+    origins: dict[tuple[str, str], Path] = field(default_factory=dict)
+
+    def section(self, name: str) -> dict[str, Entry]:
+        found: dict[str, Entry] = getattr(self, name)
+        return found
+
+    def home_of(self, section: str, name: str) -> Path:
+        """Return the file an entry is written to."""
+        return self.origins.get((section, name)) or self._default_file()
+
+    def _default_file(self) -> Path:
+        return next((path for path in self.files if path.exists()), self.files[-1])
+
+
+def kubeconfig_files(explicit: str, environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the files to use: a flag, else ``KUBECONFIG``, else the one in the home folder."""
+    if explicit:
+        return (Path(explicit),)
+    named = [part for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
+    if named:
+        return tuple(Path(part) for part in dict.fromkeys(named))
+    return (Path(environment.get("HOME", "")) / ".kube" / "config",)
+
+
+def load(files: Sequence[Path]) -> Kubeconfig:
+    """Read and merge *files*; those that do not exist are empty."""
+    merged = Kubeconfig(tuple(files))
+    for path in files:
+        document = _read(path)
+        merged.current = merged.current or str(document.get("current-context") or "")
+        if document.get("current-context"):
+            merged.origins.setdefault(("current-context", ""), path)
+        for section, inner in _SECTIONS.items():
+            entries = merged.section(section)
+            for item in document.get(section) or []:
+                name = str(item.get("name", ""))
+                if name not in entries:
+                    entries[name] = item.get(inner) or {}
+                    merged.origins[(section, name)] = path
+    return merged
+
+
+def store(
+    before: Kubeconfig,
+    *,
+    clusters: Mapping[str, Entry] | None = None,
+    contexts: Mapping[str, Entry] | None = None,
+    current: str = "",
+) -> None:
+    """Put entries into the files they belong to and make *current* the current context."""
+    changes: dict[Path, list[tuple[str, str, Entry]]] = {}
+    for section, entries in (("clusters", clusters or {}), ("contexts", contexts or {})):
+        for name, entry in entries.items():
+            changes.setdefault(before.home_of(section, name), []).append((section, name, entry))
+    if current:
+        changes.setdefault(before.home_of("current-context", ""), [])
+    for path, edits in changes.items():
+        with _locked(path):
+            document = _read(path)
+            for section, name, entry in edits:
+                _put(document, section, name, entry)
+            if current and path == before.home_of("current-context", ""):
+                document["current-context"] = current
+            _replace(path, document)
+
+
+def _put(document: Entry, section: str, name: str, entry: Entry) -> None:
+    items = document.get(section)
+    if not isinstance(items, list):
+        items = document[section] = []
+    inner = _SECTIONS[section]
+    for item in items:
+        if item.get("name") == name:
+            item[inner] = entry
+            return
+    items.append({"name": name, inner: entry})
+
+
+def _read(path: Path) -> Entry:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {"apiVersion": "v1", "kind": "Config"}
+    except OSError as error:
+        raise KubeconfigError(f"open {path}: {error.strerror}") from error
+    try:
+        document = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, less one resolver
+    except yaml.YAMLError as error:
+        raise KubeconfigError(f"error loading config file {str(path)!r}: {error}") from error
+    if document is None:
+        return {"apiVersion": "v1", "kind": "Config"}
+    if not isinstance(document, dict):
+        raise KubeconfigError(f"error loading config file {str(path)!r}: not a mapping")
+    return document
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock kubectl takes for *path*."""
+    lock = Path(f"{path}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + _LOCK_PATIENCE_SECONDS  # noqa: TID251 - a command, not a server
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            break
+        except FileExistsError as error:
+            if time.monotonic() > deadline:  # noqa: TID251 - as above
+                raise KubeconfigError(f"open {lock}: file exists") from error
+            # A lock file tells nobody when it goes; kubectl itself would give up at once.
+            time.sleep(_LOCK_RETRY_SECONDS)
+        except OSError as error:
+            raise KubeconfigError(f"open {lock}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _replace(path: Path, document: Entry) -> None:
+    """Write *document* in place of the file, following links and keeping its mode."""
+    target = Path(os.path.realpath(path))
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    text = yaml.dump(
+        document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=4096
+    )
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
