@@ -47,7 +47,8 @@ from skerry.server.rest.watching import Watcher
 from skerry.server.rest.write import NoStamp, Stamp, Writer
 from skerry.server.seeding import Seeder, plain_objects
 from skerry.server.subresources.connections import NodeConnections
-from skerry.server.subresources.pods import BindingHandler, EvictionHandler, FinalizeHandler
+from skerry.server.subresources.eviction import EvictionHandler
+from skerry.server.subresources.pods import BindingHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store
@@ -153,7 +154,7 @@ class ApiServer:
             },
             subresources={
                 ("", "pods", "binding"): binding.handle,
-                ("", "pods", "eviction"): EvictionHandler(store, deleter).handle,
+                ("", "pods", "eviction"): EvictionHandler(store, deleter, clock).handle,
                 ("", "namespaces", "finalize"): FinalizeHandler(writer).handle,
                 **self._connected(),
                 **parts.subresources,

@@ -5,6 +5,7 @@ The plain case, JSON at the stored version, never decodes anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import Any
@@ -80,7 +81,7 @@ class Representation:
     def body(self, document: dict[str, Any]) -> bytes:
         """Return *document* in the agreed encoding."""
         if self._negotiated.yaml:
-            return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
+            return yaml.dump(document, Dumper=_GoDumper, sort_keys=True).encode()
         return dump(document, pretty=self._pretty)
 
     def _table(
@@ -153,3 +154,12 @@ class Representation:
             return dump({**head, "metadata": metadata})
         head = {"kind": info.kind, "apiVersion": info.api_version}
         return dump({**head, "metadata": metadata})
+
+
+class _GoDumper(yaml.CSafeDumper):
+    """Quotes what Go's YAML reads as a boolean though Python's does not."""
+
+
+_GoDumper.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile("^(?:y|Y|n|N)$"), ["y", "Y", "n", "N"]
+)

@@ -1,4 +1,4 @@
-"""Binding and eviction of pods."""
+"""Binding of pods, and the end of namespaces."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, TooManyRequests
-from skerry.api.keys import type_prefix
+from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.server.codec import decode, dump, encode
+from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest.body import decode_body
 from skerry.server.rest.call import Call, member
-from skerry.server.rest.delete import Deleter
-from skerry.server.rest.options import delete_options, write_options
+from skerry.server.rest.options import write_options
 from skerry.server.rest.write import Writer
-from skerry.store.base import Store, Write
 
 _SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 
@@ -110,71 +106,6 @@ def _set_condition(pod: Object, condition: dict[str, Any]) -> None:
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     kept = [c for c in conditions if c.get("type") != condition["type"]]
     pod["status"]["conditions"] = [*kept, condition]
-
-
-class EvictionHandler:
-    """Deletes a pod unless a disruption budget stands against it."""
-
-    def __init__(self, store: Store, deleter: Deleter) -> None:
-        self._store = store
-        self._deleter = deleter
-
-    async def handle(self, call: Call) -> Answer:
-        """Answer a POST to pods/NAME/eviction."""
-        eviction = _sent(call)
-        if (name := member(eviction, "metadata", "name")) and name != call.info.name:
-            raise BadRequest("name in URL does not match name in Eviction object")
-        entry = await self._store.get(call.key().path())
-        if entry is None:
-            raise call.not_found()
-        pod = decode(entry.value, entry.revision)
-        options = delete_options(call.request, eviction.get("deleteOptions") or {})
-        phase = member(pod, "status", "phase")
-        if phase not in ("Succeeded", "Failed", "Pending") and not options.dry_run:
-            await self._charge(call, pod)
-        await self._deleter.delete_object(call, options)
-        return Response(status=201, body=_SUCCESS)
-
-    async def _charge(self, call: Call, pod: Object) -> None:
-        """Take one disruption from the pod's budget, if it has one."""
-        budgets = await self._budgets(call, pod)
-        if not budgets:
-            return
-        if len(budgets) > 1:
-            raise BadRequest(
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource "
-                "does not support."
-            )
-        key, revision, budget = budgets[0]
-        status = budget.setdefault("status", {})
-        allowed = status.get("disruptionsAllowed", 0)
-        if allowed <= 0:
-            error = TooManyRequests(
-                "Cannot evict pod as it would violate the pod's disruption budget.", 10
-            )
-            name = budget["metadata"]["name"]
-            needed = status.get("desiredHealthy", 0)
-            healthy = status.get("currentHealthy", 0)
-            error.details["causes"] = [
-                {
-                    "reason": "DisruptionBudget",
-                    "message": f"The disruption budget {name} needs {needed} healthy pods and has "
-                    f"{healthy} currently",
-                }
-            ]
-            raise error
-        status["disruptionsAllowed"] = allowed - 1
-        await self._store.commit([Write(key, encode(budget), expected=revision)])
-
-    async def _budgets(self, call: Call, pod: Object) -> list[tuple[str, int, Object]]:
-        prefix = type_prefix("policy", "poddisruptionbudgets", call.info.cluster, call.namespace)
-        found = []
-        for entry in (await self._store.range(prefix)).entries:
-            budget = decode(entry.value, entry.revision)
-            selector = Selector.from_label_selector(member(budget, "spec", "selector"))
-            if selector.matches(pod["metadata"].get("labels")):
-                found.append((entry.key, entry.revision, budget))
-        return found
 
 
 class FinalizeHandler:

@@ -1,0 +1,141 @@
+"""Eviction: a delete that asks the pod's disruption budget first.
+
+The budget is charged by compare-and-swap, so that two evictions that race for the last allowed
+disruption cannot both have it, whichever server they go through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skerry.api.errors import ApiError, BadRequest, Conflict, Forbidden, TooManyRequests
+from skerry.api.keys import type_prefix
+from skerry.kit.clock import Clock, rfc3339
+from skerry.logic.resource import Object
+from skerry.logic.selectors import Selector
+from skerry.server.codec import decode, dump, encode
+from skerry.server.http.message import Answer, Response
+from skerry.server.rest.body import decode_body
+from skerry.server.rest.call import Call, member
+from skerry.server.rest.delete import Deleter
+from skerry.server.rest.options import DeleteOptions, delete_options
+from skerry.store import base
+from skerry.store.base import Store, Write
+
+_SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+# How long a budget that its controller has not looked at yet is given.
+_UNPROCESSED_SECONDS = 10
+_TRIES = 20
+# Beyond this the budget's controller has stopped looking.
+_DISRUPTED_MOST = 2000
+
+
+class EvictionHandler:
+    """Deletes a pod unless a disruption budget stands against it."""
+
+    def __init__(self, store: Store, deleter: Deleter, clock: Clock) -> None:
+        self._store = store
+        self._deleter = deleter
+        self._clock = clock
+
+    async def handle(self, call: Call) -> Answer:
+        """Answer a POST to pods/NAME/eviction."""
+        request = call.request
+        eviction = decode_body(request.body, request.headers.get("content-type", ""))
+        if (name := member(eviction, "metadata", "name")) and name != call.info.name:
+            raise BadRequest("name in URL does not match name in Eviction object")
+        options = delete_options(request, member(eviction, "deleteOptions") or {})
+        entry = await self._store.get(call.key().path())
+        if entry is None:
+            raise call.not_found()
+        pod = decode(entry.value, entry.revision)
+        if not _ended(pod):
+            options = await self._permitted(call, pod, options)
+        await self._deleter.delete_object(call, options)
+        return Response(status=201, body=_SUCCESS)
+
+    async def _permitted(self, call: Call, pod: Object, options: DeleteOptions) -> DeleteOptions:
+        """Charge the pod's budget, if it has one; return the options of the delete to come."""
+        for _ in range(_TRIES):
+            budgets = await self._budgets(call, pod)
+            if not budgets:
+                return options
+            if len(budgets) > 1:
+                raise ApiError(
+                    "This pod has more than one PodDisruptionBudget, which the eviction "
+                    "subresource does not support."
+                )
+            key, revision, budget = budgets[0]
+            if _unready_may_go(pod, budget):
+                # Only as it is now: a pod that became ready meanwhile counts.
+                return replace(options, resource_version=pod["metadata"]["resourceVersion"])
+            _charge(budget, pod["metadata"]["name"], rfc3339(self._clock.now()))
+            if options.dry_run:
+                return options
+            try:
+                await self._store.commit([Write(key, encode(budget), expected=revision)])
+            except base.Conflict:
+                continue
+            return options
+        why = "too many evictions at once; please try again"
+        raise Conflict.of("", "pods/eviction", call.info.name, why)
+
+    async def _budgets(self, call: Call, pod: Object) -> list[tuple[str, int, Object]]:
+        prefix = type_prefix("policy", "poddisruptionbudgets", call.info.cluster, call.namespace)
+        found = []
+        for entry in (await self._store.range(prefix)).entries:
+            budget = decode(entry.value, entry.revision)
+            selector = Selector.from_label_selector(member(budget, "spec", "selector"))
+            if selector.matches(pod["metadata"].get("labels")):
+                found.append((entry.key, entry.revision, budget))
+        return found
+
+
+def _ended(pod: Object) -> bool:
+    """Whether the pod counts for no budget: over, not begun, or on its way out already."""
+    phase = member(pod, "status", "phase")
+    return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
+
+
+def _unready_may_go(pod: Object, budget: Object) -> bool:
+    """Whether an unready pod may be evicted without charge: it protects nobody."""
+    conditions = member(pod, "status", "conditions") or []
+    if any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions):
+        return False
+    if member(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    desired = status.get("desiredHealthy", 0)
+    return bool(desired > 0 and status.get("currentHealthy", 0) >= desired)
+
+
+def _charge(budget: Object, pod: str, now: str) -> None:
+    """Take one disruption from *budget*, or refuse."""
+    name, status = budget["metadata"]["name"], budget.setdefault("status", {})
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        told = f"The disruption budget {name} is still being processed by the server."
+        raise _refused(told, _UNPROCESSED_SECONDS)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        why = "pdb disruptions allowed is negative"
+        raise Forbidden.of("policy", "poddisruptionbudgets", name, why)
+    disrupted = status.setdefault("disruptedPods", {})
+    if len(disrupted) > _DISRUPTED_MOST:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise Forbidden.of("policy", "poddisruptionbudgets", name, why)
+    if allowed == 0:
+        told = f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy "
+        raise _refused(told + f"pods and has {status.get('currentHealthy', 0)} currently")
+    status["disruptionsAllowed"] = allowed - 1
+    disrupted[pod] = now
+
+
+def _refused(told: str, retry_seconds: int = 0) -> TooManyRequests:
+    error = TooManyRequests(_REFUSED, retry_seconds)
+    if not retry_seconds:
+        # Nobody knows when: a client that was told a time would wait for it over and over.
+        error.details.clear()
+        error.headers.clear()
+    error.details["causes"] = [{"reason": "DisruptionBudget", "message": told}]
+    return error

@@ -1,0 +1,1 @@
+"""Real processes and real clients; nothing of the server is imported to drive it."""
