@@ -288,6 +288,8 @@ def prepared(workload: Workload, nodes: int) -> PodScheduler:
     for index in range(nodes):
         cluster.set_node(node(index))
     limit = min(workload.before, nodes * 4) if nodes < 5000 else workload.before
+    if workload.name == "SchedulingPodAntiAffinity":
+        limit = nodes // 5
     for index, item in enumerate(workload.existing(limit)):
         item["spec"]["nodeName"] = f"node-{index % nodes}"
         cluster.set_pod(cluster.reader.read(item))

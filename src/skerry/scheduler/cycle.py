@@ -30,7 +30,7 @@ from skerry.scheduler.framework.runner import Framework, PluginRaised, PreFilter
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, error, unresolvable
 from skerry.scheduler.handle import NominationTable
-from skerry.scheduler.trial import filter_with_nominated
+from skerry.scheduler.trial import filter_with_nominated, filter_with_promised
 
 Ties = Literal["random", "first"]
 
@@ -64,6 +64,8 @@ class Found:
     rows: Rows | None
     mask: NDArray[np.bool_] | None = None
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
+    # Rows that would be feasible were they not promised to others.
+    promised: dict[int, Status] = field(default_factory=dict)
 
     def feasible(self) -> Rows:
         """Return the feasible rows."""
@@ -126,20 +128,22 @@ class Decider:
         evaluation, state, prepared = evaluator.begin(pod, self._signature(profile, pod))
         if prepared.status is not None:
             return self._refused_early(state, prepared)
-        if pod.nominated_node:
-            found = self._try_nominated(profile, state, pod)
+        nominated = pod.nominated_node or self._nominations.node_of(pod.uid)
+        if nominated:
+            found = self._try_nominated(profile, state, pod, nominated)
             if found is not None:
                 return found
         if prepared.names is not None:
             return self._among(profile, state, pod, prepared)
         evaluator.build(evaluation, state, pod)
         mask = evaluator.feasible(evaluation, state, pod)
-        promised = self._promised_rows(pod)
+        promised = self._promised(profile, state, pod, mask)
         if promised:
-            mask = self._without_promised(profile, state, pod, mask, promised)
-        found = self._sampled(profile, Found(state, evaluation, None, mask))
+            mask = mask.copy()
+            mask[list(promised)] = False
+        found = self._sampled(profile, Found(state, evaluation, None, mask, promised=promised))
         if not self._any(found):
-            found.diagnosis = self._diagnosis(profile, found, pod, promised)
+            found.diagnosis = self.diagnose(profile, pod, found)
         return found
 
     @staticmethod
@@ -173,9 +177,11 @@ class Decider:
     def _blank(self) -> Diagnosis:
         return Diagnosis(total=len(self._table), codes=np.zeros(self._table.capacity, np.int32))
 
-    def _try_nominated(self, profile: Profile, state: CycleState, pod: PodInfo) -> Found | None:
+    def _try_nominated(
+        self, profile: Profile, state: CycleState, pod: PodInfo, name: str
+    ) -> Found | None:
         """Look first at the node room was made on; it is likely the only one that fits."""
-        node = self._table.get(pod.nominated_node)
+        node = self._table.get(name)
         if node is None:
             return None
         status = filter_with_nominated(profile.framework, self._nominations, state, pod, node)
@@ -206,62 +212,42 @@ class Decider:
                 diagnosis.blame(status)
         return Found(state, None, np.array(sorted(rows), np.int64), diagnosis=diagnosis)
 
-    def _promised_rows(self, pod: PodInfo) -> list[int]:
-        """Return rows with nominated pods that count against *pod*."""
-        if not len(self._nominations):
-            return []
-        found = []
-        for name in self._nominations.nodes():
+    def _promised(
+        self, profile: Profile, state: CycleState, pod: PodInfo, mask: NDArray[np.bool_]
+    ) -> dict[int, Status]:
+        """Return feasible rows whose room is promised to others, with what then refuses *pod*."""
+        found: dict[int, Status] = {}
+        for name in self._nominations.nodes() if len(self._nominations) else ():
             row = self._table.row(name)
-            if row is not None and any(
-                other.uid != pod.uid and other.priority >= pod.priority
-                for other in self._nominations.nominated(name)
-            ):
-                found.append(row)
-        return found
-
-    def _without_promised(
-        self,
-        profile: Profile,
-        state: CycleState,
-        pod: PodInfo,
-        mask: NDArray[np.bool_],
-        promised: list[int],
-    ) -> NDArray[np.bool_]:
-        mask = mask.copy()
-        for row in promised:
-            if mask[row]:
-                status = self._filter_row(profile, state, pod, row)
-                mask[row] = status is None
-        return mask
-
-    def _filter_row(
-        self, profile: Profile, state: CycleState, pod: PodInfo, row: int
-    ) -> Status | None:
-        node = self._table.target(row)
-        status = filter_with_nominated(profile.framework, self._nominations, state, pod, node)
-        if status is not None and not status.rejected:
-            raise EvaluationFailed(status)
-        return status
-
-    def _diagnosis(
-        self, profile: Profile, found: Found, pod: PodInfo, promised: list[int]
-    ) -> Diagnosis:
-        evaluation, state = found.evaluation, found.state
-        if evaluation is None:
-            return found.diagnosis
-        diagnosis = profile.evaluator.diagnose(evaluation, state, pod, self._table.rows())
-        diagnosis.total = len(self._table)
-        for row in promised:
-            status = self._filter_row(profile, state, pod, row)
+            if row is None or not mask[row]:
+                continue
+            # Without the promised pods it passes: that is what the mask says. Nor can they
+            # change what was said of the node itself.
+            status = filter_with_promised(
+                profile.framework,
+                self._nominations,
+                state,
+                pod,
+                self._table.target(row),
+                again=True,
+            )
             if status is not None:
-                diagnosis.set(row, status)
-                diagnosis.blame(status)
-        return diagnosis
+                if not status.rejected:
+                    raise EvaluationFailed(status)
+                found[row] = status
+        return found
 
     def diagnose(self, profile: Profile, pod: PodInfo, found: Found) -> Diagnosis:
         """Say why each node that was not feasible was not."""
-        return self._diagnosis(profile, found, pod, self._promised_rows(pod))
+        if found.evaluation is None:
+            return found.diagnosis
+        rows = self._table.rows()
+        diagnosis = profile.evaluator.diagnose(found.evaluation, found.state, pod, rows)
+        diagnosis.total = len(self._table)
+        for row, status in found.promised.items():
+            diagnosis.set(row, status)
+            diagnosis.blame(status)
+        return diagnosis
 
     def scores(self, profile: Profile, pod: PodInfo, found: Found) -> dict[str, Scores]:
         """Return each plugin's weighted points of the feasible rows."""
@@ -273,7 +259,7 @@ class Decider:
     ) -> None:
         """Complete the diagnosis when extenders turned down whatever filters had left."""
         if found.evaluation is not None:
-            found.diagnosis = self._diagnosis(profile, found, pod, self._promised_rows(pod))
+            found.diagnosis = self.diagnose(profile, pod, found)
         for row, status in refusals:
             found.diagnosis.set(row, status)
 
@@ -289,7 +275,8 @@ class Decider:
         feasible = np.flatnonzero(found.mask[visited])
         last = int(feasible[wanted - 1]) + 1 if len(feasible) >= wanted else total
         self._start = (start + last) % total
-        return Found(found.state, found.evaluation, np.sort(visited[feasible[:wanted]]))
+        rows = np.sort(visited[feasible[:wanted]])
+        return Found(found.state, found.evaluation, rows, promised=found.promised)
 
     def choose(
         self,

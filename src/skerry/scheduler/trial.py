@@ -28,19 +28,37 @@ def filter_with_nominated(
 
     *again* as for ``Framework.run_filter``.
     """
+    status = filter_with_promised(framework, nominations, state, pod, node, again=again)
+    return status or framework.run_filter(state, pod, node, again=again)
+
+
+def filter_with_promised(
+    framework: Framework[PodInfo, NodeInfo],
+    nominations: NominationTable,
+    state: CycleState,
+    pod: PodInfo,
+    node: NodeInfo,
+    *,
+    again: bool = False,
+) -> Status | None:
+    """Return the first refusal of *node* once everybody nominated to it has come.
+
+    Nobody nominated means no refusal: the other half, without them, is the caller's.
+    """
+    priority = pod.spec.priority
     promised = [
         other
         for other in nominations.nominated(node.name)
-        if other.uid != pod.uid and other.spec.priority >= pod.spec.priority
+        if other.uid != pod.uid and other.spec.priority >= priority
     ]
-    if promised:
-        trial_state, trial_node = state.clone(), node.copy()
-        for other in promised:
-            trial_node.add(other)
+    if not promised:
+        return None
+    tracked = framework.tracks(state)
+    trial_state, trial_node = state.clone() if tracked else state, node.copy()
+    for other in promised:
+        trial_node.add(other)
+        if tracked:
             problem = framework.add_item(trial_state, pod, other, trial_node)
             if problem is not None:
                 return problem
-        status = framework.run_filter(trial_state, pod, trial_node, again=again)
-        if status is not None:
-            return status
-    return framework.run_filter(state, pod, node, again=again)
+    return framework.run_filter(trial_state, pod, trial_node, again=again)

@@ -114,7 +114,7 @@ class DefaultPreemption:
         offset = int(self._handle.ids.fraction() * len(rows))
         gentle: list[Candidate] = []
         harsh: list[Candidate] = []
-        for row in np.roll(rows, -offset).tolist():
+        for row in self._unpromised_first(np.roll(rows, -offset).tolist()):
             node = table.target(row)
             candidate = self._victims_on(state, pod, node, budgets)
             if isinstance(candidate, Status):
@@ -136,6 +136,14 @@ class DefaultPreemption:
         curable_rows: Rows = rows[lookup[diagnosis.codes[rows]]]
         return curable_rows
 
+    def _unpromised_first(self, rows: list[int]) -> list[int]:
+        """Put nodes others wait for last: room made there is theirs, so few of them will do."""
+        promised = set(self._handle.nominations.nodes())
+        if not promised:
+            return rows
+        table = self._handle.cluster.table
+        return sorted(rows, key=lambda row: table.target(row).name in promised)
+
     def _number_wanted(self, nodes: int) -> int:
         return min(max(nodes * self._percentage // 100, self._absolute), nodes)
 
@@ -153,13 +161,11 @@ class DefaultPreemption:
         if not lesser:
             return _NO_VICTIMS
         framework, nominations = self._framework(), self._handle.nominations
-        node = live.copy()
+        node = live.without(lesser)
         tracked = framework.tracks(state)
         if tracked:
             state = state.clone()
-        for other in lesser:
-            node.remove(other.uid)
-            if tracked:
+            for other in lesser:
                 framework.remove_item(state, pod, other, node)
         status = filter_with_nominated(framework, nominations, state, pod, node)
         if status is not None:
