@@ -8,6 +8,7 @@ import skerry
 from skerry.cli.backup import backup, restore
 from skerry.cli.demo import demo
 from skerry.cli.hub import hub
+from skerry.cli.manifests import manifests
 from skerry.cli.serve import serve
 
 
@@ -22,6 +23,7 @@ def main() -> None:
 
 main.add_command(serve)
 main.add_command(hub)
+main.add_command(manifests)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(demo)

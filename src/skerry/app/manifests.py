@@ -1,0 +1,122 @@
+"""The manifests in ``config/``: the kinds this code serves, for other servers to install.
+
+| folder | for |
+|---|---|
+| ``crds`` | the provider workspace itself: the edge kinds as definitions of its own |
+| ``exports`` | the provider workspace: schemas, the export, and who may bind it |
+| ``imports`` | a workload workspace: the binding to the provider |
+| ``samples`` | objects to begin with |
+
+They use nothing that Kubernetes 1.24 does not know, so that they install on kcp 0.11 too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import yaml
+
+from skerry.api.kcp import edge
+from skerry.app.hub_content import EDGE_PROVIDER, edge_export_objects
+from skerry.logic.resource import Object
+
+_HEADER = "# Made by `skerry manifests`; change the code it comes from instead.\n"
+_BINDING = "bind-espw"
+_TARGETS = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
+
+
+def manifest_files(provider: str = EDGE_PROVIDER) -> dict[str, str]:
+    """Return the text of every file, by its path below ``config/``."""
+    return {path: _text(objects) for path, objects in _objects(provider).items()}
+
+
+def _objects(provider: str) -> Mapping[str, Sequence[Object]]:
+    return {
+        **{f"crds/{_crd_file(kind)}": [kind] for kind in edge.definitions()},
+        **_exports(),
+        "imports/bind-edge.yaml": [_binding(provider)],
+        **{f"samples/{name}": [obj] for name, obj in _samples().items()},
+    }
+
+
+def _crd_file(definition: Object) -> str:
+    plural, _, group = definition["metadata"]["name"].partition(".")
+    return f"{group}_{plural}.yaml"
+
+
+def _exports() -> dict[str, list[Object]]:
+    files: dict[str, list[Object]] = {}
+    for obj in edge_export_objects():
+        name = obj["metadata"]["name"]
+        if obj["kind"] == "APIResourceSchema":
+            files[f"exports/apiresourceschema-{name.partition('.')[2]}.yaml"] = [obj]
+        elif obj["kind"] == "APIExport":
+            files[f"exports/apiexport-{name}.yaml"] = [obj]
+        else:
+            files.setdefault(f"exports/rbac-{edge.GROUP}.yaml", []).append(obj)
+    return files
+
+
+def _binding(provider: str) -> Object:
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIBinding",
+        "metadata": {"name": _BINDING},
+        "spec": {"reference": {"export": {"path": provider, "name": edge.GROUP}}},
+    }
+
+
+def _samples() -> dict[str, Object]:
+    samples = {
+        f"{kind}_{name}.yaml": make(name)
+        for name in ("prod", "dev")
+        for kind, make in (("location", _location), ("synctarget", _sync_target))
+    }
+    everywhere: Object = {}
+    return {
+        **samples,
+        "edgeplacement_all2all.yaml": _placement("all2all", everywhere),
+        "edgeplacement_dev.yaml": _placement("dev", {"matchLabels": {"env": "dev"}}),
+        "edgeplacement_test-1.yaml": _placement("test-1", {"matchLabels": {"env": "test"}}),
+        "test-placement-1.yaml": _placement("test-placement-1", everywhere),
+    }
+
+
+def _location(name: str) -> Object:
+    labels = {"env": name}
+    return {
+        "apiVersion": "scheduling.kcp.io/v1alpha1",
+        "kind": "Location",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"resource": dict(_TARGETS), "instanceSelector": {"matchLabels": dict(labels)}},
+    }
+
+
+def _sync_target(name: str) -> Object:
+    return {
+        "apiVersion": "workload.kcp.io/v1alpha1",
+        "kind": "SyncTarget",
+        "metadata": {"name": name, "labels": {"env": name}},
+        "spec": {"cells": {"foo": "bar"}},
+    }
+
+
+def _placement(name: str, selector: Object) -> Object:
+    return {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "EdgePlacement",
+        "metadata": {"name": name},
+        "spec": {"locationSelectors": [selector]},
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes everything out: a reader of manifests should not have to follow aliases."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(objects: Sequence[Object]) -> str:
+    parts = [yaml.dump(obj, Dumper=_Dumper, sort_keys=False, width=100) for obj in objects]
+    return _HEADER + "---\n".join(parts)

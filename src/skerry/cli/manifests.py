@@ -1,0 +1,44 @@
+"""skerry manifests: the contents of ``config/``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FOLDERS = ("crds", "exports", "imports", "samples")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  skerry manifests crds exports | kubectl create -f -
+  skerry manifests --provider root:edge imports | kubectl apply -f -
+  skerry manifests --write config
+"""
+)
+@click.argument("folders", nargs=-1, type=click.Choice(_FOLDERS))
+@click.option("--provider", default="root:espw", show_default=True,
+              help="Path of the workspace that exports the edge kinds.")  # fmt: skip
+@click.option(
+    "--write",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the files below this folder instead of printing them.",
+)
+def manifests(folders: tuple[str, ...], provider: str, write: Path | None) -> None:
+    """Print the manifests of the edge kinds: definitions, exports, imports and samples."""
+    from skerry.app.manifests import manifest_files
+
+    wanted = folders or _FOLDERS
+    files = {
+        name: text
+        for name, text in manifest_files(provider).items()
+        if name.partition("/")[0] in wanted
+    }
+    for name, text in files.items():
+        if write is None:
+            print(f"---\n# Source: config/{name}\n{text}", end="")
+            continue
+        path = write / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

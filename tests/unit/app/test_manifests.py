@@ -1,0 +1,89 @@
+"""``config/`` holds what the code serves, in a form that Kubernetes 1.24 and kcp 0.11 accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skerry.api.kcp import edge
+from skerry.app.manifests import manifest_files
+from skerry.logic import crd
+from skerry.logic.workspaces.schemas import resources_of
+
+CONFIG = Path(__file__).parents[3] / "config"
+FILES = manifest_files()
+
+
+def objects(folder: str, files: dict[str, str] = FILES) -> list[dict[str, Any]]:
+    return [
+        obj
+        for path, text in files.items()
+        if path.startswith(f"{folder}/")
+        for obj in yaml.safe_load_all(text)
+    ]
+
+
+def test_the_repository_has_exactly_what_the_code_makes() -> None:
+    """After a change: ``skerry manifests --write config``."""
+    found = {
+        str(path.relative_to(CONFIG)): path.read_text()
+        for path in CONFIG.rglob("*")
+        if path.is_file()
+    }
+    assert found == FILES
+
+
+def test_every_edge_kind_is_defined_and_exported_alike() -> None:
+    defined = {d["metadata"]["name"] for d in objects("crds")}
+    assert defined == {d["metadata"]["name"] for d in edge.definitions()}
+    schemas = [o for o in objects("exports") if o["kind"] == "APIResourceSchema"]
+    [export] = [o for o in objects("exports") if o["kind"] == "APIExport"]
+    names = [s["metadata"]["name"] for s in schemas]
+    assert export["spec"]["latestResourceSchemas"] == names
+    assert {name.partition(".")[2] for name in names} == defined
+    for schema in schemas:
+        [served] = resources_of(schema, "identity")
+        [own] = crd.resources_of(
+            next(
+                d
+                for d in objects("crds")
+                if schema["metadata"]["name"].endswith(d["metadata"]["name"])
+            )
+        )
+        assert served.info == own.info
+        assert served.schema == own.schema
+
+
+@pytest.mark.parametrize("name", [
+    "location_prod", "location_dev", "synctarget_prod", "synctarget_dev", "edgeplacement_all2all",
+    "edgeplacement_dev", "edgeplacement_test-1", "test-placement-1",
+])  # fmt: skip
+def test_the_samples_of_the_walkthroughs_are_there(name: str) -> None:
+    assert f"samples/{name}.yaml" in FILES
+
+
+def test_imports_bind_the_provider_of_choice() -> None:
+    [binding] = objects("imports")
+    assert binding["spec"]["reference"]["export"] == {"path": "root:espw", "name": "edge.kcp.io"}
+    [binding] = objects("imports", manifest_files("root:edge"))
+    assert binding["spec"]["reference"]["export"]["path"] == "root:edge"
+
+
+def keywords(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from keywords(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keywords(inner)
+
+
+@pytest.mark.parametrize("folder", ["crds", "exports"])
+def test_nothing_needs_more_than_kubernetes_1_24(folder: str) -> None:
+    newer = {"x-kubernetes-validations", "selectableFields", "matchConditions"}
+    assert not newer & set(keywords(objects(folder)))
