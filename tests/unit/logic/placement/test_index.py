@@ -17,7 +17,7 @@ from skerry.logic.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.placement.whatif import LabelWorkspace, Put, Remove, what_if
+from skerry.logic.placement.whatif import Change, LabelWorkspace, Put, Remove, what_if
 from tests.unit.logic.placement import building
 from tests.unit.logic.placement.building import equal, expression
 from tests.unit.logic.placement.reference import Reference
@@ -95,9 +95,7 @@ class IndexAgainstReference(RuleBasedStateMachine):
         self._after(self.index.put_workspace(cluster, labels))
 
     @rule(name=_names, cluster=_clusters, labels=building.labels, instances=_maybe_selector)
-    def wonder_about_a_location(
-        self, name: str, cluster: str, labels: Any, instances: Any
-    ) -> None:
+    def wonder_about_a_location(self, name: str, cluster: str, labels: Any, instances: Any) -> None:
         obj = building.location(name, labels, instances, cluster)
         differences = what_if(self.index, [Put(location_of(obj))])
         place = Place(cluster, name)
@@ -109,7 +107,7 @@ class IndexAgainstReference(RuleBasedStateMachine):
     @rule(name=_names, cluster=_clusters, labels=building.labels)
     def wonder_about_several_things(self, name: str, cluster: str, labels: Any) -> None:
         place, target = Place(cluster, name), building.sync_target(name, labels, cluster)
-        changes = [
+        changes: list[Change] = [
             Put(sync_target_of(target)),
             LabelWorkspace(cluster, labels),
             Remove(type(placement_of(building.placement("n1"))), Place("wmw", "n1")),

@@ -81,10 +81,9 @@ def test_a_contradiction_names_its_key() -> None:
 def test_an_invalid_selector_is_told_by_its_field() -> None:
     read = read_selector(expression("env", "In"), "spec.locationSelectors[0]")
     assert read.terms is None
-    assert read.errors == (
-        "spec.locationSelectors[0].matchExpressions[0].values: Required value: "
-        "must be specified when `operator` is 'In' or 'NotIn'",
-    )
+    field = "spec.locationSelectors[0].matchExpressions[0].values"
+    text = "Required value: must be specified when `operator` is 'In' or 'NotIn'"
+    assert read.errors == (f"{field}: {text}",)
 
 
 def test_something_that_is_no_selector_at_all_is_told() -> None:

@@ -1,0 +1,130 @@
+"""Matching at the design point: 10,000 placements over 100,000 Locations, pure, one core."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from skerry.logic.placement.index import PlacementIndex
+from skerry.logic.placement.records import (
+    Location,
+    Place,
+    location_of,
+    placement_of,
+    sync_target_of,
+)
+from skerry.logic.placement.whatif import Put, what_if
+
+Object = dict[str, Any]
+Row = dict[str, Any]
+
+# Labels as inventories have them: a few keys of few values, one of many, one that is unique.
+_FEW = {"env": 3, "tier": 4, "region": 20, "country": 60, "model": 12, "os": 5}
+_CLUSTERS = 100
+
+
+def _labels(source: random.Random, number: int) -> dict[str, str]:
+    labels = {key: f"v{source.randrange(count)}" for key, count in _FEW.items()}
+    return labels | {"site": f"s{number // 10}", "id": f"l{number}"}
+
+
+def _location(number: int, labels: dict[str, str]) -> Location:
+    metadata = {
+        "name": f"l{number}",
+        "labels": labels,
+        "annotations": {"kcp.io/cluster": f"c{number % _CLUSTERS}"},
+    }
+    selector = {"matchLabels": {"id": f"l{number}"}}
+    return location_of({"metadata": metadata, "spec": {"instanceSelector": selector}})
+
+
+def _sync_target(number: int) -> Object:
+    return {
+        "metadata": {
+            "name": f"l{number}",
+            "uid": f"uid-{number}",
+            "labels": {"id": f"l{number}"},
+            "annotations": {"kcp.io/cluster": f"c{number % _CLUSTERS}"},
+        }
+    }
+
+
+def _selector(source: random.Random) -> Object:
+    keys = source.sample(sorted(_FEW), 2)
+    selector: Object = {"matchLabels": {keys[0]: f"v{source.randrange(_FEW[keys[0]])}"}}
+    values = [f"v{source.randrange(_FEW[keys[1]])}" for _ in range(2)]
+    operator = source.choice(["In", "In", "NotIn"])
+    selector["matchExpressions"] = [{"key": keys[1], "operator": operator, "values": values}]
+    if source.random() < 0.2:
+        selector["matchLabels"]["site"] = f"s{source.randrange(1000)}"
+    return selector
+
+
+def _placement(source: random.Random, number: int) -> Object:
+    return {
+        "metadata": {"name": f"p{number}", "annotations": {"kcp.io/cluster": "wmw"}},
+        "spec": {"locationSelectors": [_selector(source)]},
+    }
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.perf_counter()
+    result = work()
+    return time.perf_counter() - began, result
+
+
+def run(placements: int = 10_000, locations: int = 100_000, relabels: int = 1_000) -> list[Row]:
+    """Return rows of measurements; times in seconds, what is to be reached as ``target``."""
+    source = random.Random(5)
+    index = PlacementIndex()
+    found = [_location(number, _labels(source, number)) for number in range(locations)]
+    targets = [sync_target_of(_sync_target(number)) for number in range(locations)]
+    wanted = [placement_of(_placement(source, number)) for number in range(placements)]
+    rows: list[Row] = []
+
+    def row(name: str, value: float, unit: str, target: float | None = None) -> None:
+        rows.append({"name": name, "value": value, "unit": unit, "target": target})
+
+    row("index locations", _timed(lambda: [index.put_location(each) for each in found])[0], "s")
+    row("index targets", _timed(lambda: [index.put_sync_target(each) for each in targets])[0], "s")
+    row("index placements", _timed(lambda: [index.put_placement(e) for e in wanted])[0], "s")
+    full, counts = _timed(lambda: [len(index.matching(each.place)) for each in wanted])
+    row("full match", full, "s", 5.0)
+    row("locations per placement", sum(counts) / len(counts), "mean")
+    times, touched = _relabels(source, index, relabels, locations)
+    row("one label change, median", times[len(times) // 2], "s", 0.005)
+    row("one label change, p99", times[int(len(times) * 0.99)], "s", 0.005)
+    row("placements touched by it", touched, "mean")
+    moved = _location(7, _labels(source, 8))
+    spent, differences = _timed(lambda: what_if(index, [Put(moved)]))
+    row(f"what if, {len(differences)} placements change", spent, "s")
+    largest = Place("wmw", f"p{counts.index(max(counts))}")
+    spent, there = _timed(lambda: index.destinations(largest))
+    row(f"destinations of the largest, {len(there)}, first", spent, "s")
+    row("and again", _timed(lambda: index.destinations(largest))[0], "s")
+    return rows
+
+
+def _relabels(
+    source: random.Random, index: PlacementIndex, count: int, locations: int
+) -> tuple[list[float], float]:
+    times, touched = [], 0
+    for _ in range(count):
+        number = source.randrange(locations)
+        location = index.inventory.location(Place(f"c{number % _CLUSTERS}", f"l{number}"))
+        assert location is not None
+        key = source.choice(sorted(_FEW))
+        labels = dict(location.labels) | {key: f"v{source.randrange(_FEW[key])}"}
+        changed = _location(number, labels)
+        spent, places = _timed(partial(index.put_location, changed))
+        times.append(spent)
+        touched += len(places)
+    return sorted(times), touched / count
+
+
+if __name__ == "__main__":
+    for each in run():
+        print(f"{each['name']:45} {each['value']:12.6f} {each['unit']}")
