@@ -1,0 +1,1 @@
+"""The controllers that turn workload kinds into pods, as kube-controller-manager does."""

@@ -1,0 +1,283 @@
+"""Containers as plain processes: no isolation, nothing needed of the machine.
+
+Each container is a shim with the program below it, in a session of its own. The program's paths
+and ports are translated (see ``paths``); it starts in a directory where its mounts appear as
+links, so that relative paths and ``SKERRY_ROOT`` lead to them.
+
+With bubblewrap on the machine the same processes run in a mount and process namespace instead,
+where mounts are what they claim to be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from skerry.edge.agent.catalogue import Catalogue
+from skerry.edge.agent.paths import filled, real_path, with_real_paths, with_real_ports
+from skerry.edge.agent.processes import Process, alive, end_group, signal_group, wait_gone
+from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Exit, Image
+
+_SHIM = str(Path(__file__).parent / "shim.py")
+RECORD = "record.json"
+_EXIT = "exit.json"
+LOG = "log"
+# As kubelet: containerLogMaxSize.
+_LOG_BYTES = 10 * 1024 * 1024
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What a program finds on any machine; nothing of the agent's own environment is passed on.
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+Wrap = Callable[[ContainerSpec, Sequence[str]], Sequence[str]]
+
+
+class PlainRuntime:
+    """Runs containers as processes; *wrap* may put something around a program."""
+
+    name = "skerry-process"
+    version = "1.0"
+
+    def __init__(self, catalogue: Catalogue, isolation: str = "none", wrap: Wrap | None = None):
+        self.isolation = isolation
+        self._catalogue = catalogue
+        self._wrap = wrap
+
+    def image(self, reference: str) -> Image:
+        return self._catalogue.find(reference)
+
+    async def start(self, spec: ContainerSpec) -> Container:
+        run = self.beside(spec, spec.argv)
+        spec.directory.mkdir(parents=True, exist_ok=True)
+        message = json.dumps(
+            {
+                "argv": run.argv,
+                "environment": dict(run.environment),
+                "directory": run.working_directory,
+                "user": spec.user,
+                "group": spec.group,
+                "log": str(spec.directory / LOG),
+                "log_bytes": _LOG_BYTES,
+                "record": str(spec.directory / RECORD),
+                "exit": str(spec.directory / _EXIT),
+            }
+        )
+        shim = _spawn_shim()
+        try:
+            failure = await _handed_over(shim, message)
+        finally:
+            _close(shim)
+        found = self.adopt(spec.directory)
+        if failure or found is None:
+            with contextlib.suppress(ChildProcessError):
+                shim.wait()
+            raise CannotStart(failure or "the container's shim ended without a word")
+        return found
+
+    def adopt(self, directory: Path) -> Container | None:
+        record = _read(directory / RECORD)
+        return None if record is None else _ProcessContainer(directory, record)
+
+    def beside(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
+        root = _root(spec)
+        first = min(spec.ports, default=0)
+        if len(spec.ports) > 1 and spec.image.ports and spec.image.ports[0] in spec.ports:
+            first = spec.image.ports[0]
+        program, *arguments = argv
+        known = spec.image.programs.get(program)
+        words = [] if known is None else [filled(w, spec.ports, first, spec.mounts) for w in known]
+        isolated = self._wrap is not None
+        if known is None:
+            words = [program if isolated else with_real_paths(program, spec.mounts)]
+        for argument in arguments:
+            text = argument if isolated else with_real_paths(argument, spec.mounts)
+            words.append(with_real_ports(text, spec.ports))
+        environment = _environment(spec, root, isolated=isolated)
+        found = replace(
+            spec,
+            argv=tuple(words),
+            environment=environment,
+            working_directory=_directory(spec, root),
+        )
+        if self._wrap is not None:
+            found = replace(found, argv=tuple(self._wrap(spec, words)))
+        return found
+
+
+def _spawn_shim() -> subprocess.Popen[bytes]:
+    # -I -S: nothing of the environment or of site-packages; starts in 15 ms and takes 8 MB.
+    return subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-I", "-S", _SHIM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        close_fds=True,
+    )
+
+
+async def _handed_over(shim: subprocess.Popen[bytes], message: str) -> str:
+    """Give the shim its task; returns what went wrong, empty when the program runs."""
+    loop = asyncio.get_running_loop()
+    line = await loop.run_in_executor(None, _exchange, shim, message)
+    if not line:
+        return "the container's shim ended without a word"
+    return str(json.loads(line)["failure"])
+
+
+def _exchange(shim: subprocess.Popen[bytes], message: str) -> bytes:
+    if shim.stdin is None or shim.stdout is None:
+        return b""
+    with contextlib.suppress(BrokenPipeError):
+        shim.stdin.write(message.encode())
+        shim.stdin.close()
+    return shim.stdout.readline()
+
+
+def _close(shim: subprocess.Popen[bytes]) -> None:
+    for stream in (shim.stdin, shim.stdout):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+
+class _ProcessContainer:
+    """A shim and the program below it, ours or found again."""
+
+    def __init__(self, directory: Path, record: Mapping[str, Any]) -> None:
+        self._directory = directory
+        self._shim = Process(record["shim"], record["shim_start"])
+        self._program = Process(record.get("pid", 0), record.get("pid_start", 0))
+        self.began = _moment(record["began_ns"])
+
+    @property
+    def identity(self) -> str:
+        return f"skerry://{self._directory.parent.parent.name}-{self._directory.name}"
+
+    async def wait(self) -> Exit:
+        await wait_gone(self._shim)
+        # Reap it when it is our child; a found one is init's.
+        with contextlib.suppress(ChildProcessError, OSError):
+            os.waitpid(self._shim.pid, os.WNOHANG)
+        found = _read(self._directory / _EXIT)
+        if found is not None:
+            failure = str(found.get("failure") or "")
+            return Exit(
+                found["code"],
+                _moment(found["began_ns"]),
+                _moment(found["ended_ns"]),
+                found["signal"],
+                "StartError" if failure else "",
+                failure,
+            )
+        # The shim was killed, or the machine went down; the program must not go on unwatched.
+        end_group(self._program)
+        await wait_gone(self._program)
+        ended = self._last_sign()
+        return Exit(137, self.began, ended, signal.SIGKILL, "ContainerStatusUnknown", _LOST)
+
+    def _last_sign(self) -> datetime:
+        """Return the last time anything is known of the container."""
+        try:
+            seconds = (self._directory / LOG).stat().st_mtime
+        except OSError:
+            return self.began
+        return max(self.began, _EPOCH + timedelta(seconds=int(seconds)))
+
+    def signal(self, number: int) -> None:
+        signal_group(self._program, number)
+
+
+_LOST = "The container could not be located when the pod was terminated"
+
+
+def end_recorded(directory: Path) -> bool:
+    """Kill what is recorded in a container's directory, shim and program; True when it ran."""
+    record = _read(directory / RECORD)
+    if record is None:
+        return False
+    program = Process(record.get("pid", 0), record.get("pid_start", 0))
+    shim = Process(record["shim"], record["shim_start"])
+    ran = alive(program)
+    end_group(program)
+    end_group(shim)
+    return ran
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return found
+
+
+def _moment(nanoseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+
+
+def _root(spec: ContainerSpec) -> Path:
+    """Make the directory where the container's mounts appear as links."""
+    root = spec.directory / "root"
+    root.mkdir(parents=True, exist_ok=True)
+    for mount in spec.mounts:
+        link = root / mount.path.strip("/")
+        if link.is_symlink() or link == root or link.exists():
+            continue
+        # A mount below another one is reached through its own path only.
+        with contextlib.suppress(OSError):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(mount.source)
+    return root
+
+
+def _directory(spec: ContainerSpec, root: Path) -> str:
+    wanted = spec.working_directory or spec.image.working_directory
+    if not wanted:
+        return str(root)
+    real = real_path(wanted, spec.mounts)
+    if real != wanted:
+        return real
+    below = root / wanted.strip("/")
+    below.mkdir(parents=True, exist_ok=True)
+    return str(below)
+
+
+def _environment(spec: ContainerSpec, root: Path, *, isolated: bool) -> dict[str, str]:
+    first = min(spec.ports, default=0)
+    found = {"PATH": _PATH, "HOME": str(root), "SKERRY_ROOT": str(root)}
+    for name, value in spec.image.environment.items():
+        found[name] = filled(value, spec.ports, first, spec.mounts)
+    for wanted, real in spec.ports.items():
+        found[f"SKERRY_PORT_{wanted}"] = str(real)
+    for name, value in spec.environment.items():
+        found[name] = value if isolated else with_real_paths(value, spec.mounts)
+    return found
+
+
+def bubblewrap(path: str = "") -> Wrap | None:
+    """Return what puts bubblewrap around a program; None when the machine has none."""
+    program = path or shutil.which("bwrap")
+    if not program:
+        return None
+
+    def wrap(spec: ContainerSpec, argv: Sequence[str]) -> Sequence[str]:
+        words = [program, "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+        # The machine's own files under a layer that is thrown away, so mount points can be made.
+        words += ["--overlay-src", "/", "--tmp-overlay", "/", "--dev", "/dev", "--proc", "/proc"]
+        for mount in sorted(spec.mounts, key=lambda item: item.path):
+            words += ["--ro-bind" if mount.read_only else "--bind"]
+            words += [str(mount.source), mount.path]
+        return [*words, "--", *argv]
+
+    return wrap

@@ -1,0 +1,194 @@
+"""One container's parent: keeps its output and its exit code when the agent is away.
+
+Runs as a process of its own (``python -I -S shim.py``), so it imports nothing of skerry and little
+else. The agent may be killed at any time; the shim then goes on writing the log, and what it finds
+out in the end waits in a file. Its own stdin carries the specification; one line on its stdout
+says that the program runs, or why it does not.
+
+Log lines have the form of the container runtime interface: time, stream, F (full) or P (partial
+line), text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+from typing import Any
+
+# Longer lines are cut and marked partial, as containerd does.
+_LONGEST_LINE = 16 * 1024
+# How long to read on for children that outlive the program and hold its output open.
+_DRAIN_SECONDS = 0.2
+_CANNOT_START = 128
+
+
+def start_time(pid: int) -> int:
+    """Return when a process began, in clock ticks; tells it from a later one of the same pid."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+class _Log:
+    """Appends records; begins anew once the file is full, keeping one predecessor."""
+
+    def __init__(self, path: str, most_bytes: int) -> None:
+        self._path = path
+        self._most = most_bytes
+        self._open()
+
+    def _open(self) -> None:
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        self._size = os.fstat(self._file).st_size
+
+    def write(self, stream: str, tag: str, line: bytes) -> None:
+        nanoseconds = time.time_ns()
+        seconds, rest = divmod(nanoseconds, 1_000_000_000)
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        record = f"{moment}.{rest:09d}Z {stream} {tag} ".encode() + line + b"\n"
+        # A full disk must not end the program; its output is what is lost.
+        with contextlib.suppress(OSError):
+            os.write(self._file, record)
+        self._size += len(record)
+        if self._size > self._most:
+            os.close(self._file)
+            os.replace(self._path, f"{self._path}.1")
+            self._open()
+
+
+class _Lines:
+    """Cuts one stream's bytes into log records."""
+
+    def __init__(self, log: _Log, stream: str) -> None:
+        self._log = log
+        self._stream = stream
+        self._pending = b""
+
+    def feed(self, data: bytes) -> None:
+        *whole, self._pending = (self._pending + data).split(b"\n")
+        for line in whole:
+            self._write(line, "F")
+        while len(self._pending) > _LONGEST_LINE:
+            self._log.write(self._stream, "P", self._pending[:_LONGEST_LINE])
+            self._pending = self._pending[_LONGEST_LINE:]
+
+    def _write(self, line: bytes, tag: str) -> None:
+        while len(line) > _LONGEST_LINE:
+            self._log.write(self._stream, "P", line[:_LONGEST_LINE])
+            line = line[_LONGEST_LINE:]
+        self._log.write(self._stream, tag, line)
+
+    def end(self) -> None:
+        if self._pending:
+            self._write(self._pending, "F")
+            self._pending = b""
+
+
+def _write_file(path: str, content: dict[str, Any]) -> None:
+    """Replace a file as a whole, so that a reader never sees half of it."""
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "w") as file:
+        json.dump(content, file)
+    os.replace(temporary, path)
+
+
+def _become(spec: dict[str, Any], output: int, errors: int) -> None:
+    """Turn this (forked) process into the program; returns only by raising."""
+    os.setsid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (errors, 2)):
+        os.dup2(source, target)
+    os.chdir(spec["directory"])
+    if spec.get("group") is not None:
+        os.setgroups([])
+        os.setgid(spec["group"])
+    if spec.get("user") is not None:
+        os.setuid(spec["user"])
+    os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - our purpose
+
+
+def _spawn(spec: dict[str, Any]) -> tuple[int, int, int, str]:
+    """Start the program; returns its pid, the ends to read its output from, and what failed."""
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    told, tell = os.pipe()  # closed by a successful exec
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(spec, out_write, err_write)
+        except OSError as error:
+            os.write(tell, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode())
+        os._exit(_CANNOT_START)
+    for end in (out_write, err_write, tell):
+        os.close(end)
+    return pid, out_read, err_read, os.read(told, 4096).decode(errors="replace")
+
+
+def _exit_of(status: int) -> dict[str, Any]:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return {"code": 128 + number, "signal": number}
+    return {"code": os.WEXITSTATUS(status), "signal": 0}
+
+
+def _copy(pid: int, streams: dict[int, _Lines]) -> int:
+    """Log what comes until the program has ended; returns its wait status."""
+    selector = selectors.DefaultSelector()
+    for end in streams:
+        selector.register(end, selectors.EVENT_READ)
+    ended = os.pidfd_open(pid)
+    selector.register(ended, selectors.EVENT_READ)
+    status, deadline = -1, float("inf")
+    while len(selector.get_map()) > 0:
+        left = deadline - time.clock_gettime(time.CLOCK_MONOTONIC)
+        if left <= 0:
+            break
+        for key, _ in selector.select(None if status < 0 else left):
+            if key.fd == ended:
+                selector.unregister(ended)
+                status = os.waitpid(pid, 0)[1]
+                deadline = time.clock_gettime(time.CLOCK_MONOTONIC) + _DRAIN_SECONDS
+                continue
+            data = os.read(key.fd, 65536)
+            if data:
+                streams[key.fd].feed(data)
+            else:
+                selector.unregister(key.fd)
+    for lines in streams.values():
+        lines.end()
+    return status
+
+
+def main() -> None:
+    """Run one program to its end."""
+    spec = json.loads(sys.stdin.buffer.read())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    log = _Log(spec["log"], spec["log_bytes"])
+    began = time.time_ns()
+    # The parent is recorded first: whoever finds the record ends the group, program included.
+    shim = {"shim": os.getpid(), "shim_start": start_time(os.getpid())}
+    _write_file(spec["record"], {**shim, "began_ns": began})
+    pid, output, errors, failure = _spawn(spec)
+    if not failure:
+        program = {"pid": pid, "pid_start": start_time(pid)}
+        _write_file(spec["record"], {**shim, **program, "began_ns": began})
+    with contextlib.suppress(OSError):
+        os.write(1, (json.dumps({"pid": pid, "failure": failure}) + "\n").encode())
+        os.close(1)
+    status = _copy(pid, {output: _Lines(log, "stdout"), errors: _Lines(log, "stderr")})
+    found = _exit_of(status)
+    _write_file(
+        spec["exit"],
+        {**found, "failure": failure, "began_ns": began, "ended_ns": time.time_ns()},
+    )
+
+
+if __name__ == "__main__":
+    main()

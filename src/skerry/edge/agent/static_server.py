@@ -1,0 +1,50 @@
+"""A small server of static files; what ``httpd`` stands for on a machine without images.
+
+Runs as a process of its own (``python -I -S static_server.py PORT ROOT``). Serves GET and HEAD
+below the root on the loopback interface, one thread a connection, and logs requests in Apache's
+common form.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    server_version = "skerry-static"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    # A connection that says nothing is closed; a thread waits for it.
+    timeout = 30
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        sys.stdout.write(
+            f"{self.address_string()} - - [{self.log_date_time_string()}] {format % args}\n"
+        )
+        sys.stdout.flush()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    port, root = int(sys.argv[1]), sys.argv[2]
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+
+    def handler(*parts: object) -> _Handler:
+        return _Handler(*parts, directory=root)  # type: ignore[arg-type]
+
+    with _Server(("127.0.0.1", port), handler) as server:
+        sys.stderr.write(f"serving {root} on port {port}\n")
+        sys.stderr.flush()
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
