@@ -269,9 +269,9 @@ def _summary(kind: str, plural: str, *, namespaced: bool) -> Raw:
     numbers = struct(
         {
             "field": text("Path of the field below status."),
-            "sum": whole("Sum over destinations.", format="int64"),
-            "min": whole("Least at any destination.", format="int64"),
-            "max": whole("Most at any destination.", format="int64"),
+            "sum": {"type": "number", "description": "Sum over destinations."},
+            "min": {"type": "number", "description": "Least at any destination."},
+            "max": {"type": "number", "description": "Most at any destination."},
         },
         required=("field", "max", "min", "sum"),
     )

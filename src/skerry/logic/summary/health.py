@@ -1,0 +1,235 @@
+"""Is a copy at an edge doing what it is for?
+
+The answer is ``True``, ``False`` or ``Unknown``, one word for why and a sentence. ``Unknown`` means
+that nothing was reported to judge by; what is still under way is ``False``, with a reason that
+says so.
+
+``status.observedGeneration`` is not looked at: it counts the edge cluster's generations, and the
+copy at hand has the mailbox's. Whether the newest content was applied is told by delivery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Raw = Mapping[str, Any]
+Verdict = Literal["True", "False", "Unknown"]
+
+# Kubernetes allows 1024 and 32768; a person reads a line. Summaries hold a hundred of them.
+LONGEST_REASON = 64
+LONGEST_MESSAGE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A verdict and why; a healthy object needs no message."""
+
+    status: Verdict
+    reason: str = ""
+    message: str = ""
+
+
+HEALTHY: Final = Health("True")
+NOT_REPORTED: Final = Health("Unknown", "NotReported", "no state was reported")
+
+Rule = Callable[[Raw, Raw], Health]
+
+# Types whose being True means trouble, whatever else is said.
+_BAD = ("Failed", "Degraded", "Stalled", "ReplicaFailure")
+# Types that stand for the whole object, the most telling first.
+_GOOD = ("Ready", "Available", "Healthy", "Complete", "Succeeded", "Established", "Programmed")
+
+
+def health(group: str, kind: str, obj: Raw) -> Health:
+    """Judge *obj*, a copy with the status its edge reported."""
+    status = obj.get("status")
+    if not isinstance(status, Mapping) or not status:
+        return NOT_REPORTED
+    rule = _RULES.get((group, kind), _by_conditions)
+    spec = obj.get("spec")
+    return rule(spec if isinstance(spec, Mapping) else {}, status)
+
+
+def conditions_of(status: Raw) -> Sequence[Raw]:
+    """Return the well-formed conditions of a status."""
+    found = status.get("conditions")
+    if not isinstance(found, list):
+        return ()
+    return [c for c in found if isinstance(c, Mapping) and isinstance(c.get("type"), str)]
+
+
+def _deployment(spec: Raw, status: Raw) -> Health:
+    for kind, bad in (("Progressing", "False"), ("ReplicaFailure", "True")):
+        condition = _condition(status, kind)
+        if condition is not None and condition.get("status") == bad:
+            return _unhealthy(condition, kind)
+    wanted = _number(spec, "replicas", 1)
+    updated, available = _number(status, "updatedReplicas"), _number(status, "availableReplicas")
+    if updated < wanted and not spec.get("paused"):
+        return _short("RollingOut", updated, wanted, "replicas updated")
+    if _number(status, "replicas") > max(updated, wanted) and not spec.get("paused"):
+        left = _number(status, "replicas") - updated
+        return Health("False", "RollingOut", f"{left} old replicas remain")
+    return _enough(available, wanted, "replicas available")
+
+
+def _replica_set(spec: Raw, status: Raw) -> Health:
+    failure = _condition(status, "ReplicaFailure")
+    if failure is not None and failure.get("status") == "True":
+        return _unhealthy(failure, "ReplicaFailure")
+    wanted = _number(spec, "replicas", 1)
+    return _enough(_number(status, "availableReplicas"), wanted, "replicas available")
+
+
+def _stateful_set(spec: Raw, status: Raw) -> Health:
+    wanted = _number(spec, "replicas", 1)
+    strategy = _map(spec, "updateStrategy")
+    rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
+    under_way = status.get("currentRevision") != status.get("updateRevision")
+    partition = _number(_map(strategy, "rollingUpdate"), "partition")
+    updated, goal = _number(status, "updatedReplicas"), max(0, wanted - partition)
+    if rolling and under_way and updated < goal:
+        return _short("RollingOut", updated, goal, "replicas updated")
+    # Servers older than 1.22 do not count availability here.
+    ready = _number(status, "availableReplicas", _number(status, "readyReplicas"))
+    return _enough(ready, wanted, "replicas available")
+
+
+def _daemon_set(spec: Raw, status: Raw) -> Health:
+    wanted = _number(status, "desiredNumberScheduled")
+    on_delete = _map(spec, "updateStrategy").get("type") == "OnDelete"
+    updated = _number(status, "updatedNumberScheduled")
+    if updated < wanted and not on_delete:
+        return _short("RollingOut", updated, wanted, "nodes updated")
+    return _enough(_number(status, "numberAvailable"), wanted, "nodes available")
+
+
+def _job(spec: Raw, status: Raw) -> Health:
+    failed = _condition(status, "Failed")
+    if failed is not None and failed.get("status") == "True":
+        return _unhealthy(failed, "Failed")
+    complete = _condition(status, "Complete")
+    if complete is not None and complete.get("status") == "True":
+        return Health("True", "Complete")
+    if spec.get("suspend"):
+        return Health("Unknown", "Suspended", "the job is suspended")
+    if _number(status, "active"):
+        return Health("True", "Running")
+    return Health("Unknown", "Pending", "no pod of the job is active")
+
+
+def _pod(spec: Raw, status: Raw) -> Health:
+    phase = status.get("phase")
+    if phase == "Succeeded":
+        return Health("True", "Succeeded")
+    if phase == "Failed":
+        return _said(status.get("reason") or "Failed", status.get("message"))
+    if phase == "Unknown":
+        return Health("Unknown", "NodeLost", "the node does not answer")
+    stuck = _stuck_container(status)
+    if stuck is not None:
+        return stuck
+    ready = _condition(status, "Ready")
+    if phase == "Running" and ready is not None and ready.get("status") == "True":
+        return HEALTHY
+    scheduled = _condition(status, "PodScheduled")
+    if scheduled is not None and scheduled.get("status") == "False":
+        return _unhealthy(scheduled, "Unschedulable")
+    return _said("NotReady" if phase == "Running" else "Pending", (ready or {}).get("message"))
+
+
+def _stuck_container(status: Raw) -> Health | None:
+    """Return what a container waits for, unless it is only about to start."""
+    for member in ("initContainerStatuses", "containerStatuses"):
+        found = status.get(member)
+        for container in found if isinstance(found, list) else ():
+            waiting = _map(_map(container, "state"), "waiting")
+            reason = waiting.get("reason")
+            if reason and reason not in ("ContainerCreating", "PodInitializing"):
+                return _said(reason, waiting.get("message"))
+    return None
+
+
+def _service(spec: Raw, status: Raw) -> Health:
+    if spec.get("type") != "LoadBalancer" or _map(status, "loadBalancer").get("ingress"):
+        return HEALTHY
+    return Health("False", "LoadBalancerPending", "no load balancer has been provisioned")
+
+
+def _in_phase(*healthy: str) -> Rule:
+    def rule(spec: Raw, status: Raw) -> Health:
+        phase = status.get("phase")
+        if not isinstance(phase, str) or not phase:
+            return _by_conditions(spec, status)
+        return HEALTHY if phase in healthy else _said(phase, status.get("message"))
+
+    return rule
+
+
+def _by_conditions(_: Raw, status: Raw) -> Health:
+    """Judge by the conditions Kubernetes recommends every kind to have."""
+    for kind in _BAD:
+        condition = _condition(status, kind)
+        if condition is not None and condition.get("status") == "True":
+            return _unhealthy(condition, kind)
+    for kind in _GOOD:
+        condition = _condition(status, kind)
+        if condition is None:
+            continue
+        if condition.get("status") == "True":
+            return HEALTHY
+        if condition.get("status") == "False":
+            return _unhealthy(condition, f"Not{kind}")
+        said = _said(condition.get("reason") or f"{kind}Unknown", condition.get("message"))
+        return Health("Unknown", said.reason, said.message)
+    return Health("Unknown", "NoStandardCondition", "the status has no condition to judge by")
+
+
+_RULES: Mapping[tuple[str, str], Rule] = {
+    ("apps", "Deployment"): _deployment,
+    ("apps", "ReplicaSet"): _replica_set,
+    ("", "ReplicationController"): _replica_set,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("batch", "Job"): _job,
+    ("", "Pod"): _pod,
+    ("", "Service"): _service,
+    ("", "Namespace"): _in_phase("Active"),
+    ("", "PersistentVolumeClaim"): _in_phase("Bound"),
+    ("", "PersistentVolume"): _in_phase("Bound", "Available"),
+    ("apis.kcp.io", "APIBinding"): _in_phase("Bound"),
+}
+
+
+def _condition(status: Raw, kind: str) -> Raw | None:
+    return next((c for c in conditions_of(status) if c["type"] == kind), None)
+
+
+def _number(section: Raw, name: str, default: int = 0) -> int:
+    value = section.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _map(section: Any, name: str) -> Raw:
+    value = section.get(name) if isinstance(section, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _enough(found: int, wanted: int, what: str) -> Health:
+    return HEALTHY if found >= wanted else _short("Unavailable", found, wanted, what)
+
+
+def _short(reason: str, found: int, wanted: int, what: str) -> Health:
+    return Health("False", reason, f"{found} of {wanted} {what}")
+
+
+def _unhealthy(condition: Raw, otherwise: str) -> Health:
+    return _said(condition.get("reason") or otherwise, condition.get("message"))
+
+
+def _said(reason: object, message: object) -> Health:
+    """Return a False with an edge's own words, cut to what a summary has room for."""
+    text = str(message) if message else ""
+    return Health("False", str(reason)[:LONGEST_REASON], text[:LONGEST_MESSAGE])
