@@ -57,6 +57,8 @@ class HttpServer:
             reuse_address=True,
             # A handshake that does not come is a half-open connection.
             ssl_handshake_timeout=self.settings.header_seconds if tls else None,
+            # A peer that does not answer our goodbye holds nothing up.
+            ssl_shutdown_timeout=self.settings.linger_seconds if tls else None,
         )
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._on_tick)
         return int(self._server.sockets[0].getsockname()[1])
