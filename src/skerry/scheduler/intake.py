@@ -110,7 +110,9 @@ class Intake:
         pod = self._unscheduled.pop(uid, None)
         if pod is not None:
             self._unscheduled_gone(pod)
-        if not self._cluster.is_assumed(uid):
+        bound = bool((last.get("spec") or {}).get("nodeName"))
+        # An assumed pod that was never bound is given back by its failing binding instead.
+        if bound or not self._cluster.is_assumed(uid):
             gone = self._cluster.remove_pod(uid)
             if gone is not None:
                 self._scheduler.queue.move(ASSIGNED_POD_DELETE, gone, None)

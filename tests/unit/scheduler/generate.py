@@ -15,7 +15,7 @@ KEYS = ["app", "tier", "disk"]
 VALUES = ["a", "b"]
 SPACES = ["default", "other"]
 
-selectors = st.one_of(
+selectors: st.SearchStrategy[Object | None] = st.one_of(
     st.none(),
     st.just({}),
     st.fixed_dictionaries(

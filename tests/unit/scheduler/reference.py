@@ -102,7 +102,7 @@ def tolerates(toleration: Object, taint: Object) -> bool:
         return False
     if toleration.get("operator") == "Exists":
         return True
-    return toleration.get("value", "") == taint.get("value", "")
+    return bool(toleration.get("value", "") == taint.get("value", ""))
 
 
 def untolerated(node: Object, pod: Object, effects: tuple[str, ...]) -> list[Object]:
@@ -144,6 +144,8 @@ def expression_holds(item: Object, labels: dict[str, str]) -> bool:
             return value is not None
         case "DoesNotExist":
             return value is None
+        case _:
+            pass
     if value is None or not value.lstrip("-").isdigit():
         return False
     return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
