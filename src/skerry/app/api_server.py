@@ -129,6 +129,7 @@ class ApiServer:
             parts.recorder,
             router=parts.router,
             now=parts.clock.now,
+            identity=lambda: parts.store.identity,
         )
 
     def _handlers(self, parts: Parts) -> Handlers:

@@ -25,6 +25,9 @@ from skerry.server.rest.call import Call
 from skerry.server.security.authorization import forbidden
 
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
+# On every answer: which history of objects it was given from. A client that remembers what it saw
+# can tell a restored or replaced store from the one it knows before it believes an absence.
+STORE_IDENTITY_HEADER = "X-Skerry-Store-Identity"
 # A path that is no resource: gets the request and the cluster.
 PathHandler = Callable[[Request, str], Awaitable[Answer]]
 
@@ -104,6 +107,7 @@ class Engine:
         *,
         router: Router | None = None,
         now: Callable[[], datetime] | None = None,
+        identity: Callable[[], str] | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
@@ -113,6 +117,7 @@ class Engine:
         self._recorder = recorder
         self._router: Router = router or PlainRouter()
         self._documents = Documents(now or SystemClock().now)
+        self._identity = identity
 
     async def handle(self, request: Request) -> Answer:
         """Answer *request*; every refusal is an answer too."""
@@ -128,6 +133,8 @@ class Engine:
                 answer = await self._act(request, info, user, route)
         except ApiError as error:
             answer = error_answer(error)
+        if self._identity is not None:
+            _sign(answer, self._identity())
         self._recorder.finished(request, info, user, answer)
         return answer
 
@@ -245,6 +252,13 @@ def error_answer(error: ApiError) -> Response:
     return Response(
         status=error.code, body=dump(error.status()), headers=tuple(error.headers.items())
     )
+
+
+def _sign(answer: Answer, identity: str) -> None:
+    """Name the store on an answer; some are made once and given often."""
+    mark = (STORE_IDENTITY_HEADER, identity)
+    if mark not in answer.headers:
+        answer.headers = (*answer.headers, mark)
 
 
 def _with_warnings(answer: Answer, warnings: list[str]) -> Answer:
