@@ -154,6 +154,9 @@ def carry_over(call: Call, obj: Object, old: Object, part: Part | None) -> None:
     ):
         _copy(name, before, metadata)
     metadata.pop("selfLink", None)
+    if not metadata.get("resourceVersion"):
+        # Whoever names no version means whichever is live.
+        metadata["resourceVersion"] = before["resourceVersion"]
     if part is None:
         if resource.has_status:
             _copy("status", old, obj)

@@ -1,0 +1,38 @@
+"""``python -m bench``: run suites, print the table, write the JSON."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from bench.report import Row, save, table
+
+SUITES = ("api", "store", "scheduler", "workspaces", "placement", "translator", "summary", "syncer")
+
+
+def main() -> int:
+    """Run what was asked for; exit 1 when a target was missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("suites", nargs="*", default=["api"], help=f"of: {', '.join(SUITES)}")
+    parser.add_argument("--peer-kubeconfig", type=Path, help="a server to compare with")
+    parser.add_argument("--large", action="store_true", help="also fill up to 1,000,000 objects")
+    parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    for name in arguments.suites:
+        if name not in SUITES:
+            parser.error(f"no suite {name!r}; there are {', '.join(SUITES)}")
+        module = importlib.import_module(f"bench.{name}")
+        if name == "api":
+            rows += module.run(arguments.peer_kubeconfig, large=arguments.large)
+        else:
+            rows += module.run()
+    print(table(rows))
+    save(rows, arguments.json)
+    return 1 if any(row.met is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
