@@ -120,6 +120,41 @@ def is_ready(obj: Object) -> bool:
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
+_KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
+_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS_ANNOTATION)
+
+
+def lean_location(obj: Object) -> dict[str, Any]:
+    """Return the part of a Location that is read here, to be cached in its stead."""
+    selector = (obj.get("spec") or {}).get("instanceSelector")
+    spec = {} if selector is None else {"instanceSelector": selector}
+    return {"metadata": _lean_metadata(obj["metadata"]), "spec": spec}
+
+
+def lean_sync_target(obj: Object) -> dict[str, Any]:
+    """Return the part of a SyncTarget that edge controllers read, to be cached in its stead."""
+    status = obj.get("status") or {}
+    conditions = [c for c in status.get("conditions") or () if c.get("type") == "Ready"]
+    heartbeat = status.get("lastSyncerHeartbeatTime")
+    return {
+        "metadata": _lean_metadata(obj["metadata"]),
+        "spec": {"unschedulable": bool((obj.get("spec") or {}).get("unschedulable"))},
+        "status": {"conditions": conditions, "lastSyncerHeartbeatTime": heartbeat},
+    }
+
+
+def _lean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: metadata[key] for key in _KEPT_METADATA if key in metadata}
+    annotations = metadata.get("annotations") or {}
+    kept["annotations"] = {key: annotations[key] for key in _KEPT_ANNOTATIONS if key in annotations}
+    return kept
+
+
+def is_leaving(obj: Object) -> bool:
+    """Tell whether an object is being deleted."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
 def placement_of(obj: Object) -> Placement:
     """Read an EdgePlacement object."""
     spec = obj.get("spec") or {}

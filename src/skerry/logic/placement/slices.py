@@ -54,7 +54,7 @@ class WantedSlice(NamedTuple):
     name: str
     labels: Mapping[str, str]
     destinations: list[dict[str, str]]
-    digest: bytes
+    digest: str
 
 
 def wanted_slices(
@@ -114,11 +114,17 @@ def label_for(placement: str) -> str:
     return placement[: _LABEL_LENGTH - len(ending)].rstrip("-.") + ending
 
 
-def digest_of(destinations: Sequence[Mapping[str, Any]] | None) -> bytes:
+def digest_of(destinations: Sequence[Mapping[str, Any]] | None) -> str:
     """Return what equal lists of destinations, in equal order, have in common."""
     return hashlib.blake2b(
         orjson.dumps(destinations or [], option=orjson.OPT_SORT_KEYS), digest_size=16
-    ).digest()
+    ).hexdigest()
+
+
+def lean_slice(obj: Mapping[str, Any]) -> Object:
+    """Return what is worth keeping of a slice that is only compared: not its destinations."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {"metadata": metadata, "digest": digest_of(obj.get("destinations"))}
 
 
 def placement_name(obj: Mapping[str, Any]) -> str:

@@ -1,0 +1,148 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from skerry.controllers.edge_scheduler.decide import decide
+from skerry.controllers.edge_scheduler.keys import (
+    LOCATIONS,
+    NAME,
+    SYNC_TARGETS,
+    WORKSPACES,
+    Waking,
+)
+from skerry.controllers.edge_scheduler.observe import (
+    BY_PLACEMENT,
+    Observed,
+    Observer,
+    slice_owners,
+)
+from skerry.controllers.edge_scheduler.status import StatusObserver, decide_status
+from skerry.controllers.edge_scheduler.telling import SliceExecutor
+from skerry.controllers.edge_scheduler.written import WrittenSlices
+from skerry.kit.log import Logger
+from skerry.logic.placement.index import PlacementIndex
+from skerry.logic.placement.records import Place, lean_location, lean_sync_target
+from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES, lean_slice
+from skerry.logic.plan import Plan
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Reconciler
+from skerry.runtime.informer import Informer, InformerFactory
+from skerry.runtime.workqueue import WorkQueue
+
+# Writes in flight: enough to keep a hub of two cores busy from afar, few enough to be fair.
+WORKERS = 16
+_STATUS_WORKERS = 4
+# Slices are what others wait for; the status follows when a burst of changes has passed.
+_STATUS_AFTER_SECONDS = 0.5
+
+_log = Logger(NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Where the scheduler reads: the views of three exports, and of Workspaces if need be."""
+
+    edge: ControllerContext
+    scheduling: InformerFactory
+    workload: InformerFactory
+    tenancy: InformerFactory
+
+
+class EdgeScheduler:
+    """The two loops, slices and status, and what they share."""
+
+    def __init__(
+        self, views: Views, *, workers: int = WORKERS, tell: Callable[[str], None] | None = None
+    ) -> None:
+        """*tell* gets a line for people about each placement that is looked at."""
+        self._views = views
+        self._tell = tell
+        edge = views.edge
+        self.index = PlacementIndex()
+        self.queue: WorkQueue[Place] = edge.queue(NAME)
+        self.status_queue: WorkQueue[Place] = edge.queue(f"{NAME}-status")
+        self._workspaces: Informer | None = None
+        self._workspaces_asked_for = asyncio.Event()
+        placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
+        written = WrittenSlices(lambda: slices.resource_version)
+        self._waking = Waking(
+            self.index, written, self.queue.add, self._look_at_status, self._follow_workspaces
+        )
+        self._observer = Observer(
+            self.index, placements, slices, written, self._waking, edge.client
+        )
+        informers = [*self._inventory(), slices, placements]
+        slices.add_handler(self._waking.slice_changed)
+        placements.add_handler(self._waking.placement_changed)
+        executor = SliceExecutor(
+            edge.client, written, self._waking, metrics=edge.metrics, dry_run=edge.dry_run
+        )
+        reconciler = Reconciler(self._observe, self._decide, executor)
+        self._slices = edge.controller(NAME, reconciler, self.queue, informers, workers)
+        clock = edge.client.clock
+        status = Reconciler(
+            StatusObserver(self._observer).observe,
+            lambda observed: decide_status(observed, clock.now()),
+            edge.executor(NAME),
+        )
+        self._status = edge.controller(
+            f"{NAME}-status", status, self.status_queue, informers, _STATUS_WORKERS
+        )
+
+    def _slices_informer(self) -> Informer:
+        slices = self._views.edge.factory.informer(SLICES, transform=lean_slice)
+        slices.index.add_index(BY_PLACEMENT, slice_owners)
+        return slices
+
+    def _inventory(self) -> list[Informer]:
+        views, waking = self._views, self._waking
+        locations = views.scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
+        targets = views.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+        locations.add_handler(waking.location_changed)
+        targets.add_handler(waking.sync_target_changed)
+        return [locations, targets]
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        _log.info("starting controller", v=0)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._slices.run())
+            tasks.create_task(self._status.run())
+            tasks.create_task(self._wake_when_workspaces_are_known())
+
+    async def _wake_when_workspaces_are_known(self) -> None:
+        await self._workspaces_asked_for.wait()
+        if self._workspaces is not None:
+            await self._workspaces.wait_synced()
+        for placement in self.index.placements():
+            if placement.workspaces is not None:
+                self.queue.add(placement.place)
+
+    async def _observe(self, place: Place) -> Observed | None:
+        placement = self.index.placement(place)
+        asks = placement is not None and placement.workspaces is not None
+        if asks and not (self._workspaces and self._workspaces.synced.is_set()):
+            # Labels not yet known are not labels that are absent; the placement is woken again.
+            return None
+        return await self._observer.observe(place)
+
+    def _decide(self, observed: Observed) -> Plan:
+        place = observed.place
+        if self._tell is not None:
+            self._tell(f"reconciling EdgePlacement {place.name} in Workspace {place.cluster}")
+        self._look_at_status(place)
+        return decide(observed)
+
+    def _look_at_status(self, place: Place) -> None:
+        self.status_queue.add_after(place, _STATUS_AFTER_SECONDS)
+
+    def _follow_workspaces(self) -> None:
+        """Watch Workspaces from the first placement on that asks for their labels."""
+        if self._workspaces is None:
+            self._workspaces = self._views.tenancy.informer(WORKSPACES)
+            self._workspaces.add_handler(self._waking.workspace_changed)
+            self._workspaces_asked_for.set()

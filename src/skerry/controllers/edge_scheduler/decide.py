@@ -1,0 +1,63 @@
+"""What to write so that slices say what the index says."""
+
+from __future__ import annotations
+
+from skerry.controllers.edge_scheduler.observe import Observed
+from skerry.controllers.edge_scheduler.written import HeldSlice
+from skerry.logic.placement.slices import (
+    SLICES,
+    WantedSlice,
+    corrected_metadata,
+    metadata_is_right,
+    new_slice,
+    owner_of,
+    wanted_slices,
+)
+from skerry.logic.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
+
+
+def decide(observed: Observed) -> Plan:
+    """Create, correct and delete slices until they are as wanted.
+
+    With an invalid selector nothing is known to be right, so nothing is touched.
+    """
+    if observed.result.errors:
+        return NOTHING
+    wanted = wanted_slices(observed.place.name, observed.destinations, observed.taken)
+    actions: list[Action] = []
+    for each in wanted:
+        actions += _written(observed, each, observed.slices.get(each.name))
+    actions += _surplus(observed, {each.name for each in wanted})
+    return Plan(actions, unordered=True)
+
+
+def _written(observed: Observed, wanted: WantedSlice, held: HeldSlice | None) -> list[Action]:
+    target = Target(SLICES, wanted.name, cluster=observed.place.cluster)
+    if held is None:
+        obj = new_slice(wanted, observed.owner)
+        # Somebody else's slice of that name is not as good: look again and take it over.
+        return [Create(target, obj, reason="SliceMissing", exclusive=True)]
+    right = metadata_is_right(held.metadata, wanted, observed.owner)
+    if right and held.digest == wanted.digest:
+        return []
+    obj = new_slice(wanted, observed.owner)
+    obj["metadata"] = corrected_metadata(held.metadata, wanted, observed.owner)
+    reason = "DestinationsChanged" if held.digest != wanted.digest else "OwnerChanged"
+    return [Update(target, obj, reason=reason)]
+
+
+def _surplus(observed: Observed, wanted: set[str]) -> list[Action]:
+    """Return the deletion of further slices that hold nothing any more.
+
+    Only of slices that name exactly this placement as their owner, and only as they were seen.
+    """
+    return [
+        Delete(
+            Target(SLICES, name, cluster=observed.place.cluster),
+            reason="SliceSurplus",
+            uid=held.metadata["uid"],
+            resource_version=held.metadata["resourceVersion"],
+        )
+        for name, held in observed.slices.items()
+        if name not in wanted and owner_of(held.metadata) == observed.owner
+    ]

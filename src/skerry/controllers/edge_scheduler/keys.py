@@ -1,0 +1,150 @@
+"""What wakes a placement: itself, its slices, and whatever the index says it depends on.
+
+The handlers here are the only writers of the index. Each remembers what woke a placement last,
+for the log line that tells of the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.edge_scheduler.written import WrittenSlices
+from skerry.kit.log import Logger
+from skerry.logic.placement.index import PlacementIndex
+from skerry.logic.placement.records import (
+    Place,
+    is_leaving,
+    location_of,
+    place_of,
+    placement_of,
+    sync_target_of,
+)
+from skerry.logic.placement.slices import base_names, placement_name
+from skerry.logic.resource import Object
+
+NAME = "edge-scheduler"
+LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
+SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
+
+_log = Logger(NAME)
+
+
+class Cause(NamedTuple):
+    """What woke a placement."""
+
+    kind: str
+    place: Place
+
+
+class Waking:
+    """Keeps the index up with what informers tell, and adds the placements touched."""
+
+    def __init__(
+        self,
+        index: PlacementIndex,
+        written: WrittenSlices,
+        add: Callable[[Place], None],
+        look_at_status: Callable[[Place], None],
+        follow_workspaces: Callable[[], None],
+    ) -> None:
+        self._index = index
+        self._written = written
+        self._add = add
+        self._look_at_status = look_at_status
+        self._follow_workspaces = follow_workspaces
+        self._causes: dict[Place, Cause] = {}
+
+    def cause(self, place: Place) -> Cause:
+        """Return what woke *place* last, and forget it."""
+        return self._causes.pop(place, Cause("EdgePlacement", place))
+
+    def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        if old is not None and new is not None and _stage(old) == _stage(new):
+            # Only the status, or nothing of ours: no slice depends on it.
+            self._look_at_status(place)
+            return
+        _log.info("queueing EdgePlacement", v=2, key=str(place))
+        if new is None:
+            self._index.remove_placement(place)
+        else:
+            _tell_observed(old, new)
+            placement = placement_of(new)
+            self._index.put_placement(placement)
+            if placement.workspaces is not None:
+                self._follow_workspaces()
+        self._wake([place], Cause("EdgePlacement", place))
+        if old is None or new is None:
+            # Another placement's further slices may have to give way to this one's own.
+            bases = [Place(place.cluster, name) for name in base_names(place.name)]
+            known = [base for base in bases if self._index.placement(base) is not None]
+            self._wake(known, Cause("EdgePlacement", place))
+
+    def location_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        if new is None or is_leaving(new):
+            touched = self._index.remove_location(place)
+        else:
+            touched = self._index.put_location(location_of(new))
+        self._told("Location", place, touched)
+
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        if new is None or is_leaving(new):
+            touched = self._index.remove_sync_target(place)
+        else:
+            touched = self._index.put_sync_target(sync_target_of(new))
+        self._told("SyncTarget", place, touched)
+
+    def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
+        if obj is None or not cluster:
+            return
+        labels = (new or {"metadata": {}})["metadata"].get("labels") or {}
+        self._told("Workspace", place_of(obj), self._index.put_workspace(cluster, labels))
+
+    def slice_changed(self, old: Object | None, new: Object | None) -> None:
+        """Wake whose slice it is, unless it is we who wrote it."""
+        obj = new or old
+        if obj is None or (new is not None and self._written.wrote(new)):
+            return
+        cluster, name = place_of(obj)
+        for owner in {name, placement_name(obj)}:
+            place = Place(cluster, owner)
+            if self._index.placement(place) is not None:
+                self._wake([place], Cause("SinglePlacementSlice", Place(cluster, name)))
+
+    def _told(self, kind: str, place: Place, touched: Iterable[Place]) -> None:
+        _log.info(f"queueing {kind}", v=3, key=str(place))
+        self._wake(touched, Cause(kind, place))
+
+    def _wake(self, places: Iterable[Place], cause: Cause) -> None:
+        for place in places:
+            self._causes[place] = cause
+            self._add(place)
+
+
+def _stage(placement: Object) -> tuple[object, ...]:
+    """Return what of a placement matters to its slices."""
+    metadata = placement["metadata"]
+    return (metadata.get("uid"), metadata.get("deletionTimestamp"), placement.get("spec"))
+
+
+def _tell_observed(old: Object | None, new: Object) -> None:
+    if old is None:
+        _log.info("Observed add", v=2, obj=new)
+    else:
+        _log.info("Observed update", v=4, obj=new)

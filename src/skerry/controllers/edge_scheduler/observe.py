@@ -1,0 +1,182 @@
+"""What a placement should have, from the index, and what it has, from the slices' cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skerry.api.errors import NotFound
+from skerry.controllers.edge_scheduler.keys import NAME, Waking
+from skerry.controllers.edge_scheduler.written import HeldSlice, WrittenSlices
+from skerry.kit.log import Logger
+from skerry.logic.placement.index import NOWHERE, PlacementIndex
+from skerry.logic.placement.records import Destination, Place, is_leaving
+from skerry.logic.placement.slices import (
+    DESTINATIONS_PER_SLICE,
+    SLICES,
+    Owner,
+    destinations_in,
+    placement_name,
+)
+from skerry.logic.resource import Object
+from skerry.runtime.client import Client
+from skerry.runtime.index import Key, key_of
+from skerry.runtime.informer import Informer
+
+BY_PLACEMENT = "placement"
+# Locations with a broken instanceSelector that a condition names; the rest are counted.
+_MOST_NAMED = 5
+
+_log = Logger(NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was found for a placement, at one generation of it."""
+
+    generation: int
+    matching: int = 0
+    chosen: int = 0
+    destinations: int = 0
+    errors: tuple[str, ...] = ()
+    unsatisfiable: tuple[str, ...] = ()
+    wanted_locations: int | None = None
+    broken_locations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One placement: its destinations, and the slices that are thought to be its own."""
+
+    place: Place
+    owner: Owner
+    result: Result
+    destinations: tuple[Destination, ...] = ()
+    slices: Mapping[str, HeldSlice] = field(default_factory=dict)
+    # Names that are other placements' own.
+    taken: frozenset[str] = frozenset()
+
+
+def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
+    """Index slices under the placement they belong to."""
+    return ((key_of(obj).cluster, placement_name(obj)),)
+
+
+class Observer:
+    """Looks at one placement at a time."""
+
+    def __init__(
+        self,
+        index: PlacementIndex,
+        placements: Informer,
+        slices: Informer,
+        written: WrittenSlices,
+        waking: Waking,
+        client: Client,
+    ) -> None:
+        self._index = index
+        self._placements = placements
+        self._slices = slices
+        self._written = written
+        self._waking = waking
+        self._client = client
+        # Locations chosen, by placement; only those with a strategy have memory.
+        self._chosen: dict[Place, frozenset[tuple[str, str]]] = {}
+        # What was found last, for the status.
+        self.results: dict[Place, Result] = {}
+
+    async def observe(self, place: Place) -> Observed | None:
+        """Return what is to be compared; None when there is nothing to do."""
+        _log.info("processing key", v=2, key=str(place))
+        obj = self.placement(place)
+        if obj is None:
+            _log.info("object deleted before handled", v=2, key=str(place))
+            self._chosen.pop(place, None)
+            self.results.pop(place, None)
+            self._waking.cause(place)
+            return None
+        if is_leaving(obj):
+            return None
+        return await self._observed(place, obj)
+
+    def placement(self, place: Place) -> Object | None:
+        """Return the EdgePlacement at *place*."""
+        return self._placements.index.get(Key(place.cluster, "", place.name))
+
+    async def _observed(self, place: Place, obj: Object) -> Observed:
+        metadata = obj["metadata"]
+        owner = Owner(metadata["name"], metadata["uid"])
+        placement = self._index.placement(place)
+        if placement is not None and placement.strategy is not None:
+            await self._remember_choice(place)
+        # No waiting from here on: the index and the caches are read at one moment.
+        placement = self._index.placement(place)
+        generation = int(metadata.get("generation") or 0)
+        if placement is None or placement.errors:
+            errors = placement.errors if placement is not None else ()
+            self.results[place] = Result(generation, errors=errors)
+            return Observed(place, owner, self.results[place])
+        matching, chosen = self._index.chosen(place, self._chosen.get(place, NOWHERE))
+        if placement.strategy is not None:
+            located = (self._index.inventory.location_at(number).place for number in chosen)
+            self._chosen[place] = frozenset(located)
+        destinations = tuple(self._index.destinations_at(chosen))
+        self.results[place] = Result(
+            generation,
+            len(matching),
+            len(chosen),
+            len(destinations),
+            unsatisfiable=placement.unsatisfiable,
+            wanted_locations=placement.strategy.number if placement.strategy else None,
+            broken_locations=self._broken(chosen),
+        )
+        held = self._held(place)
+        taken = self._taken(place) if len(destinations) > DESTINATIONS_PER_SLICE else frozenset()
+        return Observed(place, owner, self.results[place], destinations, held, taken)
+
+    def _held(self, place: Place) -> dict[str, HeldSlice]:
+        """Return the slices that have the placement's name or belong to it."""
+        keys = self._slices.index.keys_by(BY_PLACEMENT, (place.cluster, place.name))
+        names = {place.name, *(key.name for key in keys), *self._written.names(place)}
+        found: dict[str, HeldSlice] = {}
+        for name in sorted(names):
+            cached = self._slices.index.get(Key(place.cluster, "", name))
+            held = self._written.newest(Place(place.cluster, name), cached)
+            if held is not None and (name == place.name or _owned(held, place.name)):
+                found[name] = held
+        return found
+
+    def _taken(self, place: Place) -> frozenset[str]:
+        prefix = f"{place.name}-"
+        return frozenset(
+            key.name
+            for key in self._placements.index
+            if key.cluster == place.cluster and key.name.startswith(prefix)
+        )
+
+    def _broken(self, chosen: list[int]) -> tuple[str, ...]:
+        broken: list[str] = []
+        for number in chosen:
+            location = self._index.inventory.location_at(number)
+            if location.errors:
+                broken.append(f"{location.place}: {location.errors[0]}")
+                if len(broken) == _MOST_NAMED:
+                    break
+        return tuple(broken)
+
+    async def _remember_choice(self, place: Place) -> None:
+        """Learn from the slices what was chosen before we started."""
+        if place in self._chosen:
+            return
+        found: set[tuple[str, str]] = set()
+        for name in self._held(place):
+            try:
+                obj = await self._client.for_cluster(place.cluster).get(SLICES, name)
+            except NotFound:
+                continue
+            found.update((each.cluster, each.location) for each in destinations_in(obj))
+        self._chosen[place] = frozenset(found)
+
+
+def _owned(held: HeldSlice, placement: str) -> bool:
+    return placement_name({"metadata": held.metadata}) == placement
