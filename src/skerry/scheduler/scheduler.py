@@ -404,6 +404,11 @@ class PodScheduler:
             refused.nominated = nominated
             if status is not None:
                 diagnosis.post_filter_message = status.message
+                if status.code is Code.ERROR:
+                    # Making room failed for a reason of its own, which no event will cure: the
+                    # pod is retried after its back-off rather than left waiting.
+                    diagnosis.rejectors.clear()
+                    diagnosis.pending.clear()
         refused.message = diagnosis.message()
 
     async def _post_filter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -73,10 +74,14 @@ class Desk:
         """Attempt everything that is active, bindings included."""
         async with asyncio.TaskGroup() as tasks:
             while (queued := self.scheduler.queue.pop()) is not None:
-                await self.scheduler.step(queued, lambda work: tasks.create_task(_all(work)))
+                await self.scheduler.step(queued, partial(_spawn, tasks))
 
     def where(self, name: str) -> str:
         return self.scheduler.queue.where(name)
+
+
+def _spawn(tasks: asyncio.TaskGroup, work: Any) -> None:
+    tasks.create_task(_all(work))
 
 
 async def _all(work: Any) -> None:
