@@ -196,7 +196,7 @@ class PodTopologySpread:
         key = (
             pod.spec.requirement.key if item.honor_affinity else None,
             pod.spec.tolerations if item.honor_taints else None,
-            tuple(column.key for column in columns),
+            tuple(column.key for column in columns if column.key != item.key),
         )
         if key not in self._eligible:
             self._eligible[key] = self._eligible_rows(pod, item, columns)
