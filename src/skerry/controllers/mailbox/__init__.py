@@ -1,0 +1,12 @@
+"""Keeps one mailbox workspace per SyncTarget, and passes on that its edge lives.
+
+Reads SyncTargets in the view of root's export ``workload.kcp.io``, the Workspaces of the provider
+workspace, the APIBindings to the provider's export ``edge.kcp.io``, and the heartbeat Leases of
+all mailboxes. Writes Workspaces ``<cluster>-mb-<UID>``, their annotation, their APIBinding
+``bind-edge``, and ``status.lastSyncerHeartbeatTime`` of SyncTargets.
+
+Invariants: a mailbox that is missing, unbound or unmarked is repaired at once. A workspace is
+deleted only if its name and its annotation say that it is a mailbox, its SyncTarget is in no
+cache and, asked again, not on the server, and then only as it was seen (by UID). No other
+workspace is ever written to.
+"""

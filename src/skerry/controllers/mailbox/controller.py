@@ -1,0 +1,123 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from skerry.controllers.mailbox import relay
+from skerry.controllers.mailbox.decide import decide
+from skerry.controllers.mailbox.keys import (
+    BY_CONTENT,
+    BY_UID,
+    by_content,
+    by_uid,
+    lean_binding,
+    lean_lease,
+    lean_workspace,
+    waking_by_binding,
+    waking_by_sync_target,
+    waking_by_workspace,
+)
+from skerry.controllers.mailbox.names import (
+    BINDINGS,
+    NAME,
+    SYNC_TARGETS,
+    WORKSPACES,
+    Mailbox,
+)
+from skerry.controllers.mailbox.observe import Observed, Observer, Provider
+from skerry.controllers.mailbox.telling import MailboxExecutor
+from skerry.kit.log import Logger
+from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, LEASES
+from skerry.logic.placement.records import lean_sync_target
+from skerry.runtime.client import Selection
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.informer import Informer, InformerFactory
+from skerry.runtime.workqueue import WorkQueue
+
+# The first mailbox controller's own default.
+WORKERS = 4
+_HEARTBEATS = Selection(fields=f"metadata.name={HEARTBEAT_LEASE}")
+
+_log = Logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Where the controller reads, and the client it writes with.
+
+    ``base`` reaches every workspace and has no cluster of its own; ``provider`` follows the
+    provider workspace; ``everywhere`` sees the Leases of all workspaces, None where nobody may.
+    """
+
+    base: ControllerContext
+    provider: InformerFactory
+    workload: InformerFactory
+    edge: InformerFactory
+    everywhere: InformerFactory | None
+
+
+class MailboxController:
+    """The two loops, mailboxes and heartbeats, and what they share."""
+
+    def __init__(self, views: Views, provider: Provider, *, workers: int = WORKERS) -> None:
+        self._views = views
+        workload, edge = views.workload, views.edge
+        self._targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+        self._workspaces = views.provider.informer(WORKSPACES, transform=lean_workspace)
+        self._bindings = edge.informer(BINDINGS, transform=lean_binding)
+        self._targets.index.add_index(BY_UID, by_uid)
+        self._workspaces.index.add_index(BY_CONTENT, by_content)
+        self.queue: WorkQueue[Mailbox] = views.base.queue(NAME)
+        self._mailboxes = self._mailbox_loop(provider, workers)
+        self._heartbeats = self._heartbeat_loop()
+
+    def _mailbox_loop(self, provider: Provider, workers: int) -> Controller[Mailbox, Observed]:
+        base = self._views.base
+        observer = Observer(provider, base.client, self._targets, self._workspaces, self._bindings)
+        executor = MailboxExecutor(
+            base.client, self._mailbox_name, metrics=base.metrics, dry_run=base.dry_run
+        )
+        self._targets.add_handler(waking_by_sync_target(self.queue.add))
+        self._workspaces.add_handler(waking_by_workspace(self.queue.add))
+        self._bindings.add_handler(waking_by_binding(self._workspaces, self.queue.add))
+        reconciler = Reconciler(observer.observe, decide, executor)
+        return base.controller(NAME, reconciler, self.queue, self._informers(), workers)
+
+    def _heartbeat_loop(self) -> Controller[relay.MailboxContent, relay.Heartbeat] | None:
+        base, everywhere = self._views.base, self._views.everywhere
+        if everywhere is None:
+            return None
+        leases = everywhere.informer(LEASES, _HEARTBEATS, transform=lean_lease)
+        queue: WorkQueue[relay.MailboxContent] = base.queue(f"{NAME}-heartbeats")
+        leases.add_handler(relay.waking_by_lease(queue.add))
+        self._workspaces.add_handler(relay.waking_by_mailbox(queue.add))
+        observer = relay.HeartbeatObserver(leases, self._workspaces, self._targets)
+        clock = base.client.clock
+        reconciler = Reconciler(
+            observer.observe,
+            lambda observed: relay.decide(observed, clock.now()),
+            base.executor(NAME),
+        )
+        return base.controller(
+            f"{NAME}-heartbeats", reconciler, queue, [*self._informers(), leases]
+        )
+
+    def _informers(self) -> list[Informer]:
+        return [self._targets, self._workspaces, self._bindings]
+
+    def _mailbox_name(self, content: str) -> str:
+        found = self._workspaces.index.by(BY_CONTENT, content)
+        return str(found[0]["metadata"]["name"]) if found else ""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        for informer in self._informers():
+            await informer.wait_synced()
+        _log.info("Informers synced", v=2)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._mailboxes.run())
+            if self._heartbeats is not None:
+                tasks.create_task(self._heartbeats.run())

@@ -1,0 +1,99 @@
+"""What a mailbox lacks, or that it has outlived its SyncTarget."""
+
+from __future__ import annotations
+
+from skerry.controllers.mailbox.keys import content_of
+from skerry.controllers.mailbox.names import (
+    BINDING,
+    BINDINGS,
+    EXPORT,
+    SYNC_TARGET_ANNOTATION,
+    WORKSPACES,
+)
+from skerry.controllers.mailbox.observe import Observed
+from skerry.logic.placement.records import is_leaving
+from skerry.logic.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
+from skerry.logic.resource import Object
+
+# A binding that refers elsewhere is in nobody's view, so no event tells that it has gone.
+_LOOK_AGAIN_SECONDS = 0.2
+
+
+def decide(observed: Observed) -> Plan:
+    """Have exactly one mailbox, marked and bound, while the SyncTarget is there."""
+    workspace = observed.workspace
+    if observed.sync_target is None:
+        return _departure(observed)
+    if workspace is None:
+        return Plan([_creation(observed, observed.sync_target)])
+    if is_leaving(workspace):
+        return NOTHING  # its end is an event, and then it is made anew
+    actions: list[Action] = []
+    if _marked_as(workspace) != observed.sync_target:
+        actions.append(_mark(observed, observed.sync_target))
+    if not content_of(workspace):
+        return Plan(actions)  # what it stands for is an event, too
+    return _bound(observed, actions)
+
+
+def _departure(observed: Observed) -> Plan:
+    """Delete a mailbox without SyncTarget; a workspace without our mark is not one."""
+    workspace = observed.workspace
+    if workspace is None or is_leaving(workspace) or not _marked_as(workspace):
+        return NOTHING
+    uid = workspace["metadata"]["uid"]
+    return Plan([Delete(_workspace(observed), reason="SyncTargetGone", uid=uid)])
+
+
+def _bound(observed: Observed, actions: list[Action]) -> Plan:
+    binding = observed.binding
+    cluster = content_of(observed.workspace or {})
+    target = Target(BINDINGS, BINDING, cluster=cluster)
+    wanted = {"export": {"path": observed.provider.path, "name": EXPORT}}
+    if binding is None:
+        obj = _object("apis.kcp.io/v1alpha1", "APIBinding", BINDING)
+        obj["spec"] = {"reference": wanted}
+        return Plan([*actions, Create(target, obj, reason="BindingMissing")])
+    if is_leaving(binding) or _same_reference(binding, observed):
+        return Plan(actions)
+    # A reference cannot be changed, only replaced.
+    uid = binding["metadata"]["uid"]
+    return Plan(
+        [*actions, Delete(target, reason="BoundElsewhere", uid=uid)],
+        look_again_seconds=_LOOK_AGAIN_SECONDS,
+    )
+
+
+def _same_reference(binding: Object, observed: Observed) -> bool:
+    reference = (binding.get("spec") or {}).get("reference") or {}
+    export = reference.get("export") or {}
+    paths = (observed.provider.path, observed.provider.cluster)
+    return export.get("name") == EXPORT and export.get("path") in paths
+
+
+def _creation(observed: Observed, sync_target: str) -> Create:
+    obj = _object("tenancy.kcp.io/v1alpha1", "Workspace", observed.mailbox.workspace)
+    obj["metadata"]["annotations"] = {SYNC_TARGET_ANNOTATION: sync_target}
+    obj["spec"] = {}
+    return Create(_workspace(observed), obj, reason="SyncTargetAdded")
+
+
+def _mark(observed: Observed, sync_target: str) -> Patch:
+    patch = {"metadata": {"annotations": {SYNC_TARGET_ANNOTATION: sync_target}}}
+    return Patch(
+        _workspace(observed), patch, reason="MarkMissing", retry_on_conflict=True,
+        absent_is_fine=True,
+    )  # fmt: skip
+
+
+def _marked_as(workspace: Object) -> str:
+    annotations = workspace["metadata"].get("annotations") or {}
+    return str(annotations.get(SYNC_TARGET_ANNOTATION) or "")
+
+
+def _workspace(observed: Observed) -> Target:
+    return Target(WORKSPACES, observed.mailbox.workspace, cluster=observed.provider.path)
+
+
+def _object(api_version: str, kind: str, name: str) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}

@@ -1,0 +1,112 @@
+"""What wakes a mailbox: its SyncTarget, its Workspace, its APIBinding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from skerry.controllers.mailbox.names import (
+    BINDING,
+    SYNC_TARGET_ANNOTATION,
+    Mailbox,
+    mailbox_named,
+)
+from skerry.logic.placement.heartbeat import renewal_of
+from skerry.logic.resource import Object
+from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
+from skerry.runtime.informer import Handler, Informer
+
+BY_UID = "uid"
+BY_CONTENT = "content"
+_KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
+
+
+def by_uid(obj: Object) -> Iterable[Hashable]:
+    """Index SyncTargets under their mailbox."""
+    return (mailbox_of(obj),)
+
+
+def by_content(workspace: Object) -> Iterable[Hashable]:
+    """Index Workspaces under the logical cluster they stand for."""
+    cluster = content_of(workspace)
+    return (cluster,) if cluster else ()
+
+
+def mailbox_of(sync_target: Object) -> Mailbox:
+    """Return the mailbox a SyncTarget should have."""
+    return Mailbox(cluster_of(sync_target), sync_target["metadata"].get("uid", ""))
+
+
+def content_of(workspace: Object) -> str:
+    """Return the logical cluster of a workspace's content; empty until it has one."""
+    return str((workspace.get("spec") or {}).get("cluster") or "")
+
+
+def lean_workspace(obj: Object) -> Object:
+    """Return what is worth keeping of a Workspace."""
+    return {
+        "metadata": _lean(obj["metadata"], CLUSTER_ANNOTATION, SYNC_TARGET_ANNOTATION),
+        "spec": {"cluster": content_of(obj)},
+    }
+
+
+def lean_binding(obj: Object) -> Object:
+    """Return what is worth keeping of an APIBinding."""
+    reference = (obj.get("spec") or {}).get("reference")
+    metadata = _lean(obj["metadata"], CLUSTER_ANNOTATION)
+    return {"metadata": metadata, "spec": {"reference": reference}}
+
+
+def lean_lease(obj: Object) -> Object:
+    """Return what is worth keeping of a Lease."""
+    metadata = _lean(obj["metadata"], CLUSTER_ANNOTATION)
+    return {"metadata": metadata, "spec": {"renewTime": renewal_of(obj)}}
+
+
+def _lean(metadata: dict[str, Any], *annotations: str) -> Object:
+    kept: Object = {name: metadata[name] for name in _KEPT_METADATA if name in metadata}
+    present = metadata.get("annotations") or {}
+    kept["annotations"] = {name: present[name] for name in annotations if name in present}
+    return kept
+
+
+def waking_by_sync_target(add: Callable[[Mailbox], None]) -> Handler:
+    """Wake on every change but the heartbeat's, which no mailbox depends on."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        if old is not None and new is not None:
+            leaving = "deletionTimestamp"
+            if old["metadata"].get(leaving) == new["metadata"].get(leaving):
+                return
+        for obj in (old, new):
+            if obj is not None:
+                add(mailbox_of(obj))
+
+    return handle
+
+
+def waking_by_workspace(add: Callable[[Mailbox], None]) -> Handler:
+    """Wake the mailbox a Workspace is, if it is one."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        mailbox = mailbox_named(obj["metadata"]["name"]) if obj is not None else None
+        if mailbox is not None:
+            add(mailbox)
+
+    return handle
+
+
+def waking_by_binding(workspaces: Informer, add: Callable[[Mailbox], None]) -> Handler:
+    """Wake the mailbox whose binding changed or went."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None or obj["metadata"]["name"] != BINDING:
+            return
+        for workspace in workspaces.index.by(BY_CONTENT, cluster_of(obj)):
+            mailbox = mailbox_named(workspace["metadata"]["name"])
+            if mailbox is not None:
+                add(mailbox)
+
+    return handle

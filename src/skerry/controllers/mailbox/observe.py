@@ -1,0 +1,97 @@
+"""A SyncTarget, its mailbox workspace and the binding in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skerry.api.errors import Forbidden, NotFound
+from skerry.controllers.mailbox.keys import BY_UID, content_of
+from skerry.controllers.mailbox.names import (
+    BINDING,
+    BINDINGS,
+    SYNC_TARGET_ANNOTATION,
+    SYNC_TARGETS,
+    Mailbox,
+)
+from skerry.logic.placement.records import is_leaving
+from skerry.logic.resource import Object
+from skerry.runtime.client import Client
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """The workspace mailboxes are children of, by path, and by name as objects tell it."""
+
+    path: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One mailbox. A SyncTarget that is being deleted counts as absent."""
+
+    mailbox: Mailbox
+    provider: Provider
+    sync_target: str | None
+    workspace: Object | None
+    binding: Object | None = None
+
+
+class Observer:
+    """Looks at one mailbox at a time."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        client: Client,
+        sync_targets: Informer,
+        workspaces: Informer,
+        bindings: Informer,
+    ) -> None:
+        self._provider = provider
+        self._client = client
+        self._sync_targets = sync_targets
+        self._workspaces = workspaces
+        self._bindings = bindings
+
+    async def observe(self, mailbox: Mailbox) -> Observed:
+        key = Key(self._provider.cluster, "", mailbox.workspace)
+        workspace = self._workspaces.index.get(key)
+        name = self._sync_target(mailbox)
+        if name is None and workspace is not None and not is_leaving(workspace):
+            name = await self._still_there(mailbox, workspace)
+        binding = None
+        if name is not None and workspace is not None and content_of(workspace):
+            binding = await self._binding(content_of(workspace))
+        return Observed(mailbox, self._provider, name, workspace, binding)
+
+    def _sync_target(self, mailbox: Mailbox) -> str | None:
+        for obj in self._sync_targets.index.by(BY_UID, mailbox):
+            if not is_leaving(obj):
+                return str(obj["metadata"]["name"])
+        return None
+
+    async def _still_there(self, mailbox: Mailbox, workspace: Object) -> str | None:
+        """Ask the server for a SyncTarget that no cache has, before its mailbox goes for it."""
+        annotations = workspace["metadata"].get("annotations") or {}
+        name = annotations.get(SYNC_TARGET_ANNOTATION)
+        if not name:
+            return None
+        try:
+            live = await self._client.for_cluster(mailbox.cluster).get(SYNC_TARGETS, name)
+        except (NotFound, Forbidden):
+            return None  # gone, or its whole workspace is, which nobody may enter then
+        same = live["metadata"]["uid"] == mailbox.uid and not is_leaving(live)
+        return str(name) if same else None
+
+    async def _binding(self, cluster: str) -> Object | None:
+        """Return the binding; one the cache lacks may be bound elsewhere, or not be there."""
+        cached = self._bindings.index.get(Key(cluster, "", BINDING))
+        if cached is not None:
+            return cached
+        try:
+            return await self._client.for_cluster(cluster).get(BINDINGS, BINDING)
+        except NotFound:
+            return None

@@ -1,0 +1,124 @@
+"""Passing on heartbeats: the Lease of a mailbox becomes a time in its SyncTarget's status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID
+from skerry.controllers.mailbox.names import SYNC_TARGETS, mailbox_named
+from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.logic.placement.heartbeat import (
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
+    HEARTBEAT_RELAY_SPACING,
+    renewal_of,
+)
+from skerry.logic.plan import NOTHING, Patch, Plan, Target
+from skerry.logic.resource import Object
+from skerry.runtime.client import cluster_of
+from skerry.runtime.index import Key, key_of
+from skerry.runtime.informer import Handler, Informer
+
+
+class MailboxContent(NamedTuple):
+    """The logical cluster of a mailbox's content."""
+
+    cluster: str
+
+    def __str__(self) -> str:
+        return self.cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A renewal, and what its SyncTarget says so far."""
+
+    sync_target: Key
+    renewed: str
+    relayed: str
+
+
+def waking_by_lease(add: Callable[[MailboxContent], None]) -> Handler:
+    """Wake on each renewal of a heartbeat Lease."""
+
+    def handle(_: Object | None, new: Object | None) -> None:
+        if new is None:
+            return
+        key = key_of(new)
+        if (key.namespace, key.name) == (HEARTBEAT_NAMESPACE, HEARTBEAT_LEASE):
+            add(MailboxContent(key.cluster))
+
+    return handle
+
+
+def waking_by_mailbox(add: Callable[[MailboxContent], None]) -> Handler:
+    """Wake when a mailbox turns up whose heartbeat may have been seen before it."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        cluster = (new or {}).get("spec", {}).get("cluster")
+        if cluster and (old is None or (old.get("spec") or {}).get("cluster") != cluster):
+            add(MailboxContent(cluster))
+
+    return handle
+
+
+class HeartbeatObserver:
+    """Finds the SyncTarget a heartbeat is of."""
+
+    def __init__(self, leases: Informer, workspaces: Informer, sync_targets: Informer) -> None:
+        self._leases = leases
+        self._workspaces = workspaces
+        self._sync_targets = sync_targets
+
+    async def observe(self, content: MailboxContent) -> Heartbeat | None:
+        lease = self._leases.index.get(Key(content.cluster, HEARTBEAT_NAMESPACE, HEARTBEAT_LEASE))
+        if lease is None:
+            return None
+        for workspace in self._workspaces.index.by(BY_CONTENT, content.cluster):
+            mailbox = mailbox_named(workspace["metadata"]["name"])
+            for target in self._sync_targets.index.by(BY_UID, mailbox):
+                status = target.get("status") or {}
+                relayed = str(status.get("lastSyncerHeartbeatTime") or "")
+                key = Key(cluster_of(target), "", target["metadata"]["name"])
+                return Heartbeat(key, renewal_of(lease), relayed)
+        return None
+
+
+def decide(observed: Heartbeat, now: datetime) -> Plan:
+    """Pass a newer heartbeat on, though not more often than anybody needs."""
+    renewed, relayed = _moment(observed.renewed), _moment(observed.relayed)
+    if renewed is None:
+        return NOTHING
+    if relayed is not None:
+        since = renewed.replace(microsecond=0) - relayed
+        if since.total_seconds() <= 0:
+            return NOTHING
+        if since < HEARTBEAT_RELAY_SPACING:
+            due = relayed + HEARTBEAT_RELAY_SPACING - now
+            return Plan(look_again_seconds=max(due.total_seconds(), 1.0))
+    key = observed.sync_target
+    patch = {"status": {"lastSyncerHeartbeatTime": rfc3339(renewed)}}
+    return Plan(
+        [
+            Patch(
+                Target(SYNC_TARGETS, key.name, cluster=key.cluster),
+                patch,
+                reason="Heartbeat",
+                subresource="status",
+                retry_on_conflict=True,
+                absent_is_fine=True,
+            )
+        ]
+    )
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        return None  # an edge may write anything; it only harms itself

@@ -1,0 +1,31 @@
+"""A SyncTarget is looked at when its status changes, and when its heartbeat runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.logic.placement.records import lean_sync_target
+from skerry.logic.resource import Object
+from skerry.runtime.index import Key, key_of
+from skerry.runtime.informer import Handler
+
+NAME = "synctarget-heartbeat"
+SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+
+
+def with_conditions(obj: Object) -> Object:
+    """Return what is worth keeping of a SyncTarget, all its conditions included."""
+    lean = lean_sync_target(obj)
+    lean["status"]["conditions"] = (obj.get("status") or {}).get("conditions") or []
+    return lean
+
+
+def waking(add: Callable[[Key], None]) -> Handler:
+    """Return the handler that adds SyncTargets whose status is new."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        if new is not None and (old is None or old.get("status") != new.get("status")):
+            add(key_of(new))
+
+    return handle

@@ -1,0 +1,34 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+from skerry.controllers.tenancy.location.decide import decide
+from skerry.controllers.tenancy.location.keys import (
+    LOCATIONS,
+    NAME,
+    SYNC_TARGETS,
+    Waking,
+    with_counts,
+)
+from skerry.controllers.tenancy.location.observe import Observed, Observer
+from skerry.logic.placement.inventory import Inventory
+from skerry.logic.placement.records import Place, lean_sync_target
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.workqueue import WorkQueue
+
+
+def build(scheduling: ControllerContext, workload: InformerFactory) -> Controller[Place, Observed]:
+    """Return the controller that counts; both see every workspace."""
+    locations = scheduling.factory.informer(LOCATIONS, transform=with_counts, packed=True)
+    targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+    queue: WorkQueue[Place] = scheduling.queue(NAME)
+    inventory = Inventory()
+    waking = Waking(inventory, queue.add)
+    locations.add_handler(waking.location_changed)
+    targets.add_handler(waking.sync_target_changed)
+    reconciler = Reconciler(
+        Observer(inventory, locations).observe, decide, scheduling.executor(NAME)
+    )
+    return scheduling.controller(NAME, reconciler, queue, [locations, targets])

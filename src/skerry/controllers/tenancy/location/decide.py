@@ -1,0 +1,23 @@
+"""Tell the counts when they are others."""
+
+from __future__ import annotations
+
+from skerry.controllers.tenancy.location.keys import LOCATIONS
+from skerry.controllers.tenancy.location.observe import Observed
+from skerry.logic.plan import NOTHING, Patch, Plan, Target
+
+
+def decide(observed: Observed) -> Plan:
+    """Correct the status of a Location that counts wrongly."""
+    if observed.told == observed.counted:
+        return NOTHING
+    instances, available = observed.counted
+    action = Patch(
+        Target(LOCATIONS, observed.place.name, cluster=observed.place.cluster),
+        {"status": {"instances": instances, "availableInstances": available}},
+        reason="InstancesChanged",
+        subresource="status",
+        retry_on_conflict=True,
+        absent_is_fine=True,
+    )
+    return Plan([action])

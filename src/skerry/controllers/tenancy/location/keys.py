@@ -1,0 +1,66 @@
+"""A Location is looked at when it changes, and when its SyncTargets do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyroaring import BitMap
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.logic.placement.inventory import Inventory
+from skerry.logic.placement.records import (
+    Place,
+    is_leaving,
+    lean_location,
+    location_of,
+    place_of,
+    sync_target_of,
+)
+from skerry.logic.resource import Object
+
+NAME = "location-counts"
+LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
+SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+
+
+def with_counts(obj: Object) -> Object:
+    """Return what is worth keeping of a Location, its status included."""
+    return {**lean_location(obj), "status": obj.get("status") or {}}
+
+
+class Waking:
+    """Keeps the inventory up with what informers tell, and adds the Locations touched."""
+
+    def __init__(self, inventory: Inventory, add: Callable[[Place], None]) -> None:
+        self._inventory = inventory
+        self._add = add
+
+    def location_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        if new is not None:
+            self._inventory.put_location(location_of(new))
+            self._add(place)
+        elif self._inventory.location(place) is not None:
+            self._inventory.remove_location(place)
+
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        known = self._inventory.sync_target(place)
+        if new is None or is_leaving(new):
+            touched = self._inventory.remove_sync_target(place)
+        else:
+            target = sync_target_of(new)
+            touched = self._inventory.put_sync_target(target)
+            if known is not None and known.available != target.available:
+                touched = touched | self._inventory.having(place.cluster, target.labels)
+        self._wake(touched)
+
+    def _wake(self, locations: BitMap) -> None:
+        for number in locations:
+            self._add(self._inventory.location_at(number).place)
