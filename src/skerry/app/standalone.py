@@ -128,8 +128,8 @@ async def _until_stopped(
 async def serving(settings: ServerSettings, kind: Kind) -> AsyncIterator[Running]:
     """Serve inside the context; leaving it drains and closes everything."""
     clock, ids = SystemClock(), SystemIds()
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         store: Store = await open_store(settings.store, clock, ids)
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error

@@ -2,11 +2,114 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
 import click
+from rich.console import Console
+from rich.status import Status
+
+from skerry.app.demo import Narrator, run_demo
+from skerry.app.settings import ServerSettings, StoreSettings
+from skerry.app.standalone import StartError
+from skerry.kit import log
 
 
-@click.command()
+class PlainNarrator:
+    """One line per thing that happens, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._title = ""
+
+    def begin(self, title: str) -> None:
+        self._title = title
+
+    def end(self, seen: str, milliseconds: float) -> None:
+        self.say(f"ok   {self._title} ({milliseconds:.0f} ms): {seen}")
+
+    def fail(self, why: str) -> None:
+        self.say(f"FAIL {self._title}: {why}")
+
+    def say(self, line: str) -> None:
+        print(line, flush=True)
+
+
+class TerminalNarrator:
+    """The same in colour, with something that moves while one waits."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+        self._title = ""
+
+    def begin(self, title: str) -> None:
+        self._title = title
+        self._status = self._console.status(title)
+        self._status.start()
+
+    def end(self, seen: str, milliseconds: float) -> None:
+        self._rest()
+        head = f"[green]✓[/] [bold]{self._title}[/] [dim]{milliseconds:.0f} ms[/]"
+        self._console.print(head)
+        self._console.print(f"  {seen}", style="dim", markup=False, highlight=False)
+
+    def fail(self, why: str) -> None:
+        self._rest()
+        self._console.print(f"[red]✗[/] [bold]{self._title}[/]")
+        self._console.print(f"  {why}", style="red", markup=False, highlight=False)
+
+    def say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False)
+
+    def _rest(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+@click.command(epilog="\b\nExamples:\n  skerry demo\n  skerry demo --once\n")
 @click.option("--once", is_flag=True, help="Tear down and exit when the tour is over.")
-def demo(once: bool) -> None:
-    """Start a server and play the tour."""
-    raise click.ClickException("not yet")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port to listen on; 0 takes any free one.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    help="Folder to keep everything in; by default one that is removed at the end.",
+)
+def demo(once: bool, port: int, data_dir: Path | None) -> None:
+    """Start a server and play the tour.
+
+    The server stays up until Ctrl-C, to be used with kubectl. With --once the exit code is 0
+    only if every stop of the tour held.
+    """
+    if data_dir is not None and (data_dir / "store.db").exists():
+        raise click.ClickException(
+            f"{data_dir} holds the state of an earlier run: remove it, or name another folder"
+        )
+    log.configure(verbosity=-1)
+    with tempfile.TemporaryDirectory(prefix="skerry-demo-") as temporary:
+        held = _played(data_dir or Path(temporary) / "data", port, once=once)
+    sys.exit(0 if held else 1)
+
+
+def _played(data_dir: Path, port: int, *, once: bool) -> bool:
+    settings = ServerSettings(
+        data_dir=data_dir, port=port, store=StoreSettings(path=data_dir / "store.db")
+    )
+    try:
+        return asyncio.run(run_demo(settings, _narrator(), once=once))
+    except StartError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _narrator() -> Narrator:
+    console = Console()
+    return TerminalNarrator(console) if console.is_terminal else PlainNarrator()

@@ -1,0 +1,47 @@
+"""How the tour is told, on a terminal and into a pipe."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from skerry.cli.demo import PlainNarrator, TerminalNarrator
+from skerry.cli.main import main
+
+
+def test_a_pipe_gets_one_plain_line_per_stop(capsys: pytest.CaptureFixture[str]) -> None:
+    narrator = PlainNarrator()
+    narrator.begin("Create a namespace")
+    narrator.end("it is there", 12.3)
+    narrator.begin("Delete it")
+    narrator.fail("it is still there")
+    assert capsys.readouterr().out.splitlines() == [
+        "ok   Create a namespace (12 ms): it is there",
+        "FAIL Delete it: it is still there",
+    ]
+
+
+def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_tells() -> None:
+    output = io.StringIO()
+    narrator = TerminalNarrator(Console(file=output, force_terminal=True, width=200))
+    narrator.begin("Create a namespace")
+    narrator.end("spec: [bold]not markup[/]", 3)
+    narrator.begin("Delete it")
+    narrator.fail("[no] such thing")
+    narrator.say("export KUBECONFIG=/tmp/[x]")
+    told = output.getvalue()
+    for expected in ("Create a namespace", "[bold]not markup[/]", "[no] such thing", "/tmp/[x]"):
+        assert expected in told
+
+
+def test_the_state_of_an_earlier_run_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "store.db").touch()
+    ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(tmp_path)])
+    assert ended.exit_code == 1
+    assert ended.output == (
+        f"Error: {tmp_path} holds the state of an earlier run: remove it, or name another folder\n"
+    )
