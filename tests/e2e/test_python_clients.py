@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import threading
@@ -11,23 +12,27 @@ from queue import Queue
 from typing import Any
 
 import pytest
-from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic import DynamicClient
 
 from tests.e2e.manifests import config_map, definition, deployment, pod
 from tests.e2e.processes import Kubectl, ServerProcess
 from tests.e2e.store import compact
 
+# Half of it is typed and the other half is not: taken as it comes.
+client: Any = importlib.import_module("kubernetes.client")
+config: Any = importlib.import_module("kubernetes.config")
+watch: Any = importlib.import_module("kubernetes.watch")
+dynamic_client: Any = importlib.import_module("kubernetes.dynamic")
+
 
 @pytest.fixture
-def official(server: ServerProcess) -> Iterator[client.ApiClient]:
+def official(server: ServerProcess) -> Iterator[Any]:
     """The client the Kubernetes project publishes."""
     with config.new_client_from_config(config_file=str(server.kubeconfig)) as api:
         yield api
 
 
-def test_the_official_client_reads_and_writes(official: client.ApiClient, kubectl: Kubectl) -> None:
+def test_the_official_client_reads_and_writes(official: Any, kubectl: Kubectl) -> None:
     core, apps = client.CoreV1Api(official), client.AppsV1Api(official)
     namespace = kubectl.namespace
     made = core.create_namespaced_config_map(namespace, config_map("c", a="1"))
@@ -53,9 +58,7 @@ def test_the_official_client_reads_and_writes(official: client.ApiClient, kubect
     assert core.list_namespaced_pod(namespace).items == []
 
 
-def test_the_official_client_pages_and_watches(
-    official: client.ApiClient, kubectl: Kubectl
-) -> None:
+def test_the_official_client_pages_and_watches(official: Any, kubectl: Kubectl) -> None:
     core = client.CoreV1Api(official)
     for n in range(5):
         core.create_namespaced_secret(kubectl.namespace, {"metadata": {"name": f"s{n}"}})
@@ -77,12 +80,12 @@ def test_the_official_client_pages_and_watches(
 
 
 def test_the_official_dynamic_client_discovers_custom_kinds(
-    official: client.ApiClient, kubectl: Kubectl
+    official: Any, kubectl: Kubectl
 ) -> None:
     group = "dynamic.example.org"
     extensions = client.ApiextensionsV1Api(official)
     extensions.create_custom_resource_definition(definition(group, "ferries", "Ferry"))
-    dynamic = DynamicClient(official)
+    dynamic = dynamic_client.DynamicClient(official)
     ferries = dynamic.resources.get(api_version=f"{group}/v1", kind="Ferry")
     body = {
         "apiVersion": f"{group}/v1",
