@@ -134,7 +134,8 @@ class ApiServer:
 
     def _handlers(self, parts: Parts) -> Handlers:
         store, clock, ids = parts.store, parts.clock, parts.ids
-        admission = Chain(self._rules(parts))
+        self.admission_rules = tuple(self._rules(parts))
+        admission = Chain(self.admission_rules)
         reader = Reader(store, self.dispatcher, clock.now)
         awaited = _AWAITED | parts.awaited
         writer = Writer(store, self.dispatcher, reader, admission, clock, ids, parts.stamp, awaited)
@@ -195,7 +196,7 @@ class ApiServer:
         """Write what every cluster has and read what the server must know; then it can serve."""
         objects = [*plain_objects(), *also]
         await self.seeder.ensure(self.catalogue.types(PLAIN), PLAIN, objects)
-        self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe)
+        self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe, self.catalogue.reset)
         await self.dispatcher.start()
         await self.catalogue.load(self.store)
         for observed in self._observed:

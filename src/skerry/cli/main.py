@@ -6,7 +6,9 @@ import click
 
 import skerry
 from skerry.cli.backup import backup, restore
+from skerry.cli.controllers import controllers
 from skerry.cli.demo import demo
+from skerry.cli.docs import docs
 from skerry.cli.hub import hub
 from skerry.cli.manifests import manifests
 from skerry.cli.serve import serve
@@ -23,7 +25,9 @@ def main() -> None:
 
 main.add_command(serve)
 main.add_command(hub)
+main.add_command(controllers)
 main.add_command(manifests)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(demo)
+main.add_command(docs)

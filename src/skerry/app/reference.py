@@ -1,0 +1,139 @@
+"""Reference pages made from the code they describe.
+
+``skerry docs --write docs/reference`` writes them; a test keeps them equal to the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import click
+from prometheus_client import CollectorRegistry
+
+from skerry.app import settings as server_settings
+from skerry.logic.builtin import builtin_resources
+from skerry.logic.resource import Resource
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.server.flow import FairFlow
+from skerry.server.metrics import ServerMetrics
+from skerry.store import open as store_settings
+
+_HEAD = "<!-- Made by `skerry docs --write docs/reference`; edit the code instead. -->\n"
+
+
+def pages(commands: click.Group) -> dict[str, str]:
+    """Return every generated page by file name."""
+    return {
+        "api-resources.md": _resources(builtin_resources()),
+        "commands.md": _commands(commands),
+        "settings.md": _settings(),
+        "metrics.md": _metrics(),
+    }
+
+
+def write(directory: Path, commands: click.Group) -> None:
+    """Write the pages into *directory*."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in pages(commands).items():
+        (directory / name).write_text(text)
+
+
+def _resources(resources: Sequence[Resource]) -> str:
+    lines = [
+        _HEAD,
+        "# Built-in resources\n",
+        "What the plain server serves besides custom resources. *Rules* tells what it knows of a",
+        "kind beyond its schema.\n",
+        "| group/version | resource | kind | scope | verbs | subresources | rules |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for resource in resources:
+        info = resource.info
+        scope = "namespaced" if info.namespaced else "cluster"
+        subs = ", ".join(sub.name for sub in info.subresources) or "-"
+        lines.append(
+            f"| {info.api_version} | {info.resource} | {info.kind} | {scope} | "
+            f"{' '.join(info.verbs)} | {subs} | {', '.join(_rules(resource)) or 'schema only'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _rules(resource: Resource) -> Iterator[str]:
+    plain = Resource(resource.info, resource.schema, resource.storage_version)
+    for name, word in (
+        ("default", "defaulted"),
+        ("validate_create", "validated"),
+        ("prepare_create", "prepared"),
+        ("convert", "converted"),
+    ):
+        if getattr(resource, name) != getattr(plain, name):
+            yield word
+
+
+def _commands(group: click.Group) -> str:
+    lines = [_HEAD, "# Commands\n"]
+    for path, command in _walk(group, (group.name or "skerry",)):
+        context = click.Context(
+            command,
+            info_name=" ".join(path),
+            terminal_width=96,
+            help_option_names=["-h", "--help"],
+        )
+        lines += [f"## {' '.join(path)}\n", "```", command.get_help(context), "```\n"]
+    return "\n".join(lines)
+
+
+def _walk(
+    command: click.Command, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in sorted(command.commands):
+            yield from _walk(command.commands[name], (*path, name))
+
+
+def _settings() -> str:
+    lines = [_HEAD, "# Settings\n"]
+    for module, name in ((server_settings, "ServerSettings"), (store_settings, "StoreSettings")):
+        lines += [f"## {name}\n", "| setting | default | meaning |", "|---|---|---|"]
+        lines += [
+            f"| `{field}` | `{default}` | {' '.join(meaning.split())} |"
+            for field, default, meaning in _fields(module, name)
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _fields(module: ModuleType, name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields of a settings class with their defaults and docstrings."""
+    tree = ast.parse(inspect.getsource(module))
+    body = next(
+        node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    for field, after in pairwise(body):
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        text = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            text = str(after.value.value)
+        yield field.target.id, ast.unparse(field.value) if field.value else "", text
+
+
+def _metrics() -> str:
+    lines = [_HEAD, "# Metrics\n"]
+    server, runtime = CollectorRegistry(), CollectorRegistry()
+    ServerMetrics(server, FairFlow())
+    RuntimeMetrics(runtime)
+    for title, registry in (("Server", server), ("Controllers", runtime)):
+        lines += [f"## {title}\n", "| name | type | meaning |", "|---|---|---|"]
+        lines += sorted(
+            f"| `{metric.name}` | {metric.type} | {metric.documentation} |"
+            for metric in registry.collect()
+        )
+        lines.append("")
+    return "\n".join(lines)
