@@ -15,20 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from skerry.api.kinds import GroupResource
 from skerry.logic.placement.records import Destination, Place
 from skerry.logic.summary.accumulator import Accumulator
 from skerry.logic.summary.report import ABSENT, Report
+from skerry.logic.translation.items import Item
 
 Labels = Mapping[str, str]
-
-
-class Thing(NamedTuple):
-    """An object wherever it is: the same in its owner's workspace and in every mailbox."""
-
-    kind: GroupResource
-    namespace: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +36,36 @@ class Source:
     digest: str = ""
 
 
-Selects = Callable[[Thing, Labels, Labels], bool]
-"""Tells whether a thing with labels, in a namespace with labels, is placed."""
+Selects = Callable[[Item, Labels, Labels], bool]
+"""Tells whether an item with labels, in a namespace with labels, is placed."""
 
 
 class Change(NamedTuple):
     """A summary, or with a kind that has no status the delivery count, that may be different."""
 
     placement: Place
-    thing: Thing
+    item: Item
 
 
 @dataclass(slots=True)
 class _Placement:
     selects: Selects
     destinations: dict[str, Destination] = field(default_factory=dict)
-    tallies: dict[Thing, Accumulator] = field(default_factory=dict)
-    # Things without status that are placed.
-    plain: set[Thing] = field(default_factory=set)
+    tallies: dict[Item, Accumulator] = field(default_factory=dict)
+    # Items without status that are placed.
+    plain: set[Item] = field(default_factory=set)
     delivered: int = 0
 
 
 @dataclass(slots=True)
 class _Workspace:
-    things: dict[Thing, Source] = field(default_factory=dict)
-    by_namespace: dict[str, set[Thing]] = field(default_factory=dict)
+    items: dict[Item, Source] = field(default_factory=dict)
+    by_namespace: dict[str, set[Item]] = field(default_factory=dict)
     namespaces: dict[str, Labels] = field(default_factory=dict)
     placements: set[Place] = field(default_factory=set)
 
 
-def _nothing(_: Thing, __: Labels, ___: Labels) -> bool:
+def _nothing(_: Item, __: Labels, ___: Labels) -> bool:
     return False
 
 
@@ -83,8 +75,8 @@ class Ledger:
     def __init__(self) -> None:
         self._workspaces: dict[str, _Workspace] = {}
         self._placements: dict[Place, _Placement] = {}
-        self._copies: dict[Thing, dict[str, Report]] = {}
-        self._placing: dict[Thing, set[Place]] = {}
+        self._copies: dict[Item, dict[str, Report]] = {}
+        self._placing: dict[Item, set[Place]] = {}
         self._targeting: dict[str, set[Place]] = {}
         self._changes: dict[Change, None] = {}
 
@@ -95,12 +87,12 @@ class Ledger:
         found, self._changes = list(self._changes), {}
         return found
 
-    def tally(self, placement: Place, thing: Thing) -> Accumulator | None:
+    def tally(self, placement: Place, item: Item) -> Accumulator | None:
         """Return the reports of an object; None unless it is placed and its kind has a status."""
         known = self._placements.get(placement)
-        return None if known is None else known.tallies.get(thing)
+        return None if known is None else known.tallies.get(item)
 
-    def tallies(self, placement: Place) -> Mapping[Thing, Accumulator]:
+    def tallies(self, placement: Place) -> Mapping[Item, Accumulator]:
         """Return every object with a summary."""
         known = self._placements.get(placement)
         return {} if known is None else known.tallies
@@ -115,13 +107,13 @@ class Ledger:
         known = self._placements.get(placement)
         return {} if known is None else known.destinations
 
-    def source(self, cluster: str, thing: Thing) -> Source | None:
+    def source(self, cluster: str, item: Item) -> Source | None:
         workspace = self._workspaces.get(cluster)
-        return None if workspace is None else workspace.things.get(thing)
+        return None if workspace is None else workspace.items.get(item)
 
-    def placing(self, cluster: str, thing: Thing) -> Iterator[Place]:
-        """Yield the placements of a workspace that place *thing*."""
-        return (place for place in self._placing.get(thing, ()) if place.cluster == cluster)
+    def placing(self, cluster: str, item: Item) -> Iterator[Place]:
+        """Yield the placements of a workspace that place *item*."""
+        return (place for place in self._placing.get(item, ()) if place.cluster == cluster)
 
     # -- what is told ------------------------------------------------------------------------
 
@@ -132,7 +124,7 @@ class Ledger:
             known = self._placements[place] = _Placement(_nothing)
             self._workspace(place.cluster).placements.add(place)
         known.selects = selects
-        self._select(place, known, list(self._workspace(place.cluster).things))
+        self._select(place, known, list(self._workspace(place.cluster).items))
 
     def drop_placement(self, place: Place) -> None:
         """Forget an EdgePlacement; its destinations too."""
@@ -140,8 +132,8 @@ class Ledger:
         if known is None:
             return
         self.set_destinations(place, ())
-        for thing in [*known.tallies, *known.plain]:
-            self._unplace(place, known, thing)
+        for item in [*known.tallies, *known.plain]:
+            self._unplace(place, known, item)
         del self._placements[place]
         self._workspaces[place.cluster].placements.discard(place)
         self._forget_if_empty(place.cluster)
@@ -164,31 +156,31 @@ class Ledger:
             if known.destinations.get(uid) != destination:
                 self._reach(place, known, destination)
 
-    def put_source(self, cluster: str, thing: Thing, source: Source) -> None:
+    def put_source(self, cluster: str, item: Item, source: Source) -> None:
         """Take in an object of a workspace, or how it is now."""
         workspace = self._workspace(cluster)
-        old = workspace.things.get(thing)
-        workspace.things[thing] = source
-        workspace.by_namespace.setdefault(thing.namespace, set()).add(thing)
+        old = workspace.items.get(item)
+        workspace.items[item] = source
+        workspace.by_namespace.setdefault(item.namespace, set()).add(item)
         for place in workspace.placements:
             known = self._placements[place]
             if old is not None and old.has_status != source.has_status:
-                self._unplace(place, known, thing)
-            self._select(place, known, (thing,))
-            if old is not None and old != source and thing in known.tallies:
-                self._changes[Change(place, thing)] = None
+                self._unplace(place, known, item)
+            self._select(place, known, (item,))
+            if old is not None and old != source and item in known.tallies:
+                self._changes[Change(place, item)] = None
 
-    def drop_source(self, cluster: str, thing: Thing) -> None:
+    def drop_source(self, cluster: str, item: Item) -> None:
         """Forget an object of a workspace."""
         workspace = self._workspaces.get(cluster)
-        if workspace is None or workspace.things.pop(thing, None) is None:
+        if workspace is None or workspace.items.pop(item, None) is None:
             return
-        neighbours = workspace.by_namespace[thing.namespace]
-        neighbours.discard(thing)
+        neighbours = workspace.by_namespace[item.namespace]
+        neighbours.discard(item)
         if not neighbours:
-            del workspace.by_namespace[thing.namespace]
+            del workspace.by_namespace[item.namespace]
         for place in workspace.placements:
-            self._unplace(place, self._placements[place], thing)
+            self._unplace(place, self._placements[place], item)
         self._forget_if_empty(cluster)
 
     def put_namespace(self, cluster: str, name: str, labels: Labels) -> None:
@@ -206,28 +198,28 @@ class Ledger:
             self._select_namespace(workspace, name)
             self._forget_if_empty(cluster)
 
-    def put_copy(self, uid: str, thing: Thing, report: Report) -> None:
+    def put_copy(self, uid: str, item: Item, report: Report) -> None:
         """Take in what the copy in the mailbox of SyncTarget *uid* tells."""
-        old = self._copies.setdefault(thing, {}).get(uid, ABSENT)
-        self._copies[thing][uid] = report
+        old = self._copies.setdefault(item, {}).get(uid, ABSENT)
+        self._copies[item][uid] = report
         if old != report:
-            self._told(uid, thing, old, report)
+            self._told(uid, item, old, report)
 
-    def drop_copy(self, uid: str, thing: Thing) -> None:
+    def drop_copy(self, uid: str, item: Item) -> None:
         """Note that a mailbox has no copy any more."""
-        copies = self._copies.get(thing, {})
+        copies = self._copies.get(item, {})
         old = copies.pop(uid, None)
         if old is None:
             return
         if not copies:
-            del self._copies[thing]
-        self._told(uid, thing, old, ABSENT)
+            del self._copies[item]
+        self._told(uid, item, old, ABSENT)
 
     # -- how it is kept up -------------------------------------------------------------------
 
-    def _told(self, uid: str, thing: Thing, old: Report, new: Report) -> None:
+    def _told(self, uid: str, item: Item, old: Report, new: Report) -> None:
         """Pass a copy's change on to whom it concerns, looking through the fewer candidates."""
-        placing, targeting = self._placing.get(thing), self._targeting.get(uid)
+        placing, targeting = self._placing.get(item), self._targeting.get(uid)
         if not placing or not targeting:
             return
         few, many = sorted((placing, targeting), key=len)
@@ -235,63 +227,63 @@ class Ledger:
             if place not in many:
                 continue
             known = self._placements[place]
-            if thing in known.plain:
+            if item in known.plain:
                 known.delivered += new.delivered - old.delivered
             else:
-                known.tallies[thing].put(known.destinations[uid], new)
-            self._changes[Change(place, thing)] = None
+                known.tallies[item].put(known.destinations[uid], new)
+            self._changes[Change(place, item)] = None
 
-    def _select(self, place: Place, known: _Placement, things: Iterable[Thing]) -> None:
-        """Place exactly those of *things* that are selected."""
+    def _select(self, place: Place, known: _Placement, items: Iterable[Item]) -> None:
+        """Place exactly those of *items* that are selected."""
         workspace = self._workspaces[place.cluster]
-        for thing in things:
-            source = workspace.things[thing]
-            within = workspace.namespaces.get(thing.namespace)
-            there = not thing.namespace or within is not None
-            placed = thing in known.tallies or thing in known.plain
-            if there and known.selects(thing, source.labels, within or {}):
+        for item in items:
+            source = workspace.items[item]
+            within = workspace.namespaces.get(item.namespace)
+            there = not item.namespace or within is not None
+            placed = item in known.tallies or item in known.plain
+            if there and known.selects(item, source.labels, within or {}):
                 if not placed:
-                    self._place(place, known, thing, source)
+                    self._place(place, known, item, source)
             elif placed:
-                self._unplace(place, known, thing)
+                self._unplace(place, known, item)
 
     def _select_namespace(self, workspace: _Workspace, name: str) -> None:
-        things = list(workspace.by_namespace.get(name, ()))
+        items = list(workspace.by_namespace.get(name, ()))
         for place in workspace.placements:
-            self._select(place, self._placements[place], things)
+            self._select(place, self._placements[place], items)
 
-    def _place(self, place: Place, known: _Placement, thing: Thing, source: Source) -> None:
-        self._placing.setdefault(thing, set()).add(place)
+    def _place(self, place: Place, known: _Placement, item: Item, source: Source) -> None:
+        self._placing.setdefault(item, set()).add(place)
         if source.has_status:
-            known.tallies[thing] = Accumulator(
-                (destination, self._report(thing, uid))
+            known.tallies[item] = Accumulator(
+                (destination, self._report(item, uid))
                 for uid, destination in known.destinations.items()
             )
         else:
-            known.plain.add(thing)
-            known.delivered += self._delivered(thing, known.destinations)
-        self._changes[Change(place, thing)] = None
+            known.plain.add(item)
+            known.delivered += self._delivered(item, known.destinations)
+        self._changes[Change(place, item)] = None
 
-    def _unplace(self, place: Place, known: _Placement, thing: Thing) -> None:
-        if thing in known.plain:
-            known.plain.discard(thing)
-            known.delivered -= self._delivered(thing, known.destinations)
-        elif known.tallies.pop(thing, None) is None:
+    def _unplace(self, place: Place, known: _Placement, item: Item) -> None:
+        if item in known.plain:
+            known.plain.discard(item)
+            known.delivered -= self._delivered(item, known.destinations)
+        elif known.tallies.pop(item, None) is None:
             return
-        placing = self._placing[thing]
+        placing = self._placing[item]
         placing.discard(place)
         if not placing:
-            del self._placing[thing]
-        self._changes[Change(place, thing)] = None
+            del self._placing[item]
+        self._changes[Change(place, item)] = None
 
     def _reach(self, place: Place, known: _Placement, destination: Destination) -> None:
         uid = destination.uid
         is_new = uid not in known.destinations
         known.destinations[uid] = destination
         self._targeting.setdefault(uid, set()).add(place)
-        for thing, tally in known.tallies.items():
-            tally.put(destination, self._report(thing, uid))
-            self._changes[Change(place, thing)] = None
+        for item, tally in known.tallies.items():
+            tally.put(destination, self._report(item, uid))
+            self._changes[Change(place, item)] = None
         if is_new:
             self._count(place, known, uid, 1)
 
@@ -301,23 +293,23 @@ class Ledger:
         targeting.discard(place)
         if not targeting:
             del self._targeting[uid]
-        for thing, tally in known.tallies.items():
+        for item, tally in known.tallies.items():
             tally.remove(uid)
-            self._changes[Change(place, thing)] = None
+            self._changes[Change(place, item)] = None
         self._count(place, known, uid, -1)
 
     def _count(self, place: Place, known: _Placement, uid: str, by: int) -> None:
-        for thing in known.plain:
-            if self._report(thing, uid).delivered:
+        for item in known.plain:
+            if self._report(item, uid).delivered:
                 known.delivered += by
-                self._changes[Change(place, thing)] = None
+                self._changes[Change(place, item)] = None
 
-    def _report(self, thing: Thing, uid: str) -> Report:
-        copies = self._copies.get(thing)
+    def _report(self, item: Item, uid: str) -> Report:
+        copies = self._copies.get(item)
         return ABSENT if copies is None else copies.get(uid, ABSENT)
 
-    def _delivered(self, thing: Thing, uids: Iterable[str]) -> int:
-        copies = self._copies.get(thing, {})
+    def _delivered(self, item: Item, uids: Iterable[str]) -> int:
+        copies = self._copies.get(item, {})
         return sum(uid in copies and copies[uid].delivered for uid in uids)
 
     def _workspace(self, cluster: str) -> _Workspace:
@@ -325,5 +317,5 @@ class Ledger:
 
     def _forget_if_empty(self, cluster: str) -> None:
         workspace = self._workspaces[cluster]
-        if not (workspace.things or workspace.namespaces or workspace.placements):
+        if not (workspace.items or workspace.namespaces or workspace.placements):
             del self._workspaces[cluster]

@@ -13,8 +13,9 @@ from skerry.api.kinds import GroupResource
 from skerry.logic.placement.records import Destination, Place
 from skerry.logic.summary.accumulator import Totals, total
 from skerry.logic.summary.health import Health
-from skerry.logic.summary.ledger import Change, Labels, Ledger, Source, Thing
+from skerry.logic.summary.ledger import Change, Labels, Ledger, Source
 from skerry.logic.summary.report import ABSENT, Report
+from skerry.logic.translation.items import Item
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 CONFIG_MAPS = GroupResource("", "configmaps")
@@ -22,9 +23,9 @@ NAMESPACES = GroupResource("", "namespaces")
 CLUSTERS = ["one", "two"]
 SPACES = ["shop", "bank"]
 UIDS = ["u1", "u2", "u3"]
-THINGS = [
-    *(Thing(kind, space, "web") for kind in (DEPLOYMENTS, CONFIG_MAPS) for space in SPACES),
-    Thing(NAMESPACES, "", "shop"),
+ITEMS = [
+    *(Item(*kind, space, "web") for kind in (DEPLOYMENTS, CONFIG_MAPS) for space in SPACES),
+    Item(*NAMESPACES, "", "shop"),
 ]
 WELL = Report(delivered=True, reported=True, health=Health("True"), numbers=(("replicas", 2),))
 ILL = Report(delivered=False, reported=True, health=Health("False", "Unavailable"))
@@ -35,17 +36,17 @@ destinations = st.builds(
     st.sampled_from(["far", "near"]),
     st.sampled_from(UIDS),
 )
-things = st.sampled_from(THINGS)
+items = st.sampled_from(ITEMS)
 
 
 @dataclass
 class Selection:
-    """Selects what is in namespaces with this label, and cluster-scoped things so labelled."""
+    """Selects what is in namespaces with this label, and cluster-scoped items so labelled."""
 
     wanted: str
 
-    def __call__(self, thing: Thing, labels: Labels, within: Labels) -> bool:
-        return (within if thing.namespace else labels).get("go") == self.wanted
+    def __call__(self, item: Item, labels: Labels, within: Labels) -> bool:
+        return (within if item.namespace else labels).get("go") == self.wanted
 
 
 @dataclass
@@ -54,40 +55,40 @@ class Twin:
 
     placements: dict[Place, Selection] = field(default_factory=dict)
     slices: dict[Place, list[Destination]] = field(default_factory=dict)
-    sources: dict[tuple[str, Thing], Source] = field(default_factory=dict)
+    sources: dict[tuple[str, Item], Source] = field(default_factory=dict)
     namespaces: dict[tuple[str, str], Labels] = field(default_factory=dict)
-    copies: dict[tuple[str, Thing], Report] = field(default_factory=dict)
+    copies: dict[tuple[str, Item], Report] = field(default_factory=dict)
 
-    def placed(self, place: Place) -> list[tuple[Thing, Source]]:
+    def placed(self, place: Place) -> list[tuple[Item, Source]]:
         return [
-            (thing, source)
-            for (cluster, thing), source in self.sources.items()
+            (item, source)
+            for (cluster, item), source in self.sources.items()
             if cluster == place.cluster
-            and (not thing.namespace or (cluster, thing.namespace) in self.namespaces)
+            and (not item.namespace or (cluster, item.namespace) in self.namespaces)
             and self.placements[place](
-                thing, source.labels, self.namespaces.get((cluster, thing.namespace), {})
+                item, source.labels, self.namespaces.get((cluster, item.namespace), {})
             )
         ]
 
-    def reports(self, place: Place, thing: Thing) -> Mapping[Destination, Report]:
+    def reports(self, place: Place, item: Item) -> Mapping[Destination, Report]:
         first: dict[str, Destination] = {}
         for destination in sorted(self.slices.get(place, ())):
             first.setdefault(destination.uid, destination)
-        return {each: self.copies.get((each.uid, thing), ABSENT) for each in first.values()}
+        return {each: self.copies.get((each.uid, item), ABSENT) for each in first.values()}
 
-    def totals(self, place: Place) -> dict[Thing, Totals]:
+    def totals(self, place: Place) -> dict[Item, Totals]:
         return {
-            thing: total(self.reports(place, thing), 10)
-            for thing, source in self.placed(place)
+            item: total(self.reports(place, item), 10)
+            for item, source in self.placed(place)
             if source.has_status
         }
 
     def delivered(self, place: Place) -> int:
         return sum(
             report.delivered
-            for thing, source in self.placed(place)
+            for item, source in self.placed(place)
             if not source.has_status
-            for report in self.reports(place, thing).values()
+            for report in self.reports(place, item).values()
         )
 
 
@@ -116,20 +117,20 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(
         cluster=st.sampled_from(CLUSTERS),
-        thing=things,
+        item=items,
         go=st.sampled_from(["yes", "no"]),
         odd=st.booleans(),
     )
-    def put(self, cluster: str, thing: Thing, go: str, odd: bool) -> None:
+    def put(self, cluster: str, item: Item, go: str, odd: bool) -> None:
         # A kind may come to have a status, or lose it, when its definition changes.
-        source = Source({"go": go}, has_status=(thing.kind != CONFIG_MAPS) != odd)
-        self.twin.sources[(cluster, thing)] = source
-        self.ledger.put_source(cluster, thing, source)
+        source = Source({"go": go}, has_status=(item.type != CONFIG_MAPS) != odd)
+        self.twin.sources[(cluster, item)] = source
+        self.ledger.put_source(cluster, item, source)
 
-    @rule(cluster=st.sampled_from(CLUSTERS), thing=things)
-    def drop(self, cluster: str, thing: Thing) -> None:
-        self.twin.sources.pop((cluster, thing), None)
-        self.ledger.drop_source(cluster, thing)
+    @rule(cluster=st.sampled_from(CLUSTERS), item=items)
+    def drop(self, cluster: str, item: Item) -> None:
+        self.twin.sources.pop((cluster, item), None)
+        self.ledger.drop_source(cluster, item)
 
     @rule(
         cluster=st.sampled_from(CLUSTERS),
@@ -145,15 +146,15 @@ class LedgerMachine(RuleBasedStateMachine):
         self.twin.namespaces.pop((cluster, name), None)
         self.ledger.drop_namespace(cluster, name)
 
-    @rule(uid=st.sampled_from(UIDS), thing=things, report=st.sampled_from([WELL, ILL]))
-    def report(self, uid: str, thing: Thing, report: Report) -> None:
-        self.twin.copies[(uid, thing)] = report
-        self.ledger.put_copy(uid, thing, report)
+    @rule(uid=st.sampled_from(UIDS), item=items, report=st.sampled_from([WELL, ILL]))
+    def report(self, uid: str, item: Item, report: Report) -> None:
+        self.twin.copies[(uid, item)] = report
+        self.ledger.put_copy(uid, item, report)
 
-    @rule(uid=st.sampled_from(UIDS), thing=things)
-    def lose(self, uid: str, thing: Thing) -> None:
-        self.twin.copies.pop((uid, thing), None)
-        self.ledger.drop_copy(uid, thing)
+    @rule(uid=st.sampled_from(UIDS), item=items)
+    def lose(self, uid: str, item: Item) -> None:
+        self.twin.copies.pop((uid, item), None)
+        self.ledger.drop_copy(uid, item)
 
     @invariant()
     def equals_what_one_pass_finds(self) -> None:
@@ -162,7 +163,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 assert self.ledger.delivered(place) is None
                 assert not self.ledger.tallies(place)
                 continue
-            found = {thing: tally.totals(10) for thing, tally in self.ledger.tallies(place).items()}
+            found = {item: tally.totals(10) for item, tally in self.ledger.tallies(place).items()}
             assert found == self.twin.totals(place)
             assert self.ledger.delivered(place) == self.twin.delivered(place)
 
@@ -188,7 +189,7 @@ def test_a_report_wakes_only_the_placements_that_go_there_with_that_object() -> 
         ledger.put_placement(place, Selection("yes"))
         ledger.set_destinations(place, [Destination("imw", "loc", f"st-{uid}", uid)])
     ledger.put_namespace("one", "shop", {"go": "yes"})
-    web = Thing(DEPLOYMENTS, "shop", "web")
+    web = Item(*DEPLOYMENTS, "shop", "web")
     ledger.put_source("one", web, Source({}))
     ledger.changes()
     ledger.put_copy("u2", web, WELL)

@@ -1,0 +1,16 @@
+"""Tells a workload's owner, in the workload's workspace, how it fares at all its destinations.
+
+Reads EdgePlacements, their slices and the summaries themselves in the view of the provider's
+export ``edge.kcp.io``; mailbox workspaces in the provider's workspace; APIBindings and
+CustomResourceDefinitions everywhere, to know what workspaces serve; and of each kind that some
+workspace with a placement serves, the objects in all workspaces at once: sources and copies come
+through the same watch, cut down on arrival to what a summary needs.
+
+Writes StatusSummary and ClusterStatusSummary objects, ``EdgePlacement.status.deliveredObjects``,
+and the status of a source object where a placement with exactly one destination asks for it.
+
+Invariants: once quiet, there is one summary for each placed object whose kind has a status, equal
+to what ``logic.summary`` computes from the copies; and no other. A summary is looked at a few
+times per second at most, however many reports come in. None is deleted before everything that
+could be its cause has been read.
+"""

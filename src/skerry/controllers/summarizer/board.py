@@ -1,0 +1,253 @@
+"""Everything the summarizer has been told, in the form summaries are made of.
+
+A logical cluster plays a role: it is a workload's workspace (it has an EdgePlacement), a mailbox,
+or neither. What an object means depends on the role of its cluster: a source, a copy, or nothing.
+Roles come and go, so when one changes every object of the cluster is taken in anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from skerry.controllers.summarizer.forms import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
+from skerry.controllers.summarizer.names import Cause, Names
+from skerry.logic.placement.records import Place, is_leaving, place_of
+from skerry.logic.placement.slices import destinations_in, placement_name
+from skerry.logic.resource import Object
+from skerry.logic.selectors import SelectorError
+from skerry.logic.summary.ledger import Ledger, Source
+from skerry.logic.summary.selection import selection
+from skerry.logic.translation.categories import NAMESPACES
+from skerry.logic.translation.items import Item
+from skerry.logic.translation.what import What, what_of
+from skerry.runtime.client import cluster_of
+from skerry.runtime.index import Index, Key, key_of
+
+_MAILBOX_MARK = "-mb-"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An EdgePlacement as far as its summaries need it."""
+
+    uid: str
+    singleton: bool
+
+
+class Board:
+    """Keeps the ledger up with what informers tell; wakes what that touches."""
+
+    def __init__(
+        self,
+        slices: Index,
+        wake_summary: Callable[[Key], None],
+        wake_placement: Callable[[Place], None],
+        wake_cluster: Callable[[str], None],
+    ) -> None:
+        self.ledger = Ledger()
+        self.names = Names()
+        self.owners: dict[Place, Owner] = {}
+        self._slices = slices
+        self._wake_summary = wake_summary
+        self._wake_placement = wake_placement
+        self._wake_cluster = wake_cluster
+        self._placements: dict[str, set[str]] = {}
+        self._mailboxes: dict[str, str] = {}
+        self._mailbox_of: dict[str, str] = {}
+        self._followed: list[tuple[Kind, Index]] = []
+
+    def is_workload(self, cluster: str) -> bool:
+        """Tell whether a cluster has an EdgePlacement."""
+        return cluster in self._placements and cluster not in self._mailboxes
+
+    def is_mailbox(self, cluster: str) -> bool:
+        """Tell whether a cluster is a mailbox's."""
+        return cluster in self._mailboxes
+
+    def mailbox_cluster(self, uid: str) -> str:
+        """Return the cluster of the mailbox of a SyncTarget; empty when there is none."""
+        return self._mailbox_of.get(uid, "")
+
+    # -- handlers ----------------------------------------------------------------------------
+
+    def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in an EdgePlacement. One that is being deleted places nothing any more."""
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        if new is None or is_leaving(new):
+            self._placement_gone(place)
+        else:
+            singleton = bool((new.get("spec") or {}).get("wantSingletonReportedState"))
+            self.owners[place] = Owner(new["metadata"].get("uid", ""), singleton)
+            known = self._placements.setdefault(place.cluster, set())
+            if not known:
+                known.add(place.name)
+                self._role_changed(place.cluster)
+            known.add(place.name)
+            if old is None or old.get("spec") != new.get("spec"):
+                self._select(place, new)
+                self._read_slices(place)
+                self._wake_all(place)
+        self._settle()
+        self._wake_placement(place)
+
+    def slice_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in the destinations of whoever the slice belongs, or belonged, to."""
+        for obj in (old, new):
+            if obj is not None:
+                place = Place(key_of(obj).cluster, placement_name(obj))
+                if place in self.owners:
+                    self._read_slices(place)
+        self._settle()
+
+    def mailbox_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in a workspace of the provider, if it is a mailbox."""
+        obj = new or old
+        parts = [] if obj is None else obj["metadata"]["name"].split(_MAILBOX_MARK)
+        if len(parts) != 2:
+            return
+        uid = parts[1]
+        cluster = "" if new is None else (new.get("spec") or {}).get("cluster", "")
+        before = self._mailbox_of.get(uid, "")
+        if cluster == before:
+            return
+        if before:
+            self._drop_all(before)
+            del self._mailbox_of[uid], self._mailboxes[before]
+            self._role_changed(before)
+        if cluster:
+            self._drop_all(cluster)
+            self._mailbox_of[uid] = cluster
+            self._mailboxes[cluster] = uid
+            self._role_changed(cluster)
+        self._settle()
+
+    def object_changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
+        """Take in an object of a followed kind, wherever it is."""
+        if new is not None:
+            self._put(kind, new)
+        elif old is not None:
+            self._drop(kind, old)
+        self._settle()
+
+    def summary_changed(self, old: Object | None, new: Object | None) -> None:
+        """Look again at a summary that somebody, perhaps we, wrote or deleted."""
+        obj = new or old
+        if obj is not None:
+            self._wake_summary(key_of(obj))
+
+    def follow(self, kind: Kind, index: Index) -> None:
+        """Take in a kind of which *index* holds what has been seen."""
+        self._followed.append((kind, index))
+
+    def unfollow(self, index: Index) -> None:
+        """Forget what *index* holds: nothing more will be seen of it."""
+        for kind in [kind for kind, held in self._followed if held is index]:
+            for obj in list(index.objects()):
+                self._drop(kind, obj)
+        self._followed = [each for each in self._followed if each[1] is not index]
+        self._settle()
+
+    def unserved(self, cluster: str, kinds: Iterable[Kind]) -> None:
+        """Forget the objects of kinds that a workspace no longer serves."""
+        gone = {kind.type for kind in kinds}
+        for kind, obj in list(self._objects(cluster)):
+            if kind.type in gone:
+                self._drop(kind, obj)
+        self._settle()
+
+    # -- how it is kept up -------------------------------------------------------------------
+
+    def _placement_gone(self, place: Place) -> None:
+        self.ledger.drop_placement(place)
+        self.owners.pop(place, None)
+        known = self._placements.get(place.cluster, set())
+        known.discard(place.name)
+        if not known and self._placements.pop(place.cluster, None) is not None:
+            for kind, obj in list(self._objects(place.cluster)):
+                self._drop(kind, obj)
+            self._wake_cluster(place.cluster)
+
+    def _select(self, place: Place, placement: Object) -> None:
+        """Take in what a placement means; what a malformed one meant before still counts."""
+        try:
+            what: What | None = what_of(placement)
+        except SelectorError:
+            if self.ledger.delivered(place) is not None:
+                return
+            what = None
+        self.ledger.put_placement(place, selection(what))
+
+    def _read_slices(self, place: Place) -> None:
+        found = self._slices.by(BY_PLACEMENT, (place.cluster, place.name))
+        self.ledger.set_destinations(
+            place, [destination for piece in found for destination in destinations_in(piece)]
+        )
+
+    def _role_changed(self, cluster: str) -> None:
+        for kind, obj in list(self._objects(cluster)):
+            self._put(kind, obj)
+        self._wake_cluster(cluster)
+
+    def _drop_all(self, cluster: str) -> None:
+        """Forget the objects of a cluster in the role it still has."""
+        for kind, obj in list(self._objects(cluster)):
+            self._drop(kind, obj)
+
+    def _objects(self, cluster: str) -> Iterable[tuple[Kind, Object]]:
+        return (
+            (kind, obj) for kind, held in self._followed for obj in held.by(BY_CLUSTER, cluster)
+        )
+
+    def _put(self, kind: Kind, obj: Object) -> None:
+        cluster, item = cluster_of(obj), _item(kind, obj)
+        uid = self._mailboxes.get(cluster)
+        if uid is not None:
+            if "report" in obj:
+                self.ledger.put_copy(uid, item, obj["report"])
+            else:
+                self.ledger.drop_copy(uid, item)
+        elif cluster in self._placements and not obj.get("system"):
+            labels = labels_of(obj)
+            source = Source(labels, kind.version, kind.kind, kind.has_status, obj.get("digest", ""))
+            self.ledger.put_source(cluster, item, source)
+            if item.type == NAMESPACES:
+                self.ledger.put_namespace(cluster, item.name, labels)
+
+    def _drop(self, kind: Kind, obj: Object) -> None:
+        cluster, item = cluster_of(obj), _item(kind, obj)
+        uid = self._mailboxes.get(cluster)
+        if uid is not None:
+            self.ledger.drop_copy(uid, item)
+        else:
+            self.ledger.drop_source(cluster, item)
+            if item.type == NAMESPACES:
+                self.ledger.drop_namespace(cluster, item.name)
+
+    def _settle(self) -> None:
+        """Wake what the ledger says has changed, under the names it has or had."""
+        for place, item in self.ledger.changes():
+            cause = Cause(place, item)
+            if self.ledger.tally(place, item) is not None:
+                touched = self.names.claim(cause)
+            else:
+                touched = self.names.release(cause)
+                self._wake_placement(place)
+            key = self.names.key(cause)
+            for each in touched if key is None else {*touched, key}:
+                self._wake_summary(each)
+
+    def _wake_all(self, place: Place) -> None:
+        """Look at every summary of a placement: its owner may have become another one."""
+        for item in self.ledger.tallies(place):
+            key = self.names.key(Cause(place, item))
+            if key is not None:
+                self._wake_summary(key)
+
+
+def _item(kind: Kind, obj: Object) -> Item:
+    metadata = obj["metadata"]
+    return Item(kind.group, kind.resource, metadata.get("namespace", ""), metadata["name"])

@@ -1,0 +1,118 @@
+"""The little that is kept of the objects that are watched.
+
+Objects of a kind are seen in all workspaces at once, so what is kept of each counts: of a copy its
+report, of a source its labels. Contents, Secrets' among them, are gone once read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from skerry.api.kinds import GroupResource
+from skerry.logic.placement.slices import placement_name
+from skerry.logic.resource import Object
+from skerry.logic.summary.report import delivery_of, digest_of, report_of
+from skerry.logic.translation.categories import is_system_object
+from skerry.logic.translation.copies import is_projected
+from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
+from skerry.runtime.index import key_of
+
+BY_CLUSTER = "cluster"
+BY_PLACEMENT = "placement"
+
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
+_SUMMARY_METADATA = ("labels", "ownerReferences")
+
+
+class Kind(NamedTuple):
+    """A type that is followed, at the version its workspace prefers."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    has_status: bool
+
+    @property
+    def type(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+    def form(self, obj: Object) -> Object:
+        """Return what is kept of an object of this kind."""
+        kept: Object = {"metadata": lean_metadata(obj, ("labels",))}
+        if is_system_object(self.type, obj):
+            kept["system"] = True
+        elif is_projected(obj):
+            kept["report"] = (
+                report_of(self.group, self.kind, obj) if self.has_status else delivery_of(obj)
+            )
+        elif self.has_status:
+            kept["digest"] = digest_of(obj.get("status"))
+        return kept
+
+
+def lean_metadata(obj: Object, also: Iterable[str] = ()) -> Object:
+    """Return who an object is and where, and what else is asked for."""
+    metadata = obj["metadata"]
+    kept: Object = {name: metadata[name] for name in (*_IDENTITY, *also) if name in metadata}
+    cluster = cluster_of(obj)
+    if cluster:
+        kept["annotations"] = {CLUSTER_ANNOTATION: cluster}
+    return kept
+
+
+def lean_summary(obj: Object) -> Object:
+    """Keep of a summary who it is, whose, and a digest of what it says."""
+    return {
+        "metadata": lean_metadata(obj, _SUMMARY_METADATA),
+        "digest": summary_digest(obj),
+    }
+
+
+def summary_digest(obj: Object) -> str:
+    """Return what tells one summary's content from another's."""
+    skipped = ("apiVersion", "kind", "metadata")
+    return digest_of({name: value for name, value in obj.items() if name not in skipped})
+
+
+def lean_definition(obj: Object) -> Object:
+    """Keep of a CustomResourceDefinition what its type is called and has; no schemas."""
+    spec = obj["spec"]
+    versions = [
+        {name: version[name] for name in ("name", "served", "subresources") if name in version}
+        for version in spec.get("versions") or ()
+    ]
+    names = {"group", "names", "scope"}
+    return {
+        "metadata": lean_metadata(obj),
+        "spec": {**{n: v for n, v in spec.items() if n in names}, "versions": versions},
+        "status": {"conditions": (obj.get("status") or {}).get("conditions") or []},
+    }
+
+
+def lean_binding(obj: Object) -> Object:
+    """Keep of an APIBinding which types it brings, under which identity."""
+    bound = (obj.get("status") or {}).get("boundResources") or ()
+    return {
+        "metadata": lean_metadata(obj),
+        "bound": [
+            [each.get("group", ""), each["resource"], each["schema"].get("identityHash", "")]
+            for each in bound
+        ],
+    }
+
+
+def by_cluster(obj: Object) -> tuple[str]:
+    """Index under the logical cluster."""
+    return (cluster_of(obj),)
+
+
+def by_placement(obj: Object) -> tuple[tuple[str, str]]:
+    """Index slices under the placement they belong to."""
+    return ((key_of(obj).cluster, placement_name(obj)),)
+
+
+def labels_of(obj: Object) -> dict[str, Any]:
+    """Return an object's labels."""
+    return obj["metadata"].get("labels") or {}

@@ -1,0 +1,128 @@
+"""One summary: as it is, and as the copies say it should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skerry.api.errors import NotFound
+from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.summarizer.board import Board
+from skerry.controllers.summarizer.keys import Pace
+from skerry.controllers.summarizer.kinds import Kinds
+from skerry.controllers.summarizer.names import Cause
+from skerry.logic.placement.records import Place
+from skerry.logic.resource import Object
+from skerry.logic.summary.accumulator import Accumulator, Totals
+from skerry.logic.summary.content import MOST_DETAILS, Subject
+from skerry.logic.summary.ledger import Source
+from skerry.logic.summary.report import digest_of
+from skerry.runtime.client import Client
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a summary should say, and on whose behalf."""
+
+    place: Place
+    owner_uid: str
+    subject: Subject
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """A source object as it is, and the status its only destination reports."""
+
+    gvr: GroupVersionResource
+    source: Object
+    status: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """``wanted`` None: the summary has no cause. ``existing`` None: it is not there."""
+
+    key: Key
+    existing: Object | None
+    wanted: Wanted | None
+    returned: Returned | None = None
+
+
+class Observer:
+    """Looks at one summary at a time."""
+
+    def __init__(
+        self,
+        board: Board,
+        kinds: Kinds,
+        summaries: Informer,
+        cluster_summaries: Informer,
+        client: Client,
+        pace: Pace[Key],
+    ) -> None:
+        self._board = board
+        self._kinds = kinds
+        self._summaries = summaries
+        self._cluster_summaries = cluster_summaries
+        self._client = client
+        self._pace = pace
+
+    async def observe(self, key: Key) -> Observed | None:
+        await self._kinds.settled(key.cluster)
+        self._pace.looking(key)
+        held = self._summaries if key.namespace else self._cluster_summaries
+        existing = held.index.get(key)
+        cause = self._board.names.cause(key)
+        wanted = None if cause is None else self._wanted(cause)
+        if cause is None or wanted is None:
+            return None if existing is None else Observed(key, existing, None)
+        return Observed(key, existing, wanted, await self._returned(cause))
+
+    def _wanted(self, cause: Cause) -> Wanted | None:
+        place, item = cause
+        owner = self._board.owners.get(place)
+        tally, source = self._found(cause)
+        if owner is None or tally is None or source is None:
+            return None
+        subject = Subject(
+            item.group, source.version, item.resource, source.kind, item.namespace, item.name
+        )
+        return Wanted(place, owner.uid, subject, tally.totals(MOST_DETAILS))
+
+    def _found(self, cause: Cause) -> tuple[Accumulator | None, Source | None]:
+        ledger = self._board.ledger
+        return (
+            ledger.tally(cause.place, cause.item),
+            ledger.source(cause.place.cluster, cause.item),
+        )
+
+    async def _returned(self, cause: Cause) -> Returned | None:
+        """Return the status to give back; None where none is asked for or it is there already."""
+        place, item = cause
+        owner = self._board.owners.get(place)
+        tally, source = self._found(cause)
+        if owner is None or not owner.singleton or tally is None or source is None:
+            return None
+        details = list(tally.details())
+        if len(details) != 1 or details[0].report.digest in ("", source.digest):
+            return None
+        gvr = GroupVersionResource(item.group, source.version, item.resource)
+        mailbox = self._board.mailbox_cluster(details[0].destination.uid)
+        copy = await self._read(mailbox, gvr, item.name, item.namespace)
+        live = await self._read(place.cluster, gvr, item.name, item.namespace)
+        status = (copy or {}).get("status")
+        if not status or live is None or digest_of(live.get("status")) == digest_of(status):
+            return None
+        return Returned(gvr, live, status)
+
+    async def _read(
+        self, cluster: str, gvr: GroupVersionResource, name: str, namespace: str
+    ) -> Object | None:
+        if not cluster:
+            return None
+        try:
+            return await self._client.for_cluster(cluster).get(gvr, name, namespace)
+        except NotFound:
+            return None
