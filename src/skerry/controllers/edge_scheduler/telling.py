@@ -40,7 +40,16 @@ class SliceExecutor(Executor):
         self._remembers = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
-        outcomes = await super().execute(plan)
+        places: list[Place] = []
+        for action in plan:
+            if isinstance(action, Create | Update) and self._remembers:
+                places.append(Place(action.target.cluster, action.target.name))
+                self._written.expect(places[-1], action.object["destinations"])
+        try:
+            outcomes = await super().execute(plan)
+        finally:
+            for place in places:
+                self._written.expect_nothing(place)
         for outcome in outcomes:
             self._tell(outcome)
         return outcomes

@@ -31,6 +31,16 @@ class WrittenSlices:
         self._written: dict[Place, HeldSlice] = {}
         # Names of those slices by the placement they belong to.
         self._names: dict[Place, set[str]] = {}
+        # Digests of writes under way, whose event may come before their answer.
+        self._expected: dict[Place, str] = {}
+
+    def expect(self, place: Place, destinations: list[dict[str, str]]) -> None:
+        """Take the next event that tells of these destinations for our own."""
+        self._expected[place] = digest_of(destinations)
+
+    def expect_nothing(self, place: Place) -> None:
+        """Say that a write has ended, well or not."""
+        self._expected.pop(place, None)
 
     def note(self, answer: Object) -> None:
         """Remember a slice as the server has it after our write, if the cache has not seen it."""
@@ -44,7 +54,12 @@ class WrittenSlices:
 
     def wrote(self, cached: Object) -> bool:
         """Tell whether what the cache is getting is what we wrote, or older than that."""
-        held = self._written.get(place_of(cached))
+        place = place_of(cached)
+        if self._expected.get(place) == cached["digest"]:
+            # Once: should the next look the same, it is somebody else's all the same.
+            del self._expected[place]
+            return True
+        held = self._written.get(place)
         if held is None:
             return False
         ours = _number(held.metadata.get("resourceVersion"))

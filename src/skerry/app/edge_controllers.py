@@ -1,0 +1,294 @@
+"""The edge controllers as processes: which there are, how they are led, watched and stopped.
+
+``EDGE_CONTROLLERS`` is the registry: a controller joins by one entry that says how it is built
+from an ``EdgeEnvironment``. Each is led by a Lease of its own in the provider workspace, so that
+several processes with any choice of controllers may run; who does not lead keeps its caches warm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import uvloop
+from prometheus_client import CollectorRegistry
+
+from skerry.app.core_controllers import embedded_transport
+from skerry.app.edge_environment import (
+    ClientFlags,
+    EdgeEnvironment,
+    Endpoint,
+    HubAccess,
+    Role,
+    Runnable,
+    access_by,
+    endpoint,
+)
+from skerry.app.hub_server import HubServer
+from skerry.controllers.edge_scheduler import controller as edge_scheduler
+from skerry.controllers.mailbox import controller as mailbox
+from skerry.controllers.mailbox.observe import Provider
+from skerry.controllers.tenancy.heartbeat import controller as heartbeat
+from skerry.controllers.tenancy.location import controller as location
+from skerry.kit import log as logging
+from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.ids import IdSource, SystemIds
+from skerry.kit.log import Logger
+from skerry.kit.metrics import CONTENT_TYPE, exposition
+from skerry.runtime.client import EVERYWHERE, Client
+from skerry.runtime.election import LeaderElection
+from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.server.health import Health
+from skerry.server.http.message import Answer, Request, Response
+from skerry.server.http.server import HttpServer
+
+_EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
+    "edge.kcp.io",
+    "scheduling.kcp.io",
+    "workload.kcp.io",
+    "tenancy.kcp.io",
+)
+_LEASE_NAMESPACE = "default"
+
+log = Logger("controllers")
+
+
+class StartError(Exception):
+    """Why the controllers did not start, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """How a process of edge controllers runs."""
+
+    kubeconfig: str = ""
+    """File that says where the hub is; empty means what kubectl would take."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """``KUBECONFIG`` and ``HOME``, for the same end."""
+
+    only: tuple[str, ...] = ()
+    """Names of the controllers to run; empty means all."""
+
+    clients: Mapping[Role, ClientFlags] = field(default_factory=dict)
+    """What is said of single roles; see ``edge_environment``."""
+
+    provider: str = ""
+    """Path of the provider workspace; empty means the current workspace."""
+
+    concurrency: int | None = None
+    """Workers of each controller; None leaves it to the controller."""
+
+    bind_address: str = ""
+    """``host:port`` for metrics and health; empty takes the controller's own port if free."""
+
+    leader_elect: bool = True
+    """Whether controllers wait for their Lease before they act."""
+
+    log_format: Literal["text", "json"] = "text"
+    """Form of log lines: klog's, or JSON."""
+
+    verbosity: int = 2
+    """klog verbosity."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeController:
+    """One entry of the registry. ``port`` is for metrics when it runs alone."""
+
+    build: Callable[[EdgeEnvironment], Awaitable[Runnable]]
+    port: int
+
+
+async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
+    edge = await environment.provider_view(_EDGE)
+    scheduling = await environment.root_view(_SCHEDULING)
+    workload = await environment.root_view(_WORKLOAD)
+    tenancy = await environment.root_view(_TENANCY, quiet=True)
+    views = edge_scheduler.Views(
+        environment.context(edge.factory), scheduling.factory, workload.factory, tenancy.factory
+    )
+    return edge_scheduler.EdgeScheduler(
+        views,
+        workers=environment.concurrency or edge_scheduler.WORKERS,
+        tell=environment.tell,
+    )
+
+
+async def _mailbox(environment: EdgeEnvironment) -> Runnable:
+    workload = await environment.root_view(_WORKLOAD)
+    edge = await environment.provider_view(_EDGE, quiet=True)
+    views = mailbox.Views(
+        environment.context(environment.following("base", "")),
+        environment.following("espw", environment.provider),
+        workload.factory,
+        edge.factory,
+        environment.following("admin", EVERYWHERE),
+    )
+    return mailbox.MailboxController(
+        views,
+        Provider(environment.provider, edge.exporter),
+        workers=environment.concurrency or mailbox.WORKERS,
+    )
+
+
+EDGE_CONTROLLERS: dict[str, EdgeController] = {
+    "mailbox": EdgeController(_mailbox, 10203),
+    "edge-scheduler": EdgeController(_edge_scheduler, 10205),
+}
+_ALL_PORT = 10203
+
+
+def run_controllers(settings: ControllerSettings, announce: Callable[[str], None]) -> None:
+    """Run the chosen controllers until SIGTERM or SIGINT; *announce* gets lines for people."""
+    logging.configure(verbosity=settings.verbosity, format=settings.log_format)
+    uvloop.run(_until_stopped(settings, announce))
+
+
+async def _until_stopped(settings: ControllerSettings, announce: Callable[[str], None]) -> None:
+    clock, ids = SystemClock(), SystemIds()
+    endpoints = _endpoints(settings)
+    provider = settings.provider or endpoints["espw"].workspace
+    if not provider:
+        raise StartError("the current context names no workspace; give --espw-path")
+    access, transports = access_by(endpoints, clock, "skerry/controllers")
+    metrics = RuntimeMetrics(CollectorRegistry())
+    health = Health()
+    server = await _observed(settings, metrics, health)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            environment = EdgeEnvironment(
+                access,
+                provider,
+                clock,
+                ids,
+                tasks,
+                metrics,
+                settings.concurrency,
+                announce if settings.verbosity >= 2 else None,
+            )
+            led = [
+                tasks.create_task(_led(environment, name, leader_elect=settings.leader_elect))
+                for name in settings.only or tuple(EDGE_CONTROLLERS)
+            ]
+            health.started()
+            await _signal()
+            health.stopping()
+            for task in led:
+                task.cancel()
+            environment.stop()
+    finally:
+        if server is not None:
+            await server.stop(0)
+        for transport in transports:
+            await transport.close()
+
+
+async def run_embedded(
+    access: HubAccess,
+    provider: str,
+    clock: Clock,
+    ids: IdSource,
+    only: Sequence[str] = (),
+    metrics: RuntimeMetrics | None = None,
+) -> None:
+    """Run controllers inside another process until cancelled, without election."""
+    async with asyncio.TaskGroup() as tasks:
+        environment = EdgeEnvironment(
+            access, provider, clock, ids, tasks, metrics or RuntimeMetrics()
+        )
+        for name in only or tuple(EDGE_CONTROLLERS):
+            tasks.create_task(_led(environment, name, leader_elect=False))
+
+
+async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -> None:
+    """Run beside a hub what keeps SyncTargets' conditions and Locations' counts true."""
+    client = Client(embedded_transport(api), user_agent="skerry/tenancy-controllers", clock=clock)
+    roles: tuple[Role, ...] = ("espw", "root", "base", "admin")
+    access = HubAccess(dict.fromkeys(roles, client), {})
+    async with asyncio.TaskGroup() as tasks:
+        environment = EdgeEnvironment(access, "root", clock, ids, tasks)
+        workload = await environment.root_view(_WORKLOAD, quiet=True)
+        scheduling = await environment.root_view(_SCHEDULING, quiet=True)
+        judging = heartbeat.build(environment.context(workload.factory))
+        counting = location.build(environment.context(scheduling.factory), workload.factory)
+        tasks.create_task(judging.run())
+        tasks.create_task(counting.run())
+
+
+async def _led(environment: EdgeEnvironment, name: str, *, leader_elect: bool) -> None:
+    """Build a controller and run it whenever it leads."""
+    controller = await EDGE_CONTROLLERS[name].build(environment)
+    if not leader_elect:
+        await controller.run()
+        return
+    election = LeaderElection(
+        environment.client("espw", environment.provider),
+        f"skerry-{name}",
+        _LEASE_NAMESPACE,
+        f"{socket.gethostname()}_{environment.ids.uid()}",
+        ids=environment.ids,
+        metrics=environment.metrics,
+    )
+    while True:
+        await election.run(controller.run)
+
+
+def _endpoints(settings: ControllerSettings) -> dict[Role, Endpoint]:
+    home = Path(settings.environment.get("HOME", ""))
+    paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
+    roles: tuple[Role, ...] = ("espw", "root", "base", "admin")
+    try:
+        return {
+            role: endpoint(role, paths, settings.clients.get(role, ClientFlags())) for role in roles
+        }
+    except KubeconfigError as error:
+        raise StartError(str(error)) from error
+
+
+async def _observed(
+    settings: ControllerSettings, metrics: RuntimeMetrics, health: Health
+) -> HttpServer | None:
+    """Serve metrics and health; a port nobody asked for may be taken by somebody else."""
+
+    async def answer(request: Request) -> Answer:
+        if request.path == "/metrics":
+            return Response(body=exposition(metrics.registry), content_type=CONTENT_TYPE)
+        return await health.handle(request, request.path)
+
+    server = HttpServer(answer)
+    host, port = _address(settings)
+    try:
+        await server.start(host, port)
+    except OSError as error:
+        if settings.bind_address:
+            raise StartError(f"cannot listen on {host}:{port}: {error}") from error
+        log.warning("no metrics: the port is taken", address=f"{host}:{port}")
+        return None
+    return server
+
+
+def _address(settings: ControllerSettings) -> tuple[str, int]:
+    if not settings.bind_address:
+        alone = len(settings.only) == 1
+        return "127.0.0.1", EDGE_CONTROLLERS[settings.only[0]].port if alone else _ALL_PORT
+    host, _, port = settings.bind_address.rpartition(":")
+    if not port.isdecimal():
+        raise StartError(f"--server-bind-address {settings.bind_address!r}: want host:port")
+    # As Go has it, an address without host means every interface.
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104 - asked for
+
+
+async def _signal() -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()
+    log.info("stopping", v=0)

@@ -1,0 +1,225 @@
+"""What edge controllers stand on: clients of a hub, the views of its exports, a task group.
+
+One hub is spoken to in four roles, each with a context of its own, because rights differ:
+
+| role | is for | flags | context unless told otherwise |
+|---|---|---|---|
+| ``espw`` | the provider workspace | ``--espw-*``, ``--workload-*`` | the current one |
+| ``root`` | root's exports | ``--root-*``, ``--inventory-*``, ``--sspw-*`` | ``root`` |
+| ``base`` | any one workspace | ``--mbws-*`` | ``base`` |
+| ``admin`` | all workspaces at once | ``--sysadm-*``, ``--allclusters-*`` | ``system:admin`` |
+
+Roles that come out the same share connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
+from skerry.logic.resource import Object
+from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.events import EventRecorder
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, Overrides, connect, load
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.transport import Transport
+
+Role = Literal["espw", "root", "base", "admin"]
+
+# Flag prefixes by role: each of the first controllers had its own names for the same thing.
+ROLE_PREFIXES: Mapping[Role, tuple[str, ...]] = {
+    "espw": ("espw", "workload"),
+    "root": ("root", "inventory", "sspw"),
+    "base": ("mbws",),
+    "admin": ("sysadm", "allclusters"),
+}
+_CONTEXTS: Mapping[Role, str] = {
+    "espw": "",
+    "root": "root",
+    "base": "base",
+    "admin": "system:admin",
+}
+ROOT = "root"
+APIEXPORTS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apiexports")
+
+_log = Logger()
+
+
+class Runnable(Protocol):
+    """What a controller is to whoever starts it."""
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFlags:
+    """What the command line says of one role; empty fields leave it to the kubeconfig."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    user: str = ""
+    cluster: str = ""
+
+
+class Endpoint(NamedTuple):
+    """A server without a path, and the workspace its URL named; empty if it named none."""
+
+    config: ClientConfig
+    workspace: str
+
+
+@dataclass(frozen=True, slots=True)
+class HubAccess:
+    """One client per role, and the workspace each role's context named."""
+
+    clients: Mapping[Role, Client]
+    workspaces: Mapping[Role, str]
+
+
+def endpoint(role: Role, paths: Sequence[Path], flags: ClientFlags) -> Endpoint:
+    """Return where *role* goes, as the kubeconfig and the flags have it."""
+    files = [Path(flags.kubeconfig)] if flags.kubeconfig else paths
+    overrides = Overrides(context=flags.context, user=flags.user, cluster=flags.cluster)
+    usual = _CONTEXTS[role]
+    if usual and not (flags.context or flags.cluster):
+        try:
+            return _split(load(files, replace(overrides, context=usual)))
+        except KubeconfigError as error:
+            # A kubeconfig that somebody else wrote may have the current context only.
+            _log.info("using the current context", v=2, role=role, error=error)
+    return _split(load(files, overrides))
+
+
+def _split(config: ClientConfig) -> Endpoint:
+    url = urlsplit(config.server)
+    before, _, workspace = url.path.partition("/clusters/")
+    server = url._replace(path=before.rstrip("/")).geturl()
+    return Endpoint(replace(config, server=server), workspace.strip("/"))
+
+
+def access_by(
+    endpoints: Mapping[Role, Endpoint], clock: Clock, user_agent: str
+) -> tuple[HubAccess, list[Transport]]:
+    """Return clients for *endpoints*, and the transports they share, to be closed in the end."""
+    transports: dict[ClientConfig, Transport] = {}
+    clients: dict[Role, Client] = {}
+    by_transport: dict[ClientConfig, Client] = {}
+    for role, (config, _) in endpoints.items():
+        if config not in transports:
+            transports[config] = connect(config, clock=clock)
+            by_transport[config] = Client(transports[config], user_agent=user_agent, clock=clock)
+        clients[role] = by_transport[config]
+    workspaces = {role: found.workspace for role, found in endpoints.items()}
+    return HubAccess(clients, workspaces), list(transports.values())
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An export's view: its informers, and the workspace that exports."""
+
+    factory: InformerFactory
+    exporter: str
+
+
+@dataclass
+class EdgeEnvironment:
+    """Builds and runs what controllers ask for; everything asked for twice is shared."""
+
+    access: HubAccess
+    provider: str
+    """Path of the provider workspace."""
+
+    clock: Clock
+    ids: IdSource
+    tasks: asyncio.TaskGroup
+    metrics: RuntimeMetrics = field(default_factory=RuntimeMetrics)
+    concurrency: int | None = None
+    """Workers of each controller; None leaves it to the controller."""
+
+    tell: Callable[[str], None] | None = None
+    """Gets lines for people, which are not log lines."""
+
+    _views: dict[tuple[str, str], View] = field(default_factory=dict)
+    _factories: dict[tuple[Role, str], InformerFactory] = field(default_factory=dict)
+    _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _background: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def client(self, role: Role, workspace: str = "") -> Client:
+        """Return the client of a role, at a workspace or at none."""
+        return self.access.clients[role].at("", workspace)
+
+    def following(self, role: Role, workspace: str) -> InformerFactory:
+        """Return running informers of a workspace, or of ``EVERYWHERE``."""
+        key = (role, workspace)
+        if key not in self._factories:
+            self._factories[key] = self._running(self.client(role, workspace))
+        return self._factories[key]
+
+    def context(
+        self, factory: InformerFactory, *, recorder: EventRecorder | None = None
+    ) -> ControllerContext:
+        """Return what controllers of the runtime are built with."""
+        return ControllerContext(
+            factory.client, factory, self.ids, metrics=self.metrics, recorder=recorder
+        )
+
+    async def provider_view(self, export: str, *, quiet: bool = False) -> View:
+        """Return the view of an export of the provider workspace, once there is one."""
+        return await self._view("espw", self.provider, export, quiet=quiet)
+
+    async def root_view(self, export: str, *, quiet: bool = False) -> View:
+        """Return the view of one of root's exports."""
+        workspace = self.access.workspaces.get("root") or ROOT
+        return await self._view("root", workspace, export, quiet=quiet)
+
+    def stop(self) -> None:
+        """End everything started here."""
+        for task in self._background:
+            task.cancel()
+
+    async def _view(self, role: Role, workspace: str, export: str, *, quiet: bool) -> View:
+        async with self._finding:
+            known = self._views.get((workspace, export))
+            if known is None:
+                url, exporter = await self._found(role, workspace, export)
+                path = urlsplit(url).path
+                factory = self._running(self.access.clients[role].at(path, EVERYWHERE))
+                known = self._views[workspace, export] = View(factory, exporter)
+                if not quiet:
+                    _log.info("Found APIExport view", exportName=export, serverURL=url)
+            return known
+
+    async def _found(self, role: Role, workspace: str, export: str) -> tuple[str, str]:
+        """Return the URL of an export's view and who exports, as soon as there is one."""
+        found: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+
+        def handle(_: Object | None, new: Object | None) -> None:
+            views = ((new or {}).get("status") or {}).get("virtualWorkspaces") or ()
+            if new is not None and views and not found.done():
+                found.set_result((str(views[0]["url"]), cluster_of(new)))
+
+        factory = self.following(role, workspace)
+        informer = factory.informer(APIEXPORTS, Selection(fields=f"metadata.name={export}"))
+        informer.add_handler(handle)
+        await informer.wait_synced()
+        if not found.done():
+            _log.info("waiting for an APIExport", exportName=export, workspace=workspace)
+        try:
+            return await found
+        finally:
+            factory.stop(informer)
+
+    def _running(self, client: Client) -> InformerFactory:
+        factory = InformerFactory(client, ids=self.ids, metrics=self.metrics)
+        self._background.append(self.tasks.create_task(factory.run()))
+        return factory

@@ -1,0 +1,149 @@
+"""skerry controllers: the edge controllers against a hub."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from skerry.app.edge_controllers import (
+    EDGE_CONTROLLERS,
+    ControllerSettings,
+    StartError,
+    run_controllers,
+)
+from skerry.app.edge_environment import ROLE_PREFIXES, ClientFlags, Role
+from skerry.cli.options import Command
+
+_PARTS = ("kubeconfig", "context", "user", "cluster")
+
+
+class _Verbosity(click.ParamType[int]):
+    """A number that may follow its short flag with an equals sign, as Go's flags allow."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).removeprefix("=")
+        if not text.isdecimal():
+            self.fail(f"{value!r} is not a valid integer.", param, ctx)
+        return int(text)
+
+
+def _client_flags(command: Command) -> Command:
+    """Add four flags for each name a role goes by."""
+    for role, prefixes in reversed(list(ROLE_PREFIXES.items())):
+        for prefix in reversed(prefixes):
+            for part in reversed(_PARTS):
+                text = (
+                    f"Kubeconfig {part} for the {role} client."
+                    if part != "kubeconfig"
+                    else (f"Kubeconfig file for the {role} client.")
+                )
+                command = click.option(f"--{prefix}-{part}", default="", help=text)(command)
+    return command
+
+
+def _clients(flags: dict[str, Any]) -> dict[Role, ClientFlags]:
+    """Take the flags of clients out of *flags*; of several names for a role the first counts."""
+    return {
+        role: ClientFlags(
+            *(
+                next(filter(None, [flags.pop(f"{prefix}_{part}") for prefix in prefixes]), "")
+                for part in _PARTS
+            )
+        )
+        for role, prefixes in ROLE_PREFIXES.items()
+    }
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kubectl ws root:espw; skerry controllers
+  skerry controllers --only mailbox -v 2 --espw-path root:espw
+  skerry controllers --only edge-scheduler --kcp-kubeconfig .kcp/admin.kubeconfig
+"""
+)
+@click.option(
+    "--kubeconfig",
+    "--kcp-kubeconfig",
+    "kubeconfig",
+    default="",
+    help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(sorted(EDGE_CONTROLLERS)),
+    help="Run this controller only; repeatable.",
+)
+@click.option("--espw-path", default="", help="Provider workspace; default the current workspace.")
+@click.option("--concurrency", type=click.IntRange(1, 1024), help="Workers of each controller.")
+@click.option(
+    "--server-bind-address",
+    default="",
+    help="host:port for /metrics and /healthz; default a port of the controller's own, if free.",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Wait for a Lease in the provider workspace before acting.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of log lines.",
+)
+@click.option(
+    "-v",
+    "--v",
+    "verbosity",
+    type=_Verbosity(),
+    default=2,
+    show_default=True,
+    help="Log verbosity, as klog counts it.",
+)
+@click.option("--merged", envvar="KUBECONFIG", default="", hidden=True)
+@click.option("--home", envvar="HOME", default="", hidden=True)
+@_client_flags
+def controllers(
+    *,
+    kubeconfig: str,
+    merged: str,
+    home: str,
+    only: tuple[str, ...],
+    espw_path: str,
+    concurrency: int | None,
+    server_bind_address: str,
+    leader_elect: bool,
+    log_format: Any,
+    verbosity: int,
+    **flags: Any,
+) -> None:
+    """Run the edge controllers against a hub, all of them or some.
+
+    The provider workspace is --espw-path, or else the current workspace. Stops cleanly on
+    SIGTERM and SIGINT.
+    """
+    settings = ControllerSettings(
+        kubeconfig=kubeconfig,
+        environment={"KUBECONFIG": merged, "HOME": home},
+        only=only,
+        clients=_clients(flags),
+        provider=espw_path,
+        concurrency=concurrency,
+        bind_address=server_bind_address,
+        leader_elect=leader_elect,
+        log_format=log_format,
+        verbosity=verbosity,
+    )
+    try:
+        run_controllers(settings, announce=lambda line: print(line, flush=True))
+    except StartError as error:
+        print(f"skerry controllers: {error}", file=sys.stderr)
+        sys.exit(1)
