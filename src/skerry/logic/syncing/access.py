@@ -16,6 +16,9 @@ from skerry.logic.resource import Object
 from skerry.logic.syncing.refs import DEFINITIONS, NAMESPACES
 from skerry.logic.syncing.scope import Names, Scope
 
+# Up to so many namespaces are watched one by one; more would cost more than one wide watch.
+MOST_NAMESPACES = 10
+
 _FOLLOW = ("get", "list", "watch")
 _CHANGE = ("delete", "patch")
 _RBAC = "rbac.authorization.k8s.io"
@@ -44,6 +47,8 @@ def edge_access(scope: Scope, served: Iterable[GroupResource] = ()) -> EdgeAcces
     within = [rule for kind in sorted(scope.namespaced) for rule in _namespaced_rules(kind)]
     for kind in sorted(_upsync_types(scope, served)):
         everywhere.append(_rule(kind.group, (kind.resource,), _FOLLOW))
+    if len(scope.namespaces) > MOST_NAMESPACES:
+        return EdgeAccess((*everywhere, *within), (), ())
     return EdgeAccess(tuple(everywhere), tuple(within), tuple(sorted(scope.namespaces)))
 
 

@@ -3,7 +3,7 @@
 ``Synced`` says in one line whether everything is at the edge. Each object that is not has a
 condition of its own, its type being ``resource.group/namespace.name``; there is room for the
 first hundred. What needs a person stands out under a name of its own: ``HubIdentityChanged``,
-``DeletionsHeld``, ``EdgeForbidden``, ``KindsUnknown``.
+``DeletionsHeld``, ``EdgeForbidden``, ``KindsUnknown``, ``DiskFailing``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Standing:
     # Set when deletions are held: what to do about it.
     deletions_held: str = ""
     unknown_kinds: Sequence[str] = ()
+    # Set when the syncer's own disk refuses to remember.
+    disk_failing: str = ""
 
 
 def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str) -> list[Object]:
@@ -44,9 +46,10 @@ def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str
         _flag("DeletionsHeld", standing.deletions_held, "OverBudget"),
         _flag("EdgeForbidden", _forbidden(standing), "MissingRule"),
         _flag("KindsUnknown", ", ".join(standing.unknown_kinds), "NotServed"),
+        _flag("DiskFailing", standing.disk_failing, "CannotRemember"),
     ]
-    for ref in sorted(standing.troubled)[:MOST_OBJECTS]:
-        made.append(_of_object(ref, standing.troubled[ref]))
+    troubled = sorted(standing.troubled.items())[:MOST_OBJECTS]
+    made.extend(_of_object(ref, outcome) for ref, outcome in troubled)
     known = {condition.get("type"): condition for condition in before}
     for condition in made:
         old = known.get(condition["type"])

@@ -100,8 +100,9 @@ def _keep(o: Observed, wanted: Desired, doubted: Doubt | None) -> Decision:
         return Decision(Plan(), Outcome("Waiting", "BeingDeleted", message), record)
     if not _ours(o, live):
         return _meet(o, wanted, live, record)
-    if wanted.options.create_only and record.edge_uid:
-        return Decision(Plan(), ready, record)
+    if wanted.options.create_only:
+        known = replace(record, edge_uid=live["metadata"].get("uid", ""))
+        return Decision(Plan(), ready, known)
     current = record.applied == wanted.digest
     if current and live[OURS] == record.ours and live[OURS]:
         return Decision(Plan(), ready, record)
@@ -116,9 +117,11 @@ def _recorded(o: Observed, wanted: Desired, doubted: Doubt | None) -> Placed:
     if doubted is not None and o.record is not None:
         return o.record
     known = o.record or Placed(wanted)
+    # A later revision of the same content is no news, and news are written to disk.
+    same = replace(wanted, revision=known.desired.revision) == known.desired
     return replace(
         known,
-        desired=wanted,
+        desired=known.desired if same else wanted,
         store=o.evidence.store or known.store,
         config_revision=o.evidence.config_revision or known.config_revision,
     )

@@ -24,6 +24,10 @@ def _names(raw: Iterable[str] | None) -> Names:
     return None if found == {EVERY} else found
 
 
+def _either(one: Names, other: Names) -> Names:
+    return None if one is None or other is None else one | other
+
+
 def _in(name: str, names: Names) -> bool:
     return names is None or name in names
 
@@ -124,6 +128,23 @@ def scope_of(spec: Mapping[str, Any] | None) -> Scope:
     )
 
 
+def united(scopes: Iterable[Scope]) -> Scope:
+    """Return what any of *scopes* covers; several SyncerConfigs count together."""
+    total = NOTHING
+    for scope in scopes:
+        clustered = dict(total.clustered)
+        for kind, (version, names) in scope.clustered.items():
+            known = clustered.get(kind, (version, frozenset()))
+            clustered[kind] = (version, _either(known[1], names))
+        total = Scope(
+            total.namespaces | scope.namespaces,
+            {**total.namespaced, **scope.namespaced},
+            clustered,
+            total.upsync + scope.upsync,
+        )
+    return total
+
+
 def _clustered(
     rules: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[GroupResource, tuple[str, Names]]]:
@@ -132,10 +153,8 @@ def _clustered(
         kind = GroupResource(raw.get("group", ""), raw["resource"])
         objects = raw.get("objects")
         names: Names = None if objects is None else _names(objects)
-        if kind in found and names is not None:
-            before = found[kind][1]
-            names = None if before is None else before | names
-        found[kind] = (raw["apiVersion"], names)
+        known = found.get(kind, ("", frozenset()))
+        found[kind] = (raw["apiVersion"], _either(known[1], names))
     yield from found.items()
 
 

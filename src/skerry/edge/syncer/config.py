@@ -1,0 +1,80 @@
+"""What the SyncerConfigs of the mailbox say together, now or when the hub was last heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skerry.edge.syncer.mailbox import CONFIGS, slim
+from skerry.edge.syncer.memory import Memory
+from skerry.edge.syncer.trust import Trust
+from skerry.logic.resource import Object
+from skerry.logic.syncing.records import revision_of
+from skerry.logic.syncing.scope import Scope, scope_of, united
+from skerry.runtime.informer import InformerFactory
+
+THE_ONE = "the-one"
+_FACT = "config"
+
+
+class ConfigView:
+    """The scope in force; ``changed`` is called when it, or an annotation, may have changed."""
+
+    def __init__(
+        self, factory: InformerFactory, memory: Memory, trust: Trust, changed: Callable[[], None]
+    ) -> None:
+        self._memory = memory
+        self._trust = trust
+        self._changed = changed
+        self.informer = factory.informer(CONFIGS, transform=slim, packed=True)
+        saved = memory.fact(_FACT) or {}
+        self._specs: list[Object] = saved.get("specs") or []
+        self.scope: Scope = united(map(scope_of, self._specs))
+        # The hub's revision at which the specs were last seen to change.
+        self.revision: int = saved.get("revision") or 0
+        self.informer.add_handler(self._happened)
+
+    @property
+    def configured(self) -> bool:
+        """Whether the mailbox was asked and has a SyncerConfig."""
+        return self.informer.synced.is_set() and len(self.informer.index) > 0
+
+    def main(self) -> Object | None:
+        """Return the SyncerConfig that is told how things stand."""
+        found = sorted(
+            self.informer.index.objects(),
+            key=lambda obj: (obj["metadata"]["name"] != THE_ONE, obj["metadata"]["name"]),
+        )
+        return found[0] if found else None
+
+    def annotation(self, name: str) -> str:
+        """Return an annotation of the main SyncerConfig."""
+        main = self.main() or {"metadata": {}}
+        return str((main["metadata"].get("annotations") or {}).get(name, ""))
+
+    async def run(self) -> None:
+        """Say so when the SyncerConfigs have been read for the first time."""
+        await self.informer.wait_synced()
+        self._take()
+
+    def _happened(self, old: Object | None, new: Object | None) -> None:
+        if self.informer.synced.is_set():
+            self._take()
+
+    def _take(self) -> None:
+        main = self.main()
+        if main is not None:
+            self._trust.saw_config(main["metadata"].get("uid", ""))
+            self._read()
+        self._changed()
+
+    def _read(self) -> None:
+        objects = list(self.informer.index.objects())
+        specs = [obj.get("spec") or {} for obj in objects]
+        specs.sort(key=str)
+        if specs == self._specs and self.revision:
+            return
+        self._specs = specs
+        self.scope = united(map(scope_of, specs))
+        newest = max(revision_of(obj["metadata"].get("resourceVersion")) for obj in objects)
+        self.revision = max(newest, revision_of(self.informer.resource_version))
+        self._memory.set_fact(_FACT, {"specs": specs, "revision": self.revision})

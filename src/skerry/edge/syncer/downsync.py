@@ -1,0 +1,247 @@
+"""Objects on their way down: observe one, decide, act, remember.
+
+The decision is ``logic.syncing.downsync``; here is what surrounds it. The edge's answer to an
+apply is fresher than any watch, so it is kept until the watch has caught up: without that each
+apply would look like drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
+from skerry.api.kinds import GroupVersionResource
+from skerry.edge.syncer.containers import holds_others
+from skerry.edge.syncer.state import SyncerState
+from skerry.kit.log import Logger
+from skerry.logic.plan import Apply, Delete
+from skerry.logic.resource import Object
+from skerry.logic.syncing.access import missing_rule
+from skerry.logic.syncing.carrying import is_system_object
+from skerry.logic.syncing.downsync import Decision, Observed, Outcome, decide
+from skerry.logic.syncing.marks import EDGE_MANAGER
+from skerry.logic.syncing.projection import reduced
+from skerry.logic.syncing.records import Desired, Placed, revision_of
+from skerry.logic.syncing.refs import NAMESPACES, Ref
+from skerry.logic.syncing.upsync import is_report
+from skerry.runtime.execute import Executor
+from skerry.runtime.transport import TransportError
+
+# A watch that has not shown our own write after this long has missed it.
+_FRESH_SECONDS = 10.0
+# Whether a container has become empty no event tells.
+_LOOK_INSIDE_SECONDS = 60.0
+_IMMUTABLE = ("immutable", "may not change fields", "other than", "may not be changed")
+
+
+class NotYet(Exception):
+    """The object is not as wanted; to be tried again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    live: Object
+    until: float
+
+
+class Downsync:
+    """Brings one object after the other to where it should be."""
+
+    def __init__(self, state: SyncerState) -> None:
+        self._s = state
+        self._executor = Executor(state.edge, EDGE_MANAGER, metrics=state.metrics.runtime)
+        self._fresh: dict[Ref, _Fresh] = {}
+        # The content an immutable field refused, by object.
+        self._refused: dict[Ref, str] = {}
+        self._log = Logger("syncer-downsync")
+
+    async def reconcile(self, ref: Ref) -> None:
+        """Take one step for *ref*; raises ``NotYet`` when another try is due."""
+        s = self._s
+        gvr = s.version_of(ref)
+        if gvr is None:
+            s.outcomes.forget(ref)
+            return
+        if s.served_edge.known and s.served_edge.find(gvr) is None:
+            await self._unserved(ref, gvr)
+            return
+        try:
+            observed = self._observed(ref, await self._live(gvr, ref))
+        except Forbidden as error:
+            self._failed(ref, _refusal(error, "get", ref))
+            raise NotYet(error.message) from error
+        decision = await self._decided(observed, gvr)
+        await self._act(ref, observed, decision)
+
+    def edge_touched(self, ref: Ref, old: Object | None, new: Object | None) -> None:
+        """Take a change at the edge: the watch has caught up with our own writes or not."""
+        fresh = self._fresh.get(ref)
+        seen = new or old
+        if fresh is not None and seen is not None and _revision(seen) >= _revision(fresh.live):
+            del self._fresh[ref]
+
+    # Observing.
+
+    def _observed(self, ref: Ref, live: Object | None) -> Observed:
+        s = self._s
+        obj = s.mailbox.get(ref)
+        wanted: Desired | None = None
+        if obj is not None and _goes_down(obj):
+            followed = s.mailbox.followed(ref.group_resource)
+            wanted = Desired.of(followed.version if followed else "", obj)
+        record = s.memory.placed(ref)
+        content = (wanted or (record.desired if record else None)) if ref in self._refused else None
+        return Observed(
+            ref=ref,
+            wanted=wanted,
+            covered=s.config.scope.covers(ref),
+            live=live,
+            record=record,
+            evidence=s.evidence(ref.group_resource),
+            immutable=content is not None and self._refused[ref] == content.digest,
+        )
+
+    async def _live(self, gvr: GroupVersionResource, ref: Ref) -> Object | None:
+        """Return the edge's object, reduced: the newest of watch, answer and a look of our own."""
+        view = self._s.view
+        fresh = self._fresh.get(ref)
+        if fresh is not None and fresh.until > self._s.edge.clock.monotonic():
+            return fresh.live
+        if fresh is None and view.known(gvr, ref):
+            return view.get(gvr, ref)
+        self._fresh.pop(ref, None)
+        try:
+            return reduced(await self._s.edge.get(gvr, ref.name, ref.namespace))
+        except NotFound:
+            return None
+
+    async def _decided(self, observed: Observed, gvr: GroupVersionResource) -> Decision:
+        decision = decide(observed)
+        if decision.look_inside:
+            inside = await holds_others(self._s, observed.ref, observed.record)
+            decision = decide(replace(observed, in_use=inside))
+            if inside:
+                self._s.down.add_after(observed.ref, _LOOK_INSIDE_SECONDS)
+            observed = replace(observed, in_use=inside)
+        if decision.pending_deletion and not self._s.gate.is_open(observed.ref):
+            evidence = replace(observed.evidence, within_budget=False)
+            return decide(replace(observed, evidence=evidence))
+        if not decision.pending_deletion:
+            self._s.gate.unname(observed.ref)
+        return decision
+
+    # Acting.
+
+    async def _act(self, ref: Ref, observed: Observed, decision: Decision) -> None:
+        s = self._s
+        if decision.record != observed.record:
+            s.memory.set_placed(ref, decision.record)
+        if decision.plan:
+            await s.memory.journal.flush()
+            await self._execute(ref, observed, decision)
+        else:
+            self._settled(ref, decision.outcome)
+            if decision.record != observed.record:
+                await s.memory.journal.flush()
+
+    async def _execute(self, ref: Ref, observed: Observed, decision: Decision) -> None:
+        try:
+            results = await self._executor.execute(decision.plan)
+        except Invalid as error:
+            self._invalid(ref, decision, error)
+            return
+        except ApiError as error:
+            self._failed(ref, _refusal(error, "patch", ref))
+            if isinstance(error, NotFound):
+                self._missing(ref)
+            raise NotYet(error.message) from error
+        except TransportError as error:
+            raise NotYet(str(error)) from error
+        result = results[0]
+        if isinstance(result.action, Delete):
+            self._s.gate.deleted(ref)
+        elif result.object is not None and decision.record is not None:
+            self._placed(ref, observed, decision.record, result.object)
+        self._settled(ref, decision.outcome)
+
+    def _placed(self, ref: Ref, observed: Observed, record: Placed, answer: Object) -> None:
+        created = True if observed.live is None else record.created
+        known = record.after(answer, applied=record.desired.digest, created=created)
+        self._s.memory.set_placed(ref, known)
+        self._refused.pop(ref, None)
+        until = self._s.edge.clock.monotonic() + _FRESH_SECONDS
+        self._fresh[ref] = _Fresh(reduced(answer), until)
+        self._s.down.add_after(ref, _FRESH_SECONDS + 1)
+
+    def _settled(self, ref: Ref, outcome: Outcome) -> None:
+        s = self._s
+        s.outcomes.set(ref, outcome)
+        s.back.add_after(ref, s.settings.return_seconds)
+        if ref.group_resource == NAMESPACES and outcome.state == "Applied":
+            for waiting in s.outcomes.waiting_in(ref.name):
+                s.down.add(waiting)
+
+    def _invalid(self, ref: Ref, decision: Decision, error: Invalid) -> None:
+        """Take a refusal of the content: final for an immutable field, else worth another try."""
+        action = decision.plan.actions[0]
+        immutable = any(word in error.message for word in _IMMUTABLE)
+        if not immutable or decision.record is None or not isinstance(action, Apply):
+            self._failed(ref, Outcome("Failed", "Rejected", error.message))
+            raise NotYet(error.message) from error
+        self._refused[ref] = decision.record.desired.digest
+        self._failed(ref, Outcome("Failed", "ImmutableField", error.message))
+        self._s.down.add(ref)
+
+    async def _unserved(self, ref: Ref, gvr: GroupVersionResource) -> None:
+        s = self._s
+        if not (s.config.scope.covers(ref) and s.mailbox.get(ref) is not None):
+            observed = self._observed(ref, None)
+            await self._act(ref, observed, _without_plan(decide(observed)))
+            return
+        kind = f"{gvr.resource}.{gvr.version}.{gvr.group}".rstrip(".")
+        message = f"the edge does not serve {kind}; the object waits for its definition"
+        self._failed(ref, Outcome("Waiting", "KindUnknown", message))
+        s.served_edge.suspect()
+
+    def _missing(self, ref: Ref) -> None:
+        if ref.namespace:
+            self._s.down.add(Ref.to_namespace(ref.namespace))
+        self._s.served_edge.suspect()
+
+    def _failed(self, ref: Ref, outcome: Outcome) -> None:
+        if self._s.outcomes.get(ref) != outcome:
+            self._log.warning(
+                "object not applied", key=ref.text, reason=outcome.reason, error=outcome.message
+            )
+        self._s.outcomes.set(ref, outcome)
+        self._s.back.add_after(ref, self._s.settings.return_seconds)
+
+
+def _goes_down(obj: Object) -> bool:
+    if obj["metadata"].get("deletionTimestamp"):
+        return False
+    return not is_report(obj) and not is_system_object(obj)
+
+
+def _without_plan(decision: Decision) -> Decision:
+    """Where a type is not served nothing can be done, only remembered."""
+    return replace(decision, plan=type(decision.plan)())
+
+
+def _revision(obj: Object) -> int:
+    return revision_of(obj["metadata"].get("resourceVersion"))
+
+
+def _refusal(error: ApiError, verb: str, ref: Ref) -> Outcome:
+    """Say in the hub's words what the edge said."""
+    if isinstance(error, Forbidden):
+        # RBAC says who cannot do what; admission says why this object may not be.
+        if " cannot " in error.message:
+            rule = missing_rule(verb, ref.group_resource, ref.namespace)
+            return Outcome("Failed", "EdgeForbidden", rule)
+        return Outcome("Failed", "Rejected", error.message)
+    if isinstance(error, Conflict):
+        return Outcome("Failed", "FieldConflict", error.message)
+    if isinstance(error, NotFound):
+        return Outcome("Waiting", "DependencyMissing", error.message)
+    return Outcome("Failed", "Rejected" if error.code < 500 else "EdgeFailing", error.message)

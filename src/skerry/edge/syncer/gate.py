@@ -1,0 +1,93 @@
+"""The gate every deletion at the edge passes: counts them, and stops when it is too many.
+
+Candidates are named as soon as something is found missing, before any of them is acted on, so
+that a thousand objects missing from one list are judged together and not one by one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from skerry.kit.clock import Clock
+from skerry.kit.log import Logger
+from skerry.logic.syncing.evidence import Budget, Verdict, verdict
+from skerry.logic.syncing.refs import Ref
+
+_log = Logger("syncer-deletions")
+
+
+class DeletionGate:
+    """Open, or held with a question to a person."""
+
+    def __init__(self, budget: Budget, clock: Clock, changed: Callable[[], None]) -> None:
+        self._budget = budget
+        self._clock = clock
+        self._changed = changed
+        self._candidates: set[Ref] = set()
+        self._recent: deque[float] = deque()
+        self._placed = 0
+        self._approved = ""
+        self._released: set[Ref] = set()
+        self.verdict = Verdict(True)
+
+    @property
+    def candidates(self) -> frozenset[Ref]:
+        return frozenset(self._candidates)
+
+    def is_open(self, ref: Ref) -> bool:
+        """Tell whether *ref* may be deleted now; naming it makes it a candidate."""
+        self.name((ref,), self._placed)
+        return self.verdict.allowed or ref in self._released
+
+    def name(self, refs: Iterable[Ref], placed: int) -> None:
+        """Say that these may have to go, of *placed* objects there are."""
+        before = len(self._candidates)
+        self._candidates.update(refs)
+        if not self._recent:
+            self._placed = max(placed, len(self._candidates))
+        if len(self._candidates) != before:
+            self._judge()
+
+    def unname(self, ref: Ref) -> None:
+        """Say that *ref* is wanted after all."""
+        self._released.discard(ref)
+        if ref in self._candidates:
+            self._candidates.discard(ref)
+            self._judge()
+
+    def deleted(self, ref: Ref) -> None:
+        """Count a deletion that was carried out."""
+        if ref in self._candidates:
+            self._candidates.discard(ref)
+            if ref not in self._released:
+                self._recent.append(self._clock.monotonic())
+            self._released.discard(ref)
+
+    def approve(self, name: str) -> None:
+        """Let go what a person approved by the name it was held under."""
+        if name != self._approved:
+            self._approved = name
+            self._judge()
+
+    def _judge(self) -> None:
+        horizon = self._clock.monotonic() - self._budget.window_seconds
+        while self._recent and self._recent[0] < horizon:
+            self._recent.popleft()
+        waiting = self._candidates - self._released
+        judged = verdict(
+            self._budget,
+            placed=self._placed,
+            recent=len(self._recent),
+            pending=waiting,
+            approved=self._approved,
+        )
+        if judged.allowed and not self.verdict.allowed and self._approved == self.verdict.name:
+            # Exactly what was shown is approved; whatever comes later is judged anew.
+            self._released |= waiting
+            _log.info("deletions approved", v=0, deletions=len(waiting))
+        if judged.allowed != self.verdict.allowed or judged.name != self.verdict.name:
+            if not judged.allowed:
+                _log.error("deletions held", deletions=len(waiting), approve=judged.name)
+            self.verdict = judged
+            self._changed()

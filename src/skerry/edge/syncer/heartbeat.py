@@ -1,0 +1,79 @@
+"""The sign of life: one Lease in the mailbox, renewed while this syncer lives.
+
+A renewal is a small patch of a small object, because on a thin line it is most of what an idle
+edge ever says.
+"""
+
+from __future__ import annotations
+
+from skerry.api.errors import ApiError, NotFound
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.state import SyncerSettings
+from skerry.kit.clock import rfc3339_micro
+from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
+from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.resource import Object
+from skerry.runtime.backoff import Backoff
+from skerry.runtime.client import Client, WriteOptions
+from skerry.runtime.transport import TransportError
+
+_OPTIONS = WriteOptions(field_manager="skerry-syncer")
+
+
+class Heartbeat:
+    """Renews the Lease once per interval."""
+
+    def __init__(
+        self, hub: Client, settings: SyncerSettings, ids: IdSource, metrics: SyncerMetrics
+    ) -> None:
+        self._hub = hub
+        self._settings = settings
+        self._ids = ids
+        self._counted = metrics.heartbeats
+        # A hub that comes back hears of us within seconds, but not from everybody at once.
+        self._backoff = Backoff(1.0, min(30.0, settings.heartbeat_seconds), jitter=0.5)
+        self._log = Logger("syncer-heartbeat")
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._beat()
+                failures = 0
+                self._counted.labels("sent").inc()
+                # A little early, each syncer in its own way, so that a fleet spreads out.
+                delay = self._settings.heartbeat_seconds * (1.0 - 0.1 * self._ids.fraction())
+            except (ApiError, TransportError) as error:
+                failures += 1
+                self._counted.labels("failed").inc()
+                self._log.debug("heartbeat failed", attempt=failures, error=error)
+                delay = self._backoff.seconds(failures, self._ids)
+            await self._hub.clock.sleep(delay)
+
+    async def _beat(self) -> None:
+        now = rfc3339_micro(self._hub.clock.now())
+        try:
+            await self._hub.patch(
+                LEASES,
+                HEARTBEAT_LEASE,
+                {"spec": {"renewTime": now, "holderIdentity": self._settings.identity}},
+                HEARTBEAT_NAMESPACE,
+                options=_OPTIONS,
+            )
+        except NotFound:
+            await self._hub.create(LEASES, self._lease(now), HEARTBEAT_NAMESPACE, options=_OPTIONS)
+
+    def _lease(self, now: str) -> Object:
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
+            "spec": {
+                "holderIdentity": self._settings.identity,
+                "leaseDurationSeconds": max(1, int(2 * self._settings.heartbeat_seconds)),
+                "acquireTime": now,
+                "renewTime": now,
+            },
+        }

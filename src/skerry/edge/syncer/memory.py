@@ -1,0 +1,69 @@
+"""Records as the journal keeps them, by the name of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from skerry.edge.syncer.journal import Journal
+from skerry.logic.syncing.records import Placed, Raised
+from skerry.logic.syncing.refs import Ref
+
+_PLACED = "placed/"
+_RAISED = "raised/"
+_META = "meta/"
+
+
+class Memory:
+    """What was placed and brought up, and a few facts."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._placed = {_ref(key, _PLACED) for key in journal.keys(_PLACED)}
+        self._raised = {_ref(key, _RAISED) for key in journal.keys(_RAISED)}
+
+    def placed(self, ref: Ref) -> Placed | None:
+        """Return the record of an object that goes down."""
+        raw = self.journal.get(_PLACED + ref.text) if ref in self._placed else None
+        return None if raw is None else Placed.decode(raw)
+
+    def set_placed(self, ref: Ref, record: Placed | None) -> None:
+        self.journal.put(_PLACED + ref.text, None if record is None else record.encode())
+        (self._placed.discard if record is None else self._placed.add)(ref)
+
+    def raised(self, ref: Ref) -> Raised | None:
+        """Return the record of an object that was brought up."""
+        raw = self.journal.get(_RAISED + ref.text) if ref in self._raised else None
+        return None if raw is None else Raised.decode(raw)
+
+    def set_raised(self, ref: Ref, record: Raised | None) -> None:
+        self.journal.put(_RAISED + ref.text, None if record is None else record.encode())
+        (self._raised.discard if record is None else self._raised.add)(ref)
+
+    def was_placed(self, ref: Ref) -> bool:
+        return ref in self._placed
+
+    def was_raised(self, ref: Ref) -> bool:
+        return ref in self._raised
+
+    def all_placed(self) -> Iterator[Ref]:
+        """Yield the names of everything that goes down; may change while it is read."""
+        yield from list(self._placed)
+
+    def all_raised(self) -> Iterator[Ref]:
+        yield from list(self._raised)
+
+    @property
+    def placed_count(self) -> int:
+        return len(self._placed)
+
+    def fact(self, name: str) -> Any:
+        """Return a single remembered value."""
+        return self.journal.get(_META + name)
+
+    def set_fact(self, name: str, value: object) -> None:
+        self.journal.put(_META + name, value)
+
+
+def _ref(key: str, prefix: str) -> Ref:
+    return Ref.parse(key[len(prefix) :])

@@ -1,0 +1,35 @@
+"""What a syncer counts beyond what every controller counts."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge
+
+from skerry.runtime.metrics import RuntimeMetrics
+
+
+class SyncerMetrics:
+    """One per process, on the registry of the runtime's metrics."""
+
+    def __init__(self, runtime: RuntimeMetrics | None = None) -> None:
+        self.runtime = runtime or RuntimeMetrics()
+        kept = self.runtime.registry
+        self.objects = Gauge(
+            "skerry_syncer_objects", "Objects that go down, by state.", ["state"], registry=kept
+        )
+        self.heartbeats = Counter(
+            "skerry_syncer_heartbeats_total", "Heartbeats, by result.", ["result"], registry=kept
+        )
+        self.held = Gauge(
+            "skerry_syncer_deletions_held", "Deletions that wait for a person.", registry=kept
+        )
+        self.identity_changed = Gauge(
+            "skerry_syncer_hub_identity_changed",
+            "1 while the hub answers from a store we do not know.",
+            registry=kept,
+        )
+        self.returned = Counter(
+            "skerry_syncer_returned_total",
+            "Statuses and marks written in the mailbox.",
+            ["what"],
+            registry=kept,
+        )

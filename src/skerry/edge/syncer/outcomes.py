@@ -1,0 +1,61 @@
+"""How things stand with every object, and what that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.logic.syncing.downsync import Outcome
+from skerry.logic.syncing.refs import Ref
+
+# Reasons that only say that the hub has not been heard yet: no trouble of the object's.
+_QUIET = frozenset(("HubAway", "NoSyncerConfig", "Deleting"))
+_TROUBLED = ("Failed", "Held", "Waiting")
+_GONE = Outcome("Gone", "Removed")
+
+
+class Outcomes:
+    """The last outcome of each object; those in trouble are listed."""
+
+    def __init__(self, metrics: SyncerMetrics, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._all: dict[Ref, Outcome] = {}
+        self.troubled: dict[Ref, Outcome] = {}
+        self._counts: dict[str, int] = {}
+        self._gauge = metrics.objects
+
+    @property
+    def applied(self) -> int:
+        """How many objects are at the edge as wanted."""
+        return self._counts.get("Applied", 0)
+
+    def set(self, ref: Ref, outcome: Outcome) -> None:
+        """Take the newest outcome of *ref*."""
+        before = self._all.pop(ref, _GONE)
+        if outcome.state != "Gone":
+            self._all[ref] = outcome
+        if before == outcome:
+            return
+        self._count(before.state, -1)
+        self._count(outcome.state, 1)
+        if outcome.state in _TROUBLED and outcome.reason not in _QUIET:
+            self.troubled[ref] = outcome
+        else:
+            self.troubled.pop(ref, None)
+        self._changed()
+
+    def get(self, ref: Ref) -> Outcome:
+        """Return the last outcome of *ref*; Gone when there is none."""
+        return self._all.get(ref, _GONE)
+
+    def forget(self, ref: Ref) -> None:
+        self.set(ref, _GONE)
+
+    def waiting_in(self, namespace: str) -> Iterator[Ref]:
+        """Yield the troubled objects of one namespace."""
+        yield from [ref for ref in self.troubled if ref.namespace == namespace]
+
+    def _count(self, state: str, by: int) -> None:
+        if state != "Gone":
+            self._counts[state] = self._counts.get(state, 0) + by
+            self._gauge.labels(state).set(self._counts[state])

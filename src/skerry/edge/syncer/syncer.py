@@ -1,0 +1,67 @@
+"""A syncer as a whole: elected at its edge, working in sessions until it is stopped."""
+
+from __future__ import annotations
+
+from skerry.edge.syncer.memory import Memory
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.session import Session
+from skerry.edge.syncer.state import SyncerSettings
+from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
+from skerry.runtime.client import Client
+from skerry.runtime.election import LeaderElection, Terms
+
+# Slower than a controller's: a syncer that died is restarted with the same identity, which takes
+# the Lease back at once; only another machine has to wait this long.
+TERMS = Terms(lease_seconds=30, renew_seconds=20.0, retry_seconds=5.0)
+
+_log = Logger("syncer")
+
+
+class Syncer:
+    """Runs sessions while this process holds the edge's Lease."""
+
+    def __init__(
+        self,
+        settings: SyncerSettings,
+        hub: Client,
+        edge: Client,
+        memory: Memory,
+        *,
+        ids: IdSource,
+        metrics: SyncerMetrics | None = None,
+        terms: Terms = TERMS,
+    ) -> None:
+        self._settings = settings
+        self._hub, self._edge = hub, edge
+        self._memory = memory
+        self._ids = ids
+        self._metrics = metrics or SyncerMetrics()
+        self._terms = terms
+        # The session at work, for those who look from outside; None while another syncer works.
+        self.session: Session | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled; waits while another syncer works for this edge."""
+        while True:
+            election = LeaderElection(
+                self._edge,
+                f"skerry-syncer-{self._settings.name}",
+                self._settings.lock_namespace,
+                self._settings.identity,
+                ids=self._ids,
+                terms=self._terms,
+                metrics=self._metrics.runtime,
+            )
+            await election.run(self._lead)
+            _log.warning("no longer this edge's syncer; standing by")
+
+    async def _lead(self) -> None:
+        self.session = Session(
+            self._settings, self._hub, self._edge, self._memory, self._ids, self._metrics
+        )
+        try:
+            await self.session.run()
+        finally:
+            self.session = None
+            await self._memory.journal.flush()
