@@ -1,0 +1,45 @@
+"""The workload controllers of one cluster, built and run together."""
+
+from __future__ import annotations
+
+import asyncio
+
+from skerry.app.core_controllers import Runnable
+from skerry.controllers.workload.deployment import controller as deployment
+from skerry.controllers.workload.replicaset import controller as replicaset
+from skerry.runtime.client import Client
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.events import EventRecorder
+from skerry.runtime.informer import InformerFactory
+
+_BUILDERS = {
+    deployment.NAME: deployment.build,
+    replicaset.NAME: replicaset.build,
+}
+
+
+def build_workload_controllers(
+    client: Client, factory: InformerFactory
+) -> tuple[list[Runnable], list[EventRecorder]]:
+    """Return every workload controller, and the recorders of their events.
+
+    Each has a recorder of its own, so that an Event names who it comes from.
+    """
+    found: list[Runnable] = []
+    recorders: list[EventRecorder] = []
+    for name, build in _BUILDERS.items():
+        recorder = EventRecorder(client, name)
+        recorders.append(recorder)
+        context = ControllerContext(client, factory, factory.ids, recorder=recorder)
+        found.append(build(context))
+    return found, recorders
+
+
+async def run_workload_controllers(client: Client, factory: InformerFactory) -> None:
+    """Run all of them until cancelled; *factory* is run by whoever owns it."""
+    controllers, recorders = build_workload_controllers(client, factory)
+    async with asyncio.TaskGroup() as tasks:
+        for recorder in recorders:
+            tasks.create_task(recorder.run())
+        for controller in controllers:
+            tasks.create_task(controller.run())

@@ -1,0 +1,450 @@
+"""The life of one container: start, watch, end, and again as the policy says.
+
+Everything that must outlive the agent is in the container's directory: one numbered directory per
+attempt, made before anything is started. The number is the restart count, so an agent that comes
+back goes on exactly where its predecessor was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from skerry.edge.agent.commands import run_beside
+from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.environment import (
+    ConfigurationMissing,
+    Facts,
+    arguments,
+    environment,
+    service_environment,
+)
+from skerry.edge.agent.network import Backend, free_port
+from skerry.edge.agent.plain import LOG
+from skerry.edge.agent.probes import Prober, Reach, Result, attempt, shown
+from skerry.edge.agent.runtime import (
+    CannotStart,
+    Container,
+    ContainerSpec,
+    Exit,
+    Image,
+    ImageNotFound,
+    Mount,
+)
+from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
+from skerry.logic.plan import EventType
+from skerry.logic.resource import Object
+
+_PORTS = "ports.json"
+_TERMINATION_LOG = "termination-log"
+_TERMINATION_PATH = "/dev/termination-log"
+# kubelet's bounds on what a container says at its end.
+_MESSAGE_BYTES = 4096
+_MESSAGE_LINES = 80
+# A hook has no deadline of its own; a container's grace period bounds it at the end.
+_HOOK_SECONDS = 600.0
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What a container needs of its pod; the pod's worker keeps it current."""
+
+    directory: Path
+    facts: Facts
+    mounts_of: Callable[[Object], list[Mount]]
+    changed: Callable[[], None]
+    ports_changed: Callable[[], None]
+    sources_changed: asyncio.Event
+
+
+class ContainerLife:
+    """One container of one pod, over all its attempts."""
+
+    def __init__(
+        self, node: NodeContext, pod: Object, container: Object, around: Surroundings
+    ) -> None:
+        self._node = node
+        self.pod = pod
+        self.spec = container
+        self._around = around
+        self._directory: Path = around.directory / str(container["name"])
+        self.state = ContainerState(container["name"], container["image"])
+        self.ports: dict[int, int] = {}
+        self.running: Container | None = None
+        self.run_spec: ContainerSpec | None = None
+        self._attempt: int = self._last_attempt()
+        # An agent that comes back must not be kinder to what kept ending.
+        self._failures = self._attempt
+
+    @property
+    def name(self) -> str:
+        return str(self.spec["name"])
+
+    def log_path(self, *, previous: bool = False) -> Path | None:
+        """Return the log of the present attempt, or of the one before; None when there is none."""
+        number = self._attempt - 1 if previous else self._attempt
+        path = self._directory / str(number) / LOG
+        return path if path.exists() else None
+
+    async def run(self, restarts: Callable[[Exit], bool]) -> Exit:
+        """Run the container until it ends and *restarts* says no; returns its last exit."""
+        found = await self._adopted()
+        while True:
+            container = found or await self._started()
+            found = None
+            if isinstance(container, Exit):
+                result = container
+            else:
+                result = await self._watched(container)
+            self._ended(result)
+            if not restarts(result):
+                return result
+            await self._back_off(result)
+            self._next_attempt()
+
+    # Attempts on disk.
+
+    def _last_attempt(self) -> int:
+        found = self._directory.glob("[0-9]*")
+        return max((int(path.name) for path in found if path.name.isdigit()), default=0)
+
+    @property
+    def _place(self) -> Path:
+        return self._directory / str(self._attempt)
+
+    def _next_attempt(self) -> None:
+        shutil.rmtree(self._directory / str(self._attempt - 1), ignore_errors=True)
+        self._attempt += 1
+
+    async def _adopted(self) -> Container | None:
+        """Return what a predecessor of this agent started, with its state as it was."""
+        before = self._node.runtime.adopt(self._directory / str(self._attempt - 1))
+        if before is not None:
+            last = Ended(await before.wait(), before.identity)
+            self._set(last=last, restarts=self._attempt)
+        found = self._node.runtime.adopt(self._place)
+        if found is None:
+            return None
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            pairs = json.loads((self._place / _PORTS).read_text())
+            self.ports = {int(port): real for port, real in pairs.items()}
+        try:
+            self._set(image_identity=self._node.runtime.image(self.spec["image"]).identity)
+            self.run_spec = self._assembled(self._node.runtime.image(self.spec["image"]))
+        except (ImageNotFound, ConfigurationMissing):
+            self.run_spec = None  # it runs all the same; only exec must wait
+        self._around.ports_changed()
+        return found
+
+    # Starting.
+
+    async def _started(self) -> Container | Exit:
+        """Start the container, waiting for whatever it needs; an Exit when it cannot run."""
+        while True:
+            try:
+                image = self._node.runtime.image(self.spec["image"])
+            except ImageNotFound as error:
+                await self._image_missing(error)
+                continue
+            try:
+                spec = self._prepared(image)
+            except ConfigurationMissing as error:
+                self._set(state=Waiting("CreateContainerConfigError", str(error)))
+                self._tell("Warning", "Failed", f"Error: {error}")
+                await self._sources_or(self._node.settings.backoff_seconds)
+                continue
+            return await self._start(image, spec)
+
+    async def _start(self, image: Image, spec: ContainerSpec) -> Container | Exit:
+        self._tell(
+            "Normal", "Pulled", f'Container image "{image.reference}" already present on machine'
+        )
+        self._set(image_identity=image.identity)
+        self.run_spec = spec
+        now = self._node.clock.now()
+        try:
+            container = await self._node.runtime.start(spec)
+        except CannotStart as error:
+            self._tell("Warning", "Failed", f"Error: {error}")
+            return Exit(128, now, self._node.clock.now(), reason="StartError", message=str(error))
+        self._tell("Normal", "Created", f"Created container: {self.name}")
+        self._tell("Normal", "Started", f"Started container {self.name}")
+        return container
+
+    async def _image_missing(self, error: ImageNotFound) -> None:
+        reference = self.spec["image"]
+        self._failures += 1
+        self._set(state=Waiting("ErrImagePull", str(error)))
+        self._tell("Normal", "Pulling", f'Pulling image "{reference}"')
+        self._tell("Warning", "Failed", f'Failed to pull image "{reference}": {error}')
+        self._tell("Warning", "Failed", "Error: ErrImagePull")
+        self._set(
+            state=Waiting("ImagePullBackOff", f'Back-off pulling image "{reference}": {error}')
+        )
+        self._tell("Normal", "BackOff", f'Back-off pulling image "{reference}"')
+        await self._node.clock.sleep(self._delay())
+
+    def _prepared(self, image: Image) -> ContainerSpec:
+        """Give the container its ports and return what to run; raises ConfigurationMissing."""
+        self._place.mkdir(parents=True, exist_ok=True)
+        declared = [
+            int(port["containerPort"])
+            for port in self.spec.get("ports") or ()
+            if port.get("protocol", "TCP") == "TCP"
+        ]
+        own = self.pod["spec"].get("hostNetwork", False)
+        wanted = declared or list(image.ports)
+        self.ports = {port: port if own else free_port() for port in wanted}
+        (self._place / _PORTS).write_text(json.dumps(self.ports))
+        (self._place / _TERMINATION_LOG).touch()
+        self._around.ports_changed()
+        return self._assembled(image)
+
+    def _assembled(self, image: Image) -> ContainerSpec:
+        node, facts, spec = self._node, self._around.facts, self.spec
+        namespace = self.pod["metadata"]["namespace"]
+        values: dict[str, str] = {"HOSTNAME": self.pod["metadata"]["name"]}
+        if self.pod["spec"].get("enableServiceLinks", True):
+            services = node.sources.services_for(namespace)
+            values |= service_environment(services, node.sources.reached_at)
+        values |= environment(
+            spec, facts, lambda kind, name: node.sources.configuration(namespace, kind, name)
+        )
+        argv = arguments(spec, image.entrypoint, image.command, values)
+        if not argv:
+            raise ConfigurationMissing(f'no command specified for image "{image.reference}"')
+        ended = Mount(
+            spec.get("terminationMessagePath") or _TERMINATION_PATH,
+            self._place / _TERMINATION_LOG,
+        )
+        return ContainerSpec(
+            image,
+            argv,
+            values,
+            str(spec.get("workingDir") or ""),
+            (*self._around.mounts_of(spec), ended),
+            self.ports,
+            self._place,
+        )
+
+    # While it runs.
+
+    async def _watched(self, container: Container) -> Exit:
+        """Probe the container while it runs; returns how it ended."""
+        self.running = container
+        probed = "startupProbe" in self.spec
+        self._set(
+            state=Running(container.began),
+            identity=container.identity,
+            started=not probed,
+            ready=not probed and "readinessProbe" not in self.spec,
+        )
+        end: Exit | None = None
+        async with asyncio.TaskGroup() as tasks:
+            probes = tasks.create_task(self._probes(container))
+            end = await container.wait()
+            probes.cancel()
+        self.running = None
+        return end
+
+    async def _probes(self, container: Container) -> None:
+        hook = (self.spec.get("lifecycle") or {}).get("postStart")
+        if hook is not None:
+            result = await attempt(hook, self.reach(), _HOOK_SECONDS)
+            if not result.success:
+                text = f"PostStartHook failed: {shown(result.message)}"
+                self._tell("Warning", "FailedPostStartHook", text)
+                await self._kill(container)
+                return
+        if "startupProbe" in self.spec:
+            await self._startup(container)
+        async with asyncio.TaskGroup() as tasks:
+            if "livenessProbe" in self.spec:
+                tasks.create_task(self._liveness(container))
+            if "readinessProbe" in self.spec:
+                tasks.create_task(self._readiness())
+
+    async def _startup(self, container: Container) -> None:
+        async with asyncio.TaskGroup() as tasks:
+
+            def told(success: bool) -> None:
+                if success:
+                    ready = "readinessProbe" not in self.spec
+                    self._set(started=True, ready=ready)
+                else:
+                    tasks.create_task(self._unhealthy(container, "startup"))
+
+            await self._prober("startup", told).until(True)
+
+    async def _liveness(self, container: Container) -> None:
+        async with asyncio.TaskGroup() as tasks:
+
+            def told(success: bool) -> None:
+                if not success:
+                    tasks.create_task(self._unhealthy(container, "liveness"))
+
+            await self._prober("liveness", told).until(False)
+
+    async def _readiness(self) -> None:
+        await self._prober("readiness", lambda ready: self._set(ready=ready)).run()
+
+    def _prober(self, kind: str, told: Callable[[bool], None]) -> Prober:
+        def unhealthy(result: Result) -> None:
+            text = f"{kind.capitalize()} probe failed: {shown(result.message)}"
+            self._tell("Warning", "Unhealthy", text)
+
+        return Prober(
+            self.spec[f"{kind}Probe"],
+            self.reach(),
+            self._node.clock,
+            told=told,
+            unhealthy=unhealthy,
+        )
+
+    async def _unhealthy(self, container: Container, kind: str) -> None:
+        text = f"Container {self.name} failed {kind} probe, will be restarted"
+        self._tell("Normal", "Killing", text)
+        await self._kill(container)
+
+    async def _kill(self, container: Container) -> None:
+        grace = int(self.pod["spec"].get("terminationGracePeriodSeconds", 30))
+        await ended_within(container, grace)
+
+    def reach(self) -> Reach:
+        """Return how probes and hooks get at this container."""
+        names = {
+            port["name"]: int(port["containerPort"])
+            for port in self.spec.get("ports") or ()
+            if port.get("name")
+        }
+        return Reach(self._dial, self._command, names)
+
+    def _dial(self, port: int) -> Backend | None:
+        return self._node.network.pod_port(self.pod["metadata"]["uid"], port)
+
+    async def _command(self, argv: Sequence[str], seconds: float) -> tuple[int, str]:
+        if self.run_spec is None:
+            return 126, "the container is not running"
+        return await run_beside(self._node.runtime, self.run_spec, argv, seconds)
+
+    # The end.
+
+    async def stop(self, grace: float) -> None:
+        """End the container: hook, SIGTERM, and SIGKILL once *grace* seconds are over."""
+        container = self.running or self._node.runtime.adopt(self._place)
+        if container is None or isinstance(self.state.state, Ended):
+            return
+        self._tell("Normal", "Killing", f"Stopping container {self.name}")
+        hook = (self.spec.get("lifecycle") or {}).get("preStop")
+        began = self._node.clock.monotonic()
+        if hook is not None and grace > 0:
+            await self._before_stop(hook, grace)
+        left = grace - (self._node.clock.monotonic() - began)
+        self._ended(await ended_within(container, max(left, min(grace, 2.0))))
+
+    async def _before_stop(self, hook: Object, grace: float) -> None:
+        if "sleep" in hook:
+            await self._node.clock.sleep(min(grace, float(hook["sleep"].get("seconds", 0))))
+            return
+        result = await attempt(hook, self.reach(), grace)
+        if not result.success:
+            text = f"PreStopHook failed: {shown(result.message)}"
+            self._tell("Warning", "FailedPreStopHook", text)
+
+    def _ended(self, result: Exit) -> None:
+        identity = self.state.identity
+        self._set(
+            state=Ended(result, identity, self._last_words(result)), ready=False, started=False
+        )
+
+    def _last_words(self, result: Exit) -> str:
+        """Return what the container left in its termination log, or at the end of its output."""
+        path = self._place / _TERMINATION_LOG
+        try:
+            text = path.read_bytes()[-_MESSAGE_BYTES:].decode(errors="replace")
+        except OSError:
+            text = ""
+        fallback = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+        if text or not fallback or result.code == 0:
+            return text
+        return _tail(self._place / LOG)
+
+    async def _back_off(self, result: Exit) -> None:
+        """Wait before the next attempt: not at all the first time, then longer and longer."""
+        ended = self.state.state
+        last = ended if isinstance(ended, Ended) else None
+        if result.ended - result.began > timedelta(seconds=self._node.settings.calm_seconds):
+            self._failures = 0
+        self._set(last=last)
+        if self._failures:
+            delay = self._delay()
+            uid = self.pod["metadata"]["uid"]
+            name = f"{self.pod['metadata']['name']}_{self.pod['metadata']['namespace']}({uid})"
+            seconds = f"{int(delay)}s" if delay >= 1 else f"{delay:.1f}s"
+            text = f"back-off {seconds} restarting failed container={self.name} pod={name}"
+            self._set(state=Waiting("CrashLoopBackOff", text))
+            told = f"Back-off restarting failed container {self.name} in pod {name}"
+            self._tell("Warning", "BackOff", told)
+            await self._node.clock.sleep(delay)
+        self._set(restarts=self._attempt + 1)
+        self._failures += 1
+
+    def _delay(self) -> float:
+        settings = self._node.settings
+        delay: float = settings.backoff_seconds * 2.0 ** min(self._failures - 1, 16)
+        return min(settings.backoff_longest_seconds, delay)
+
+    # Small things.
+
+    async def _sources_or(self, seconds: float) -> None:
+        """Wait until something pods refer to has changed, at most so long."""
+        self._around.sources_changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._around.sources_changed.wait()
+
+    def _set(self, **changes: object) -> None:
+        changed = self.state.but(**changes)
+        if changed != self.state:
+            self.state = changed
+            self._around.changed()
+
+    def _tell(self, kind: EventType, reason: str, message: str) -> None:
+        self._node.recorder.record(self.pod, kind, reason, message)
+
+
+async def ended_within(container: Container, grace: float) -> Exit:
+    """Ask a container to end, and make it end once *grace* seconds are over."""
+    if grace > 0:
+        container.signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                return await container.wait()
+    container.signal(signal.SIGKILL)
+    return await container.wait()
+
+
+def _tail(path: Path) -> str:
+    try:
+        lines = path.read_bytes()[-4 * _MESSAGE_BYTES :].decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    texts = [line.split(" ", 3)[-1] for line in lines[-_MESSAGE_LINES:]]
+    return "\n".join(texts)[-_MESSAGE_BYTES:]
+
+
+def restarting(policy: str) -> Callable[[Exit], bool]:
+    """Return whether a container is started again after an exit, under a restart policy."""
+    rules: Mapping[str, Callable[[Exit], bool]] = {
+        "Always": lambda _: True,
+        "OnFailure": lambda result: result.code != 0,
+        "Never": lambda _: False,
+    }
+    return rules[policy]

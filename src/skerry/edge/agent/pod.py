@@ -1,0 +1,433 @@
+"""The life of one pod on this node, from its binding to its last trace.
+
+A worker brings the pod's volumes up, runs init containers in order and then the others side by
+side, tells the server what it sees, and in the end stops everything, removes the pod's directory
+and finishes the deletion. It may be cancelled at any moment (the agent is going): processes then
+go on, and the next agent's worker takes them over from the pod's directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skerry.api.errors import ApiError, Conflict, NotFound
+from skerry.api.kinds import GroupVersionResource
+from skerry.edge.agent.container import ContainerLife, Surroundings, restarting
+from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.environment import Facts, expanded
+from skerry.edge.agent.network import PodPorts
+from skerry.edge.agent.runtime import Exit, Mount
+from skerry.edge.agent.status import (
+    ContainerState,
+    Ended,
+    PodState,
+    Waiting,
+    initialized,
+    pod_status,
+    sidecar_names,
+)
+from skerry.edge.agent.volumes import MountFailed, Sources, is_written, volume_path
+from skerry.kit.clock import parse_rfc3339
+from skerry.kit.log import Logger
+from skerry.logic.resource import Object
+from skerry.logic.workload.pods import is_finished
+from skerry.runtime.client import DeleteOptions
+from skerry.runtime.transport import TransportError
+
+PODS = GroupVersionResource("", "v1", "pods")
+_FACTS = "pod.json"
+# How often tokens and followed volumes are looked after when nothing announces a change.
+_UPKEEP_SECONDS = 60.0
+_RETRY_SECONDS = 1.0
+
+_log = Logger("agent")
+
+
+class PodWorker:
+    """Runs one pod; ``update`` tells it of changes, ``end`` that the pod must go."""
+
+    def __init__(self, node: NodeContext, pod: Object) -> None:
+        self._node = node
+        self.pod = pod
+        self.uid: str = pod["metadata"]["uid"]
+        self._directory = node.root / self.uid
+        self._volumes: dict[str, Path] = {}
+        self._changed = asyncio.Event()
+        self._sources_changed = asyncio.Event()
+        self._ending = asyncio.Event()
+        self._deleted = False
+        self._started = node.clock.now()
+        self._sandboxed = False
+        self._failure: tuple[str, str] | None = None
+        self._address = self._remembered_address()
+        around = self._surroundings()
+        spec = pod["spec"]
+        self._initial = [
+            ContainerLife(node, pod, item, around) for item in spec.get("initContainers") or ()
+        ]
+        self._containers = [ContainerLife(node, pod, item, around) for item in spec["containers"]]
+
+    # What the agent calls.
+
+    def update(self, pod: Object) -> None:
+        """Take note of a newer state of the pod."""
+        self.pod = pod
+        for life in self._lives:
+            life.pod = pod
+        if "deletionTimestamp" in pod["metadata"]:
+            self._ending.set()
+        self._sources_changed.set()
+
+    def sources_changed(self) -> None:
+        """Look again at what the pod refers to."""
+        self._sources_changed.set()
+
+    def end(self) -> None:
+        """The pod is gone from the server: stop it and leave nothing."""
+        self._deleted = True
+        self._ending.set()
+
+    def life(self, container: str) -> ContainerLife | None:
+        """Return the life of a container by name."""
+        return next((life for life in self._lives if life.name == container), None)
+
+    @property
+    def _lives(self) -> list[ContainerLife]:
+        return [*self._initial, *self._containers]
+
+    async def run(self) -> None:
+        """Run the pod until nothing of it is left."""
+        async with asyncio.TaskGroup() as tasks:
+            telling = tasks.create_task(self._tell_status())
+            living = tasks.create_task(self._guarded_life())
+            ending = tasks.create_task(self._ending.wait())
+            await ending
+            living.cancel()
+            await asyncio.wait([living])
+            await self._stop(self._grace())
+            telling.cancel()
+        await self._finish()
+
+    # Living.
+
+    async def _guarded_life(self) -> None:
+        """Live, unless the pod ended before this agent came or its time is up."""
+        self._network_changed()
+        self._changed.set()
+        if "deletionTimestamp" in self.pod["metadata"]:
+            return
+        if is_finished(self.pod):
+            self._failure = None
+            await self._remember_end()
+            return
+        try:
+            async with asyncio.timeout(self._time_left()):
+                await self._live()
+        except TimeoutError:
+            text = "Pod was active on the node longer than the specified deadline"
+            self._node.recorder.record(self.pod, "Normal", "DeadlineExceeded", text)
+            self._failure = ("DeadlineExceeded", text)
+            await self._stop(self._grace())
+            self._changed.set()
+
+    async def _remember_end(self) -> None:
+        """Know again how the containers of a finished pod ended."""
+        async with asyncio.TaskGroup() as tasks:
+            for life in self._lives:
+                if life.log_path() is not None:
+                    tasks.create_task(life.run(lambda _: False))
+
+    def _time_left(self) -> float | None:
+        seconds = self.pod["spec"].get("activeDeadlineSeconds")
+        if seconds is None:
+            return None
+        began = (self.pod.get("status") or {}).get("startTime")
+        passed = 0.0
+        if began:
+            passed = (self._node.clock.now() - parse_rfc3339(began)).total_seconds()
+        return max(0.0, float(seconds) - passed)
+
+    async def _live(self) -> None:
+        await self._mount_all()
+        self._sandboxed = True
+        self._changed.set()
+        async with asyncio.TaskGroup() as tasks:
+            upkeep = tasks.create_task(self._keep_volumes())
+            sidecars = await self._initialize(tasks)
+            if sidecars is not None:
+                await self._run_containers()
+                for name, task in sidecars:
+                    await self._stop_sidecar(name, task)
+            upkeep.cancel()
+
+    async def _initialize(
+        self, tasks: asyncio.TaskGroup
+    ) -> list[tuple[ContainerLife, asyncio.Task[Exit]]] | None:
+        """Run init containers in order; returns the sidecars, None when one failed for good."""
+        policy = self.pod["spec"].get("restartPolicy", "Always")
+        again = restarting("OnFailure" if policy == "Always" else policy)
+        names = sidecar_names(self.pod)
+        sidecars = []
+        for life in self._initial:
+            if life.name in names:
+                task = tasks.create_task(life.run(lambda _: True))
+                sidecars.append((life, task))
+                await self._until_started(life)
+            elif (await life.run(again)).code != 0:
+                return None
+        return sidecars
+
+    async def _until_started(self, life: ContainerLife) -> None:
+        while not life.state.started:
+            self._state_moved.clear()
+            await self._state_moved.wait()
+
+    async def _run_containers(self) -> None:
+        again = restarting(self.pod["spec"].get("restartPolicy", "Always"))
+        async with asyncio.TaskGroup() as tasks:
+            for life in self._containers:
+                tasks.create_task(life.run(again))
+
+    async def _stop_sidecar(self, life: ContainerLife, task: asyncio.Task[Exit]) -> None:
+        task.cancel()
+        await asyncio.wait([task])
+        await life.stop(self._grace())
+
+    # Volumes.
+
+    async def _mount_all(self) -> None:
+        """Have every volume, waiting for what is missing and saying so."""
+        while True:
+            await self._node.sources.fetch_tokens(self.pod)
+            self._sources_changed.clear()
+            try:
+                self._mount()
+            except MountFailed as error:
+                self._node.recorder.record(self.pod, "Warning", "FailedMount", str(error))
+                await self._sources_or(self._node.settings.mount_retry_seconds)
+            else:
+                return
+
+    def _mount(self) -> None:
+        directory, sources = self._directory / "volumes", self._sources()
+        for volume in self.pod["spec"].get("volumes") or ():
+            self._volumes[volume["name"]] = volume_path(directory, volume, sources)
+
+    async def _keep_volumes(self) -> None:
+        """Follow what written volumes are made of, until cancelled."""
+        if not any(is_written(volume) for volume in self.pod["spec"].get("volumes") or ()):
+            return
+        while True:
+            await self._sources_or(_UPKEEP_SECONDS)
+            self._sources_changed.clear()
+            await self._node.sources.fetch_tokens(self.pod)
+            try:
+                self._mount()
+            except MountFailed as error:
+                # What was mounted stays as it is, as kubelet leaves it.
+                self._node.recorder.record(self.pod, "Warning", "FailedMount", str(error))
+
+    async def _sources_or(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._sources_changed.wait()
+
+    def _sources(self) -> Sources:
+        node, pod = self._node, self.pod
+        namespace = pod["metadata"]["namespace"]
+        return Sources(
+            self._facts(),
+            lambda kind, name: node.sources.configuration(namespace, kind, name),
+            lambda source: node.sources.token(pod, source),
+            lambda claim: node.sources.claim_path(namespace, claim),
+        )
+
+    def _facts(self) -> Facts:
+        node = self._node
+        return Facts(self.pod, node.name, node.host_ip, self._address, node.allocatable)
+
+    def _mounts_of(self, container: Object) -> list[Mount]:
+        found = []
+        for mount in container.get("volumeMounts") or ():
+            source = self._volumes[mount["name"]]
+            part = mount.get("subPath") or ""
+            if not part and mount.get("subPathExpr"):
+                values = {
+                    item["name"]: str(item.get("value") or "")
+                    for item in container.get("env") or ()
+                }
+                part = expanded(mount["subPathExpr"], values)
+            if part:
+                source = source / part
+                if not source.exists():
+                    source.mkdir(parents=True)
+            found.append(Mount(mount["mountPath"], source, bool(mount.get("readOnly"))))
+        return found
+
+    # Network.
+
+    def _surroundings(self) -> Surroundings:
+        self._state_moved = asyncio.Event()
+        return Surroundings(
+            self._directory / "containers",
+            self._facts(),
+            self._mounts_of,
+            self._moved,
+            self._network_changed,
+            self._sources_changed,
+        )
+
+    def _moved(self) -> None:
+        self._changed.set()
+        self._state_moved.set()
+
+    def _remembered_address(self) -> str:
+        """Return the pod's address, the same again after a restart of the agent."""
+        if self.pod["spec"].get("hostNetwork"):
+            return self._node.host_ip
+        path = self._directory / _FACTS
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError, KeyError):
+            return str(json.loads(path.read_text())["address"])
+        address = self._node.network.fresh_address(self._node.number)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        facts: dict[str, Any] = {
+            "address": address,
+            "namespace": self.pod["metadata"]["namespace"],
+            "name": self.pod["metadata"]["name"],
+        }
+        path.write_text(json.dumps(facts))
+        return address
+
+    def _network_changed(self) -> None:
+        ports: dict[int, int] = {}
+        host_ports: dict[int, int] = {}
+        for life in self._lives:
+            ports |= life.ports
+            for port in life.spec.get("ports") or ():
+                if port.get("hostPort") and port.get("protocol", "TCP") == "TCP":
+                    host_ports[int(port["hostPort"])] = int(port["containerPort"])
+        joined = PodPorts(self._address, self._node.name, ports, host_ports)
+        self._node.network.join(self.uid, joined)
+
+    # Telling.
+
+    def _state(self) -> PodState:
+        return PodState(
+            tuple(self._shown(life) for life in self._initial),
+            tuple(self._shown(life) for life in self._containers),
+            self._node.host_ip,
+            self._address if self._sandboxed else "",
+            self._began(),
+            self._sandboxed,
+            self._failure,
+        )
+
+    def _shown(self, life: ContainerLife) -> ContainerState:
+        """Return a container's state; one that waits for init containers says so."""
+        state = life.state
+        waiting = state.state
+        if not self._initial or not isinstance(waiting, Waiting):
+            return state
+        if waiting.reason != "ContainerCreating" or life is self._first_open():
+            return state
+        if initialized(self.pod, PodState(tuple(i.state for i in self._initial), (), "")):
+            return state
+        return state.but(state=Waiting("PodInitializing"))
+
+    def _first_open(self) -> ContainerLife | None:
+        return next((i for i in self._initial if not isinstance(i.state.state, Ended)), None)
+
+    def _began(self) -> Any:
+        known = (self.pod.get("status") or {}).get("startTime")
+        return parse_rfc3339(known) if known else self._started
+
+    async def _tell_status(self) -> None:
+        """Write the status whenever it changes, until cancelled."""
+        sent: Object | None = None
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            if is_finished(self.pod) and "deletionTimestamp" not in self.pod["metadata"]:
+                continue  # an end is final; only the deletion may still be told
+            status = pod_status(self.pod, self._state(), self._node.clock.now())
+            if status == sent:
+                continue
+            if await self._written(status):
+                sent = status
+
+    async def _written(self, status: Object) -> bool:
+        metadata = self.pod["metadata"]
+        patch = {"metadata": {"uid": self.uid}, "status": status}
+        try:
+            await self._node.client.patch(
+                PODS,
+                metadata["name"],
+                patch,
+                metadata["namespace"],
+                kind="strategic",
+                subresource="status",
+            )
+        except NotFound:
+            return True
+        except Conflict:
+            return True  # another pod of the same name; ours will be told gone
+        except (ApiError, TransportError) as error:
+            _log.warning("status not written", key=metadata["name"], error=error)
+            await self._node.clock.sleep(_RETRY_SECONDS)
+            self._changed.set()
+            return False
+        return True
+
+    # The end.
+
+    def _grace(self) -> float:
+        metadata = self.pod["metadata"]
+        if "deletionGracePeriodSeconds" in metadata:
+            return float(metadata["deletionGracePeriodSeconds"] or 0)
+        return float(self.pod["spec"].get("terminationGracePeriodSeconds", 30))
+
+    async def _stop(self, grace: float) -> None:
+        """Stop every container: the main ones side by side, then sidecars, last one first."""
+        async with asyncio.TaskGroup() as tasks:
+            for life in self._containers:
+                tasks.create_task(life.stop(grace))
+        for life in reversed(self._initial):
+            await life.stop(min(grace, 10.0))
+
+    async def _finish(self) -> None:
+        """Tell the last status, remove every trace, and let the server forget the pod."""
+        self._node.network.leave(self.uid)
+        self._node.sources.forget_tokens(self.uid)
+        if not self._deleted:
+            await self._written(pod_status(self.pod, self._last_state(), self._node.clock.now()))
+        await asyncio.get_running_loop().run_in_executor(None, _removed, self._directory)
+        if self._deleted:
+            return
+        metadata = self.pod["metadata"]
+        options = DeleteOptions(uid=self.uid, grace_seconds=0)
+        while True:
+            try:
+                await self._node.client.delete(
+                    PODS, metadata["name"], metadata["namespace"], options
+                )
+            except (NotFound, Conflict):
+                return
+            except (ApiError, TransportError) as error:
+                _log.warning("deletion not finished", key=metadata["name"], error=error)
+                await self._node.clock.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    def _last_state(self) -> PodState:
+        """Return the state to be told last: nothing of the pod is held any more."""
+        return replace(self._state(), sandboxed=False)
+
+
+def _removed(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,136 @@
+"""Services of an edge without a network of its own: a loopback port for each of their ports.
+
+Pods learn the port by environment, as they learn a Service's address in any cluster. A connection
+goes to one of the Service's ready endpoints, in turn; which they are is read when it comes, so a
+change of endpoints needs nothing done. Node ports are what published ports of the machine may
+lead to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Hashable, Iterable
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, Resolve
+from skerry.edge.agent.sources import SERVICES
+from skerry.logic.resource import Object
+from skerry.runtime.index import key_of
+from skerry.runtime.informer import InformerFactory
+
+SLICES = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+_BY_SERVICE = "service"
+_SERVICE_NAME = "kubernetes.io/service-name"
+
+_PortKey = tuple[str, str, str]  # namespace, Service, port name
+
+
+def _service_of(obj: Object) -> Iterable[Hashable]:
+    name = (obj["metadata"].get("labels") or {}).get(_SERVICE_NAME)
+    return ((obj["metadata"].get("namespace", ""), name),) if name else ()
+
+
+class ServiceProxy:
+    """Forwards connections to Services."""
+
+    def __init__(self, network: Network, factory: InformerFactory, api_server: Backend) -> None:
+        """*api_server* is where the Service ``kubernetes`` is really reached."""
+        self._network = network
+        self._api_server = api_server
+        self._services = factory.informer(SERVICES)
+        self._slices = factory.informer(SLICES)
+        self._slices.index.add_index(_BY_SERVICE, _service_of)
+        self._forwarders: dict[_PortKey, Forwarder] = {}
+        self._turns: dict[_PortKey, int] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def reached_at(self, service: Object, port: Object) -> Backend | None:
+        """Return where a Service's port is reached on this machine; None when it is not."""
+        metadata = service["metadata"]
+        if (metadata["namespace"], metadata["name"]) == ("default", "kubernetes"):
+            return self._api_server
+        key = (metadata["namespace"], metadata["name"], str(port.get("name") or ""))
+        forwarder = self._forwarders.get(key)
+        return None if forwarder is None else (LOOPBACK, forwarder.port)
+
+    def backend(self, key: _PortKey) -> Backend | None:
+        """Return the next ready endpoint of a Service's port."""
+        namespace, service, name = key
+        found: list[tuple[str, int]] = []
+        for item in self._slices.index.by(_BY_SERVICE, (namespace, service)):
+            for port in item.get("ports") or ():
+                if (port.get("name") or "") == name and port.get("port"):
+                    found += [(address, int(port["port"])) for address in _ready(item)]
+        if not found:
+            return None
+        found.sort()
+        turn = self._turns[key] = self._turns.get(key, -1) + 1
+        for offset in range(len(found)):
+            place = self._network.at(*found[(turn + offset) % len(found)])
+            if place is not None:
+                return place
+        # Endpoints somebody else made, outside this edge.
+        return found[turn % len(found)]
+
+    async def run(self) -> None:
+        """Forward until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                self._services.add_handler(self._changed)
+                await asyncio.Event().wait()
+        finally:
+            self._tasks = None
+            for forwarder in self._forwarders.values():
+                with contextlib.suppress(OSError):
+                    await forwarder.stop()
+
+    def _changed(self, old: Object | None, new: Object | None) -> None:
+        wanted = set() if new is None else _ports(new)
+        for key in (set() if old is None else _ports(old)) - wanted:
+            forwarder = self._forwarders.pop(key, None)
+            if forwarder is not None and self._tasks is not None:
+                self._tasks.create_task(forwarder.stop())
+        for key in wanted - self._forwarders.keys():
+            forwarder = Forwarder(self._resolving(key), "/".join(key))
+            # At once: a pod started next must find the port in its environment.
+            forwarder.bind(LOOPBACK, 0)
+            self._forwarders[key] = forwarder
+            if self._tasks is not None:
+                self._tasks.create_task(forwarder.serve())
+        self._set_node_ports()
+
+    def _resolving(self, key: _PortKey) -> Resolve:
+        return lambda: self.backend(key)
+
+    def _set_node_ports(self) -> None:
+        found: dict[int, Resolve] = {}
+        for service in self._services.index.objects():
+            place = key_of(service)
+            for port in service["spec"].get("ports") or ():
+                if port.get("nodePort"):
+                    key = (place.namespace, place.name, str(port.get("name") or ""))
+                    found[int(port["nodePort"])] = self._resolving(key)
+        self._network.set_node_ports(found)
+
+
+def _ports(service: Object) -> set[_PortKey]:
+    """Return the ports of a Service that connections can be forwarded for."""
+    spec, key = service["spec"], key_of(service)
+    if spec.get("type") == "ExternalName" or (key.namespace, key.name) == ("default", "kubernetes"):
+        return set()
+    return {
+        (key.namespace, key.name, str(port.get("name") or ""))
+        for port in spec.get("ports") or ()
+        if port.get("protocol", "TCP") == "TCP"
+    }
+
+
+def _ready(item: Object) -> list[str]:
+    return [
+        address
+        for endpoint in item.get("endpoints") or ()
+        if (endpoint.get("conditions") or {}).get("ready", True)
+        for address in endpoint.get("addresses") or ()
+    ]
