@@ -14,6 +14,7 @@ from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN
+from skerry.logic.workspaces.projected import is_projected
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.files import secret_directory, write_secret
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
@@ -60,10 +61,10 @@ def admin_tokens(directory: Path, ids: IdSource) -> dict[str, str]:
 
 async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provider: bool) -> Face:
     f = foundation
-    facts = HubFacts(f.url, f.pki.ca.certificate.decode())
+    facts = HubFacts(f.url, f.pki.ca.certificate.decode(), f.security.tokens)
     api = HubServer(server_parts(f, KCP), f.security.rbac, state, facts)
     await api.prepare()
-    await follow_rbac(f.security.rbac, f.store, api.dispatcher)
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_projected)
 
     async def complete() -> None:
         await ensure_compute(api)

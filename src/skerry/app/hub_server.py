@@ -9,23 +9,28 @@ from dataclasses import dataclass, replace
 from skerry.app.api_server import ApiServer, Parts
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
+from skerry.logic.workspaces.projected import is_projected
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission
 from skerry.server.admission.quota import QuotaAdmission
-from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.engine import Handlers
 from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.security.tokens import ServiceAccountTokens
+from skerry.server.workspaces.account_tokens import AccountTokens
 from skerry.server.workspaces.births import WorkspaceBirth
 from skerry.server.workspaces.bootstrap import Bootstrap, tenancy_identity
 from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.clusters import ClusterRules
 from skerry.server.workspaces.compute import ComputeRules
+from skerry.server.workspaces.crossing import Crossings, without_cluster
 from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
+from skerry.server.workspaces.views import view_name
 
 # Writes of these change what the hub serves and to whom; answers wait until it knows of them.
 _AWAITED = frozenset(
@@ -64,6 +69,7 @@ class HubFacts:
 
     base_url: str
     root_ca: str
+    tokens: ServiceAccountTokens
 
 
 class HubServer(ApiServer):
@@ -85,6 +91,9 @@ class HubServer(ApiServer):
             awaited=_AWAITED,
         )
         super().__init__(self._parts)
+        # Copies on their way to an edge limit nothing here.
+        self.quotas.inert = is_projected
+        state.claims_changed = lambda *export: self.dispatcher.expire(view_name(*export))
 
     def _rules(self, parts: Parts) -> list[Admission]:
         state, catalogue, clock, ids = self.state, self._hub_catalogue, parts.clock, parts.ids
@@ -98,16 +107,25 @@ class HubServer(ApiServer):
             base_url=self._base_url,
             root_ca=self._facts.root_ca,
         )
+        self._clusters = ClusterRules(parts.store, clock)
         return [
             NamespaceLifecycle(parts.store, self.namespaces),
             self.birth,
+            self._clusters,
+            AccountTokens(
+                parts.store,
+                catalogue,
+                self.seeder,
+                self._facts.tokens,
+                ids,
+                self._facts.root_ca,
+            ),
             ExportRules(
                 state, catalogue, self.seeder, clock, ids, self._base_url, self.namespaces.within
             ),
             BindingRules(state, catalogue, parts.authorizer, clock),
             ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
             DefinitionAdmission(catalogue, clock),
-            EscalationGuard(self._rbac),
             *parts.admission,
             QuotaAdmission(parts.store, self.quotas, clock),
         ]
@@ -118,8 +136,15 @@ class HubServer(ApiServer):
     def _handlers(self, parts: Parts) -> Handlers:
         handlers = super()._handlers(parts)
         homes = Homes(parts.store, self.dispatcher, self.state, self.birth)
+        crossings = Crossings(self.state)
+        verbs = {**handlers.verbs, "get": homes.before(handlers.verbs["get"])}
         return replace(
-            handlers, verbs={**handlers.verbs, "get": homes.before(handlers.verbs["get"])}
+            handlers,
+            verbs=crossings.guarded(verbs),
+            subresources=crossings.guarded(handlers.subresources),
+            common_subresources=crossings.guarded(handlers.common_subresources),
+            paths={path: without_cluster(each) for path, each in handlers.paths.items()},
+            trees={path: without_cluster(each) for path, each in handlers.trees.items()},
         )
 
     async def prepare(self, also: Sequence[Object] = ()) -> None:
@@ -130,7 +155,8 @@ class HubServer(ApiServer):
         )
         await bootstrap.ensure_root()
         identity = await tenancy_identity(parts.store)
-        self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe)
+        self._clusters.workspaces = f"workspaces:{identity}"
+        self.dispatcher.observe(CRD_PREFIX, self.catalogue.observe, self.catalogue.reset)
         await self.dispatcher.start()
         await self.catalogue.load(parts.store)
         await self.state.follow(parts.store, self.dispatcher, identity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -87,19 +87,39 @@ async def _lookup(
     return None if entry is None else decode(entry.value, entry.revision)
 
 
-async def follow_rbac(authorizer: RbacAuthorizer, store: Store, dispatcher: Dispatcher) -> None:
-    """Feed the authorizer what is stored and what changes; before the dispatcher runs."""
+def _never(_: Mapping[str, Any]) -> bool:
+    return False
+
+
+async def follow_rbac(
+    authorizer: RbacAuthorizer,
+    store: Store,
+    dispatcher: Dispatcher,
+    inert: Callable[[Mapping[str, Any]], bool] = _never,
+) -> None:
+    """Feed the authorizer what is stored and what changes; before the dispatcher runs.
+
+    Objects that are *inert* grant nothing here; they are on their way to somewhere else.
+    """
     for resource, kind in _KINDS.items():
         prefix = type_prefix(_GROUP, resource)
         for entry in (await store.range(prefix)).entries:
-            cluster = ObjectKey.parse(entry.key).cluster
-            authorizer.put(cluster, kind, decode(entry.value, entry.revision))
-        dispatcher.observe(prefix, partial(_observed, authorizer, kind))
+            obj = decode(entry.value, entry.revision)
+            if not inert(obj):
+                authorizer.put(ObjectKey.parse(entry.key).cluster, kind, obj)
+        reset = authorizer.reset if kind == "Role" else None
+        dispatcher.observe(prefix, partial(_observed, authorizer, kind, inert), reset)
 
 
-def _observed(authorizer: RbacAuthorizer, kind: str, change: Change) -> None:
+def _observed(
+    authorizer: RbacAuthorizer,
+    kind: str,
+    inert: Callable[[Mapping[str, Any]], bool],
+    change: Change,
+) -> None:
     key, event = ObjectKey.parse(change.event.key), change.event
-    if event.value is None:
+    obj = None if event.value is None else decode(event.value, event.revision)
+    if obj is None or inert(obj):
         authorizer.remove(key.cluster, kind, key.namespace, key.name)
     else:
-        authorizer.put(key.cluster, kind, decode(event.value, event.revision))
+        authorizer.put(key.cluster, kind, obj)

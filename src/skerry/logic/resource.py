@@ -60,6 +60,10 @@ def _no_update_errors(_: Object, __: Object) -> list[FieldError]:
     return []
 
 
+# In place of an identity: objects of this name whatever export they come from, or from none.
+ANY_IDENTITY = "*"
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """A type as it is served at one version."""

@@ -101,6 +101,11 @@ class Catalogue:
         for entry in page.entries:
             self._put(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
 
+    def reset(self) -> None:
+        """Forget every definition; they are about to be shown anew."""
+        self._definitions.clear()
+        self._sets.clear()
+
     def observe(self, change: Change) -> None:
         """Follow a change of a CustomResourceDefinition."""
         key = ObjectKey.parse(change.event.key)

@@ -36,8 +36,11 @@ PathHandler = Callable[[Request, str], Awaitable[Answer]]
 class Route:
     """Where a request goes: the cluster, and the path within it.
 
-    A view narrows that: to ``types`` of its own, to objects with ``labels``, and ``guard`` says
-    which action must be allowed in place of the plain one.
+    A view narrows that: to ``types`` of its own; collections to objects with ``labels`` and of
+    which ``visible`` tells so by their key; single objects to those of which ``named`` does.
+    ``guard`` says which action must be allowed in place of the plain one, and ``acting`` as whom
+    the request is then carried out, with that user's rights. ``home`` is the cluster whose
+    ServiceAccounts are at home there, if it is another. ``view`` names the view.
     """
 
     cluster: str
@@ -45,6 +48,11 @@ class Route:
     types: TypeSet | None = None
     labels: str = ""
     guard: Callable[[RequestInfo], Attributes] | None = None
+    visible: Callable[[str], bool] | None = None
+    named: Callable[[str], bool] | None = None
+    acting: User | None = None
+    home: str = ""
+    view: str = ""
 
 
 class Router(Protocol):
@@ -127,8 +135,8 @@ class Engine:
             route = self._router.route(request)
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
-            user = await self._identify(request, route.cluster)
-            self._authorize(user, info, route)
+            user = await self._identify(request, route.home or route.cluster)
+            user = self._authorize(user, info, route)
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
         except ApiError as error:
@@ -143,8 +151,15 @@ class Engine:
             return request.peer.user
         return await self._authenticator.authenticate(request, cluster)
 
-    def _authorize(self, user: User, info: RequestInfo, route: Route) -> None:
-        attributes = attributes_of(info) if route.guard is None else route.guard(info)
+    def _authorize(self, user: User, info: RequestInfo, route: Route) -> User:
+        """Return the user the request is carried out as; raises when it is not allowed."""
+        self._check(user, attributes_of(info) if route.guard is None else route.guard(info))
+        if route.acting is None:
+            return user
+        self._check(route.acting, attributes_of(info))
+        return route.acting
+
+    def _check(self, user: User, attributes: Attributes) -> None:
         decision = self._authorizer.authorize(user, attributes)
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
@@ -156,7 +171,11 @@ class Engine:
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
             raise NotFound.path()
-        call = Call(request, info, user, resource, types, route.labels)
+        call = Call(request, info, user, resource, types, route.labels, route.visible, route.view)
+        single = info.name or info.verb == "create"
+        # A key without a name stands for what is about to be created there.
+        if single and route.named is not None and not route.named(call.key().path()):
+            raise call.not_found()
         answer = await self._handler(call)(call)
         return _with_warnings(answer, call.warnings) if call.warnings else answer
 

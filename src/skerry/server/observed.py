@@ -7,7 +7,7 @@ of an absence asks the store first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.logic.resource import Object
@@ -22,9 +22,16 @@ _NONE: Mapping[str, Object] = {}
 class ObservedObjects:
     """All objects of one type, by cluster and namespace. They are not to be changed."""
 
-    def __init__(self, group: str, resource: str) -> None:
+    def __init__(
+        self,
+        group: str,
+        resource: str,
+        inert: Callable[[Object], bool] = lambda _: False,
+    ) -> None:
         self.group = group
         self.resource = resource
+        # Objects that have no effect here are as good as absent.
+        self.inert = inert
         self._objects: dict[tuple[str, str], dict[str, Object]] = {}
 
     @property
@@ -33,16 +40,20 @@ class ObservedObjects:
 
     async def follow(self, store: Store, dispatcher: Dispatcher) -> None:
         """Read what is there and keep it up; call before the dispatcher runs."""
-        dispatcher.observe(self.prefix, self.observe)
+        dispatcher.observe(self.prefix, self.observe, self._objects.clear)
         for entry in (await store.range(self.prefix)).entries:
-            self._put(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
+            obj = decode(entry.value, entry.revision)
+            if not self.inert(obj):
+                self._put(ObjectKey.parse(entry.key), obj)
 
     def observe(self, change: Change) -> None:
         """Follow one change."""
         key, event = ObjectKey.parse(change.event.key), change.event
         if event.value is not None:
-            self._put(key, decode(event.value, event.revision))
-            return
+            obj = decode(event.value, event.revision)
+            if not self.inert(obj):
+                self._put(key, obj)
+                return
         group = self._objects.get((key.cluster, key.namespace), {})
         group.pop(key.name, None)
         if not group:

@@ -96,14 +96,34 @@ def bound_status(
         ],
         "phase": "Bound",
     }
-    accepted = [
-        _bare(c) for c in spec.get("permissionClaims") or [] if c.get("state") == "Accepted"
-    ]
-    if export.claims:
-        status["exportPermissionClaims"] = list(export.claims)
-    if accepted:
-        status["appliedPermissionClaims"] = accepted
+    _settle_claims(status, export, spec.get("permissionClaims") or [])
     return status
+
+
+def _settle_claims(status: Object, export: Export, answers: Sequence[Mapping[str, Any]]) -> None:
+    """Say which claims of the export hold here: those it makes and the binding accepts."""
+    accepted = [_bare(claim) for claim in answers if claim.get("state") == "Accepted"]
+    made = [dict(claim) for claim in export.claims]
+    if made:
+        status["exportPermissionClaims"] = made
+    applied = [claim for claim in accepted if claim in made]
+    if applied:
+        status["appliedPermissionClaims"] = applied
+    unknown = [claim for claim in map(_bare, answers) if claim not in made]
+    if unknown:
+        named = ", ".join(_claim_name(claim) for claim in unknown)
+        for condition in status["conditions"]:
+            if condition["type"] == "PermissionClaimsValid":
+                condition |= {
+                    "status": "False",
+                    "severity": "Error",
+                    "reason": "InvalidPermissionClaims",
+                    "message": f"unexpected/invalid claims for this APIExport: {named}",
+                }
+
+
+def _claim_name(claim: Mapping[str, Any]) -> str:
+    return ".".join(part for part in (claim.get("resource", ""), claim.get("group", "")) if part)
 
 
 def _bare(claim: Mapping[str, Any]) -> Object:
@@ -135,7 +155,8 @@ def _failed(old: Object, now: str, problem: tuple[str, str, str]) -> Object:
     if kind != "APIExportValid":
         conditions.append({**failed, "type": "InitialBindingCompleted"})
     return {
-        **{key: old[key] for key in ("boundResources",) if key in old},
+        # What was bound stays in use: there are objects of it.
+        **{key: old[key] for key in ("apiExportClusterName", "boundResources") if key in old},
         "conditions": conditions,
         "phase": "Bound" if old.get("phase") == "Bound" else "Binding",
     }

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import initializer_label, shard_name_hash
+from skerry.logic.workspaces.names import INITIALIZER_LABEL, initializer_label, shard_name_hash
 
 PHASE_LABEL = "tenancy.kcp.io/phase"
 OWNER = "experimental.tenancy.kcp.io/owner"
@@ -41,19 +41,43 @@ class Birth:
 
     def conditions(self) -> list[dict[str, Any]]:
         """Return the conditions of the workspace, sorted as kcp sorts them."""
-        initialized: dict[str, Any] = {"lastTransitionTime": self.now, "status": "True"}
-        if self.initializers:
-            listed = " ".join(self.initializers)
-            initialized |= {
-                "status": "False",
-                "severity": "Info",
-                "reason": "InitializerExists",
-                "message": f"Initializers still exist: [{listed}]",
-            }
         return [
-            {**initialized, "type": "WorkspaceInitialized"},
+            _initialized(self.initializers, self.now),
             {"lastTransitionTime": self.now, "status": "True", "type": "WorkspaceScheduled"},
         ]
+
+
+def _initialized(initializers: Sequence[str], now: str) -> dict[str, Any]:
+    condition: dict[str, Any] = {"lastTransitionTime": now, "status": "True"}
+    if initializers:
+        listed = " ".join(initializers)
+        condition |= {
+            "status": "False",
+            "severity": "Info",
+            "reason": "InitializerExists",
+            "message": f"Initializers still exist: [{listed}]",
+        }
+    return {**condition, "type": "WorkspaceInitialized"}
+
+
+def settle_initializers(obj: Object, left: Sequence[str], now: str) -> None:
+    """Write into a Workspace or LogicalCluster that only the initializers *left* are awaited."""
+    phase = "Initializing" if left else "Ready"
+    labels = obj["metadata"].setdefault("labels", {})
+    labels[PHASE_LABEL] = phase
+    if obj["kind"] == "LogicalCluster":
+        for label in [name for name in labels if name.startswith(INITIALIZER_LABEL)]:
+            del labels[label]
+        labels |= dict(initializer_label(name) for name in left)
+    status = obj.setdefault("status", {})
+    status["phase"] = phase
+    status.pop("initializers", None)
+    if left:
+        status["initializers"] = list(left)
+    status["conditions"] = [
+        _initialized(left, now) if condition["type"] == "WorkspaceInitialized" else condition
+        for condition in status.get("conditions") or []
+    ]
 
 
 def complete_workspace(workspace: Object, birth: Birth) -> None:
@@ -78,6 +102,15 @@ def complete_workspace(workspace: Object, birth: Birth) -> None:
 def owner_text(user: str) -> str:
     """Return the annotation that names a workspace's owner."""
     return orjson.dumps({"username": user}).decode()
+
+
+def owner_of(annotation: str) -> str:
+    """Return the user an owner annotation names; empty when there is none."""
+    try:
+        found = orjson.loads(annotation) if annotation else {}
+    except orjson.JSONDecodeError:
+        return ""
+    return str(found.get("username", "")) if isinstance(found, dict) else ""
 
 
 def logical_cluster(birth: Birth, owner: Object | None, *, deletable: bool = False) -> Object:

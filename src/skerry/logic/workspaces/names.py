@@ -15,6 +15,7 @@ _PATH = re.compile(rf"^({_SEGMENT}:)*{_SEGMENT}$")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _DIGITS_62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAME_LENGTH = 16
+INITIALIZER_LABEL = "initializer.internal.kcp.io/"
 
 
 def is_path(text: str) -> bool:
@@ -65,7 +66,7 @@ def label_hash(text: str) -> str:
 def initializer_label(initializer: str) -> tuple[str, str]:
     """Return the label that marks clusters which still have *initializer* to go."""
     digest = hashlib.sha224(initializer.encode()).hexdigest()
-    return f"initializer.internal.kcp.io/{digest[:35]}", digest
+    return f"{INITIALIZER_LABEL}{digest[:35]}", digest
 
 
 def joined(parent: str, name: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from skerry.api.errors import NotFound
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.logic.resource import Resource
+from skerry.logic.resource import ANY_IDENTITY, Resource
 from skerry.server.catalogue import TypeSet
 from skerry.server.http.message import Request, User
 from skerry.server.request_info import RequestInfo
@@ -23,8 +23,12 @@ class Call:
     user: User
     resource: Resource
     types: TypeSet
-    # A label selector every object must match, set by views.
+    # A label selector every object must match, and what tells by its key whether an object is to
+    # be seen at all; set by views.
     labels: str = ""
+    visible: Callable[[str], bool] | None = None
+    # Name of the view the request came through; empty without one.
+    view: str = ""
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -55,6 +59,9 @@ class Call:
         """The prefix of the keys of the collection the request names."""
         cluster = "" if self.info.cluster == "*" else self.info.cluster
         resource = self.resource
+        if resource.identity == ANY_IDENTITY:
+            # Without the closing slash: local objects and those of every export.
+            return type_prefix(resource.stored_group, resource.info.resource)[:-1]
         return type_prefix(
             resource.stored_group, resource.storage_resource, cluster, self.namespace
         )

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from skerry.api.errors import BadRequest, Conflict, NotFound
+from skerry.api.errors import Conflict, NotFound
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
 from skerry.logic.resource import Object
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.body import decode_body
+from skerry.server.rest import prepare
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import DeleteOptions, delete_options, list_options
 from skerry.server.rest.read import Reader
@@ -87,9 +87,7 @@ class Deleter:
     def _options(self, call: Call) -> DeleteOptions:
         body: dict[str, Any] = {}
         if call.request.body:
-            body = decode_body(call.request.body, call.request.headers.get("content-type", ""))
-            if (body.get("kind") or "DeleteOptions") != "DeleteOptions":
-                raise BadRequest(f"{body.get('kind')} cannot be handled as a DeleteOptions")
+            body = prepare.sent_as(call.request, prepare.DELETE_OPTIONS)
         return delete_options(call.request, body)
 
     async def collection(self, call: Call) -> Answer:
@@ -103,7 +101,7 @@ class Deleter:
         async for page_revision, entries, _, _ in self._reader.pages(call, listing, selection):
             revision = page_revision
             for entry in entries:
-                if selection.matches(entry.value, entry.revision):
+                if selection.matches(entry.value, entry.revision, key=entry.key):
                     items.append((entry.value, entry.revision))
                     try:
                         await self.delete_entry(call, options, entry)

@@ -104,7 +104,7 @@ class Reader:
         ):
             revision = page_revision
             for index, entry in enumerate(entries):
-                if not selection.matches(entry.value, entry.revision):
+                if not selection.matches(entry.value, entry.revision, key=entry.key):
                     continue
                 items.append((entry.value, entry.revision))
                 last_key = entry.key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.errors import BadRequest
-from skerry.logic.resource import Object
+from skerry.logic.resource import ANY_IDENTITY, Object
 from skerry.logic.selectors import Selector
 from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.server.rest.call import Call
@@ -32,7 +32,22 @@ class Selection:
         self._needs_object = any(
             field not in _METADATA_FIELDS for field, _, _ in options.fields.terms
         )
-        self.everything = options.labels.empty and not options.fields.terms and not self._name
+        self._visible = call.visible
+        self._prefix = call.prefix if call.resource.identity == ANY_IDENTITY else ""
+        self.everything = (
+            self._labels.empty
+            and not options.fields.terms
+            and not self._name
+            and call.visible is None
+            and not self._prefix
+        )
+        self._namespace = ""
+        if call.info.cluster == "*":
+            # One name is many objects there, so no single key can be asked for, and no prefix
+            # of keys means one namespace of every cluster.
+            self.only_name = ""
+            self._namespace = call.namespace
+            self.everything = self.everything and not call.namespace
 
     def _check_fields(self, call: Call) -> None:
         for field, _, _ in self._fields.terms:
@@ -45,12 +60,21 @@ class Selection:
                 f"field label not supported: {field}"
             )
 
-    def matches(self, value: bytes, revision: int, metadata: Metadata | None = None) -> bool:
+    def matches(
+        self, value: bytes, revision: int, metadata: Metadata | None = None, *, key: str
+    ) -> bool:
         """Tell whether a stored object is meant; *metadata* saves decoding it again."""
         if self.everything:
             return True
+        if self._visible is not None and not self._visible(key):
+            return False
+        if self._prefix and key[len(self._prefix)] not in "/:":
+            # The name of another type begins with the name of this one.
+            return False
         known = metadata or metadata_of(value)
         if self._name and known.name != self._name:
+            return False
+        if self._namespace and known.namespace != self._namespace:
             return False
         if not self._labels.empty and not self._labels.matches(known.labels):
             return False

@@ -45,6 +45,7 @@ class Watcher:
             shown,
             seconds=self._seconds(options),
             bookmarks=options.bookmarks,
+            view=call.view,
         )
         after = self._after(options)
 
@@ -77,7 +78,7 @@ class Watcher:
             items += [
                 (entry.value, entry.revision)
                 for entry in entries
-                if selection.matches(entry.value, entry.revision)
+                if selection.matches(entry.value, entry.revision, key=entry.key)
             ]
         return revision, items
 

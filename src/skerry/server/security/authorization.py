@@ -51,10 +51,15 @@ class RbacAuthorizer:
 
     def __init__(self, most_decisions: int = _MOST_DECISIONS, shared: str = "") -> None:
         self._most_decisions = most_decisions
+        self._shared_name = shared
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every object."""
         self._clusters: dict[str, _Cluster] = {}
-        self._shared = _Cluster() if shared else None
+        self._shared = _Cluster() if self._shared_name else None
         if self._shared is not None:
-            self._clusters[shared] = self._shared
+            self._clusters[self._shared_name] = self._shared
 
     # Feeding.
 

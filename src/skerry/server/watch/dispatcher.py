@@ -8,6 +8,10 @@ frames and sends them in one write.
 A short memory of recent events lets a watch that begins a little in the past start without
 reading the store; an older one reads history until it meets that memory, so that going from past
 to present leaves no gap and repeats nothing.
+
+A server that was stopped for so long that the store has forgotten what comes next starts over:
+observers forget what they know and are shown everything anew, in one step, and watches end with
+the news that they are too old, so that their clients list again.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import Protocol
 
 from skerry.kit.log import Logger
 from skerry.server.watch.change import Change
-from skerry.store.base import Event, Store
+from skerry.store.base import Compacted, Event, Store
 
 # Enough for any informer that lost its connection for a moment; beyond it the store remembers.
 _REMEMBERED_EVENTS = 4096
@@ -32,9 +36,10 @@ log = Logger("watch")
 
 
 class Subscriber(Protocol):
-    """What receives changes below a prefix."""
+    """What receives changes below a prefix, perhaps through a view."""
 
     prefix: str
+    view: str
 
     def offer(self, change: Change) -> bool:
         """Take note of *change*; tell whether something is now waiting to be flushed."""
@@ -42,8 +47,12 @@ class Subscriber(Protocol):
     def flush(self) -> None:
         """Send what was noted."""
 
+    def expire(self, oldest: int) -> None:
+        """End: changes were missed, and nothing before *oldest* is known any more."""
+
 
 Observer = Callable[[Change], None]
+Reset = Callable[[], None]
 
 
 class Dispatcher:
@@ -58,6 +67,9 @@ class Dispatcher:
         self._memory_floor = 0
         self._subscribers: dict[str, dict[Subscriber, None]] = {}
         self._observers: dict[str, list[Observer]] = {}
+        self._resets: list[Reset] = []
+        # By type prefix: below which prefix a deletion is awaited, and what to do then.
+        self._awaited: dict[str, list[tuple[str, Callable[[], None]]]] = {}
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._ticket = 0
 
@@ -70,20 +82,19 @@ class Dispatcher:
     def subscriber_count(self) -> int:
         return sum(len(group) for group in self._subscribers.values())
 
-    def observe(self, prefix: str, observer: Observer) -> None:
-        """Call *observer* with each change below the type prefix *prefix*, before any client."""
+    def observe(self, prefix: str, observer: Observer, reset: Reset | None = None) -> None:
+        """Call *observer* with each change below the type prefix *prefix*, before any client.
+
+        Whoever remembers objects gives *reset*: it must forget them, and is shown all there are
+        right after.
+        """
         self._observers.setdefault(prefix, []).append(observer)
+        if reset is not None:
+            self._resets.append(reset)
 
     def observe_once(self, prefix: str, below: str, action: Callable[[], None]) -> None:
         """Call *action* at the next deletion below *below*, a part of the type prefix *prefix*."""
-        observers = self._observers.setdefault(prefix, [])
-
-        def observer(change: Change) -> None:
-            if change.event.value is None and change.event.key.startswith(below):
-                observers.remove(observer)
-                action()
-
-        observers.append(observer)
+        self._awaited.setdefault(prefix, []).append((below, action))
 
     async def start(self) -> None:
         """Take up position at the store's present; call before ``run``."""
@@ -91,8 +102,40 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Dispatch for ever."""
-        async for batch in self._store.watch(after=self._position):
-            await self._dispatch([Change(event) for event in batch])
+        while True:
+            try:
+                async for batch in self._store.watch(after=self._position):
+                    await self._dispatch([Change(event) for event in batch])
+            except Compacted as error:
+                log.warning("changes were missed; starting over", error=error)
+                await self._start_over()
+            else:
+                return
+
+    async def _start_over(self) -> None:
+        """Show observers everything there is, as of one moment."""
+        revision = await self._store.revision()
+        present = {
+            prefix: (await self._store.range(prefix, revision=revision)).entries
+            for prefix in self._observers
+        }
+        # From here on nothing else runs until it is done: nobody sees a half of it.
+        for reset in self._resets:
+            reset()
+        for prefix, entries in present.items():
+            for entry in entries:
+                change = Change(Event(entry.revision, entry.key, entry.value, None, 0))
+                for observer in tuple(self._observers[prefix]):
+                    observer(change)
+        awaited, self._awaited = self._awaited, {}
+        for waiting in awaited.values():
+            for _, action in waiting:
+                action()
+        self._memory.clear()
+        self._memory_bytes, self._memory_floor = 0, revision
+        self._advance(revision)
+        for subscriber in [s for group in self._subscribers.values() for s in group]:
+            subscriber.expire(revision)
 
     async def _dispatch(self, changes: Sequence[Change]) -> None:
         waiting: dict[Subscriber, None] = {}
@@ -101,6 +144,8 @@ class Dispatcher:
             type_prefix, prefixes = _prefixes(change.event.key)
             for observer in tuple(self._observers.get(type_prefix, ())):
                 observer(change)
+            if change.event.value is None and type_prefix in self._awaited:
+                self._deleted(type_prefix, change.event.key)
             for prefix in prefixes:
                 for subscriber in self._subscribers.get(prefix, ()):
                     if subscriber.offer(change):
@@ -110,6 +155,16 @@ class Dispatcher:
             subscriber.flush()
             if index % _WRITES_BETWEEN_YIELDS == 0:
                 await asyncio.sleep(0)
+
+    def _deleted(self, prefix: str, key: str) -> None:
+        """Do what awaited the deletion of *key*."""
+        waiting = self._awaited.pop(prefix)
+        later = [each for each in waiting if not key.startswith(each[0])]
+        if later:
+            self._awaited[prefix] = later
+        for below, action in waiting:
+            if key.startswith(below):
+                action()
 
     def _remember(self, change: Change) -> None:
         self._memory.append(change)
@@ -156,6 +211,12 @@ class Dispatcher:
                 subscriber.offer(change)
         subscriber.flush()
 
+    def expire(self, view: str) -> None:
+        """End every watch through *view*: what it shows has changed, though no object did."""
+        for group in list(self._subscribers.values()):
+            for subscriber in [s for s in group if s.view == view]:
+                subscriber.expire(self._position)
+
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Stop offering anything to *subscriber*; harmless when it never was subscribed."""
         group = self._subscribers.get(subscriber.prefix)
@@ -177,4 +238,6 @@ def _prefixes(key: str) -> tuple[str, Iterable[str]]:
         return everywhere, (everywhere,)
     cluster = f"{everywhere}{parts[3]}/"
     namespace = f"{cluster}{parts[4]}/"
-    return everywhere, (everywhere, cluster, namespace, key)
+    # Whatever export it comes from: the type without its identity.
+    any_identity = f"/{parts[1]}/{parts[2].partition(':')[0]}"
+    return everywhere, (everywhere, cluster, namespace, key, any_identity)

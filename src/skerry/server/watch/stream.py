@@ -35,8 +35,10 @@ class WatchStream:
         *,
         seconds: float,
         bookmarks: bool,
+        view: str = "",
     ) -> None:
         self.prefix = prefix
+        self.view = view
         self._dispatcher = dispatcher
         self._selection = selection
         self._shown = shown
@@ -121,14 +123,19 @@ class WatchStream:
             return change.type()
         event = change.event
         now = event.value is not None and self._selection.matches(
-            event.value, event.revision, change.current
+            event.value, event.revision, change.current, key=event.key
         )
         before = event.previous is not None and self._selection.matches(
-            event.previous, event.previous_revision, change.previous
+            event.previous, event.previous_revision, change.previous, key=event.key
         )
         if now:
             return "MODIFIED" if before else "ADDED"
         return "DELETED" if before else None
+
+    def expire(self, oldest: int) -> None:
+        """Tell the client that its past is gone, and end."""
+        self._send_error(Gone(f"too old resource version: {self._after} ({oldest})"))
+        self._end()
 
     def flush(self) -> None:
         if not self._lines or self._sender is None:

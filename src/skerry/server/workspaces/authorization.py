@@ -36,6 +36,9 @@ class HubAuthorizer:
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         if MASTERS in user.groups:
             return _ALLOWED
+        if ":" in attributes.resource:
+            # Rights are to a type, whichever way it is named.
+            attributes = replace(attributes, resource=attributes.resource.partition(":")[0])
         cluster = attributes.cluster
         if cluster == SYSTEM_ADMIN and attributes.path:
             return self._rbac.authorize(user, attributes)
@@ -75,10 +78,9 @@ class HubAuthorizer:
         return self._rbac.authorize(bearer, replace(attributes, cluster=cluster)).allowed
 
     def _exporting(self, attributes: Attributes) -> tuple[str, Object] | None:
-        resource = attributes.resource.partition(":")[0]
         for binding in (self._state.bindings.get(attributes.cluster) or {}).values():
             for bound in binding.bound:
-                if (bound.group, bound.resource) == (attributes.group, resource):
+                if (bound.group, bound.resource) == (attributes.group, attributes.resource):
                     key = (binding.export_cluster, binding.export_name)
                     export = self._state.exports.get(key)
                     return None if export is None else (binding.export_cluster, export)

@@ -5,13 +5,16 @@ Precedence is kcp's: system types, then bindings, then local CustomResourceDefin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from skerry.api.kcp import apis, tenancy
+from skerry.api.kinds import GroupVersionResource
 from skerry.logic import crd
-from skerry.logic.resource import Resource
+from skerry.logic.resource import ANY_IDENTITY, Resource
 from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
 from skerry.server.catalogue import Catalogue, TypeSet, builtin_types
+from skerry.server.watch.change import Change
 from skerry.server.workspaces.state import BoundType, HubState
 
 # What kcp keeps of Kubernetes: no pods, nodes or services until somebody binds them.
@@ -19,7 +22,7 @@ _KEPT = {
     "": "configmaps events limitranges namespaces resourcequotas secrets serviceaccounts",
     "admissionregistration.k8s.io": "mutatingwebhookconfigurations validatingwebhookconfigurations",
     "apiextensions.k8s.io": "customresourcedefinitions",
-    "authentication.k8s.io": "tokenreviews selfsubjectreviews",
+    "authentication.k8s.io": "tokenreviews",
     "authorization.k8s.io": "localsubjectaccessreviews selfsubjectaccessreviews "
     "selfsubjectrulesreviews subjectaccessreviews",
     "certificates.k8s.io": "certificatesigningrequests",
@@ -28,21 +31,43 @@ _KEPT = {
     "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
 }
 _KEPT_NAMES = {(group, name) for group, names in _KEPT.items() for name in names.split()}
+# Served, so that ``kubectl auth whoami`` works, but not told in discovery: programs written for
+# kcp try to list whatever type they do not know.
+_HIDDEN_NAMES = {("authentication.k8s.io", "selfsubjectreviews")}
 
 
 def kept_resources() -> list[Resource]:
     """Return the built-in types every workspace serves."""
-    return [
-        resource
-        for resource in builtin_types()
-        if (resource.info.group, resource.info.resource) in _KEPT_NAMES
-    ]
+    return _named(_KEPT_NAMES)
+
+
+def _named(names: set[tuple[str, str]]) -> list[Resource]:
+    return [r for r in builtin_types() if (r.info.group, r.info.resource) in names]
 
 
 def system_resources() -> list[Resource]:
     """Return the types the workspace layer itself works with."""
     definitions = [*apis.definitions(), tenancy.logical_cluster()]
     return [resource for definition in definitions for resource in crd.resources_of(definition)]
+
+
+class HubTypes(TypeSet):
+    """The types of one cluster; some of them unannounced.
+
+    A bound type may also be asked for with the identity of its export, as in
+    ``synctargets:<identity>``, and is then found under no other.
+    """
+
+    def __init__(self, resources: Iterable[Resource], hidden: Iterable[Resource] = ()) -> None:
+        super().__init__(resources)
+        self._hidden = {r.info.gvr: r for r in hidden}
+
+    def find(self, group: str, version: str, resource: str) -> Resource | None:
+        plural, _, identity = resource.partition(":")
+        found = super().find(group, version, plural)
+        if found is None:
+            return self._hidden.get(GroupVersionResource(group, version, resource))
+        return found if not identity or found.identity == identity else None
 
 
 class HubCatalogue(Catalogue):
@@ -52,31 +77,45 @@ class HubCatalogue(Catalogue):
         self._every = [*kept_resources(), *system_resources()]
         super().__init__(self._every)
         self._state = state
+        self._hidden = _named(_HIDDEN_NAMES)
         self._shards = list(crd.resources_of(tenancy.shard()))
         self._by_binding: dict[tuple[tuple[BoundType, ...], ...], TypeSet] = {}
         self._base_names = {r.info.group_resource for r in self._every}
         state.types_changed = self.forget
+        state.offers_changed = lambda: self.forget(WILDCARD)
 
     def forget(self, cluster: str) -> None:
         """Derive the types of *cluster* anew when next asked."""
         self._sets.pop(cluster, None)
 
+    def observe(self, change: Change) -> None:
+        super().observe(change)
+        self.forget(WILDCARD)
+
     def _derive(self, cluster: str) -> TypeSet:
         if cluster == WILDCARD:
-            return WildcardTypes([*self._every, *self._shards], self._state)
+            return WildcardTypes([*self._every, *self._shards], self._any_identity(), self._state)
         bound = self._state.bound_types(cluster)
         local = self._served(cluster)
         if cluster in (ROOT, SYSTEM_ADMIN):
-            return TypeSet([*self._every, *self._shards, *self._bound(bound)])
+            served = [*self._every, *self._shards, *self._bound(bound)]
+            return self._types([*served, *self._own(local, served)])
         if local:
-            served = self._bound(bound)
-            names = {r.info.group_resource for r in served} | self._base_names
-            own = [r for r in local if r.info.group_resource not in names]
-            return TypeSet([*self._every, *served, *own])
+            served = [*self._every, *self._bound(bound)]
+            return self._types([*served, *self._own(local, served)])
         known = self._by_binding.get(bound)
         if known is None:
-            known = self._by_binding[bound] = TypeSet([*self._every, *self._bound(bound)])
+            known = self._types([*self._every, *self._bound(bound)])
+            self._by_binding[bound] = known
         return known
+
+    def _types(self, resources: Iterable[Resource]) -> HubTypes:
+        return HubTypes(resources, self._hidden)
+
+    def _own(self, local: Sequence[Resource], served: Sequence[Resource]) -> list[Resource]:
+        """Return the local types whose names nothing else has."""
+        names = {r.info.group_resource for r in served}
+        return [r for r in local if r.info.group_resource not in names]
 
     def _bound(self, bound: Sequence[Sequence[BoundType]]) -> list[Resource]:
         return [
@@ -87,21 +126,34 @@ class HubCatalogue(Catalogue):
             if resource.info.group_resource not in self._base_names
         ]
 
+    def _any_identity(self) -> list[Resource]:
+        """Return every type any export offers or any cluster defines, each once."""
+        found: dict[GroupVersionResource, Resource] = {}
+        offered = [r for each in self._state.offered_types() for r in self._state.resources(each)]
+        local = [r for cluster in self._definitions for r in self._served(cluster)]
+        for resource in [*offered, *local]:
+            if resource.info.group_resource not in self._base_names:
+                found.setdefault(resource.info.gvr, replace(resource, identity=ANY_IDENTITY))
+        return list(found.values())
+
 
 class WildcardTypes(TypeSet):
     """What can be read across all clusters.
 
     Types that come from exports are named with the identity of the export, as in
-    ``synctargets:<identity>``; local types of different clusters need not agree and have none.
+    ``synctargets:<identity>``: workspaces need not agree on what ``synctargets`` are. Without one
+    only the metadata of objects can be read, which is the same for all.
     """
 
-    def __init__(self, resources: Sequence[Resource], state: HubState) -> None:
-        super().__init__(resources)
+    def __init__(
+        self, resources: Sequence[Resource], any_identity: Sequence[Resource], state: HubState
+    ) -> None:
+        super().__init__([*resources, *any_identity])
         self._state = state
 
     def find(self, group: str, version: str, resource: str) -> Resource | None:
-        plural, _, identity = resource.partition(":")
-        if not identity:
+        plural, separator, identity = resource.partition(":")
+        if not separator:
             return super().find(group, version, resource)
         bound = self._state.by_identity.get((group, plural, identity))
         if bound is None:

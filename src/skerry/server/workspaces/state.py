@@ -15,7 +15,7 @@ from skerry.api.kinds import GroupResource
 from skerry.logic.resource import Object, Resource
 from skerry.logic.workspaces import schemas
 from skerry.logic.workspaces.bindings import Export, Taken
-from skerry.logic.workspaces.births import PATH_ANNOTATION, TYPE_ANNOTATION
+from skerry.logic.workspaces.births import OWNER, PATH_ANNOTATION, TYPE_ANNOTATION, owner_of
 from skerry.logic.workspaces.names import ROOT, joined
 from skerry.logic.workspaces.types import Found, TypeName
 from skerry.server.codec import decode
@@ -37,6 +37,9 @@ class Cluster:
     type_name: str
     phase: str
     deleting: bool
+    # Whose word is still awaited before it is ready, and who it belongs to.
+    initializers: tuple[str, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,42 @@ class BoundType:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """Objects a binding lets its exporter see: all of a type, or those of some names."""
+
+    group: str
+    resource: str
+    identity: str
+    everything: bool
+    # Pairs of namespace and name; an empty one stands for any.
+    only: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, claim: Mapping[str, Any]) -> Claim:
+        only = tuple(
+            (each.get("namespace", ""), each.get("name", ""))
+            for each in claim.get("resourceSelector") or []
+        )
+        return cls(
+            claim.get("group", ""),
+            claim["resource"],
+            claim.get("identityHash", ""),
+            bool(claim.get("all")),
+            only,
+        )
+
+    def covers(self, key: ObjectKey) -> bool:
+        """Tell whether the object at *key* is claimed; without a name: whether any there is."""
+        resource = f"{self.resource}:{self.identity}" if self.identity else self.resource
+        if (key.group, key.resource) != (self.group, resource):
+            return False
+        return self.everything or any(
+            namespace in ("", key.namespace) and (not key.name or name in ("", key.name))
+            for namespace, name in self.only
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """An APIBinding that may be in use."""
 
@@ -60,7 +99,9 @@ class Binding:
     export_path: str
     export_name: str
     bound: tuple[BoundType, ...]
-    accepted_claims: tuple[tuple[str, str], ...] = ()
+    claims: tuple[Claim, ...] = ()
+    # Whether everything the export offers is bound.
+    ready: bool = True
 
 
 @dataclass(slots=True)
@@ -76,6 +117,12 @@ class HubState:
     types: dict[tuple[str, str], Object] = field(default_factory=dict)
     # Called with a cluster's name when the types it serves may have changed.
     types_changed: Callable[[str], None] = lambda _: None
+    # Called when what exports offer may have changed.
+    offers_changed: Callable[[], None] = lambda: None
+    # Called with an export's cluster and name when what its users let it see has changed.
+    claims_changed: Callable[[str, str], None] = lambda _, __: None
+    # Bindings that do not have all they ask for, by cluster and name.
+    waiting: set[tuple[str, str]] = field(default_factory=set)
     # Every type anybody binds, by group, resource and identity.
     by_identity: dict[tuple[str, str, str], BoundType] = field(default_factory=dict)
     _shared_bound: dict[tuple[BoundType, ...], tuple[BoundType, ...]] = field(default_factory=dict)
@@ -98,7 +145,24 @@ class HubState:
             prefix = type_prefix(group, resource)
             for entry in (await store.range(prefix)).entries:
                 observe(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
-            dispatcher.observe(prefix, _follower(observe))
+            reset = self.reset if resource == "logicalclusters" else None
+            dispatcher.observe(prefix, _follower(observe), reset)
+
+    def reset(self) -> None:
+        """Forget everything; it is about to be shown anew."""
+        for cluster in [*self.clusters, *self.bindings]:
+            self.types_changed(cluster)
+        for table in (
+            self.clusters,
+            self.children,
+            self.bindings,
+            self.exports,
+            self.schemas,
+            self.types,
+            self.by_identity,
+            self.waiting,
+        ):
+            table.clear()
 
     def _cluster_changed(self, key: ObjectKey, obj: Object | None) -> None:
         if obj is None:
@@ -115,6 +179,8 @@ class HubState:
             annotations.get(TYPE_ANNOTATION, ""),
             (obj.get("status") or {}).get("phase", ""),
             "deletionTimestamp" in obj["metadata"],
+            tuple((obj.get("status") or {}).get("initializers") or ()),
+            owner_of(annotations.get(OWNER, "")),
         )
 
     def _workspace_changed(self, key: ObjectKey, obj: Object | None) -> None:
@@ -132,20 +198,28 @@ class HubState:
 
     def _schema_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.schemas, (key.cluster, key.name), obj)
+        self.offers_changed()
 
     def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.exports, (key.cluster, key.name), obj)
+        self.offers_changed()
 
     def _binding_changed(self, key: ObjectKey, obj: Object | None) -> None:
         family = self.bindings.setdefault(key.cluster, {})
         binding = self._binding(key, obj) if obj is not None else None
-        if binding is None:
-            family.pop(key.name, None)
-        else:
+        old = family.pop(key.name, None)
+        self.waiting.discard((key.cluster, key.name))
+        if binding is not None:
             family[key.name] = binding
+            if not binding.ready:
+                self.waiting.add((key.cluster, key.name))
         if not family:
             del self.bindings[key.cluster]
         self.types_changed(key.cluster)
+        if (old.claims if old else ()) != (binding.claims if binding else ()):
+            known = binding or old
+            if known is not None:
+                self.claims_changed(known.export_cluster, known.export_name)
 
     def _binding(self, key: ObjectKey, obj: Object) -> Binding | None:
         status = obj.get("status") or {}
@@ -164,10 +238,7 @@ class HubState:
         )
         for each in bound:
             self.by_identity[(each.group, each.resource, each.identity)] = each
-        claims = tuple(
-            (claim.get("group", ""), claim["resource"])
-            for claim in status.get("appliedPermissionClaims") or []
-        )
+        claims = tuple(Claim.of(each) for each in status.get("appliedPermissionClaims") or [])
         return Binding(
             key.name,
             export_cluster,
@@ -175,6 +246,7 @@ class HubState:
             reference.get("name", ""),
             self._shared_bound.setdefault(bound, bound),
             claims,
+            all(c.get("status") == "True" for c in status.get("conditions") or [{}]),
         )
 
     # -- finding -----------------------------------------------------------------------------
@@ -264,6 +336,20 @@ class HubState:
             spec["group"],
             spec["names"]["plural"],
         )
+
+    def offered_types(self) -> Iterator[BoundType]:
+        """Yield every type any export offers."""
+        for cluster, name in list(self.exports):
+            export = self.export("", name, cluster)
+            if export is not None:
+                yield from (self.offered(export, schema) for schema in export.schemas)
+
+    def binding_to(self, cluster: str, export_cluster: str, export_name: str) -> Binding | None:
+        """Return the binding by which *cluster* uses an export."""
+        for binding in (self.bindings.get(cluster) or {}).values():
+            if (binding.export_cluster, binding.export_name) == (export_cluster, export_name):
+                return binding
+        return None
 
     def taken_names(
         self, cluster: str, without: str, definitions: Sequence[Mapping[str, Any]]

@@ -1,0 +1,106 @@
+"""Token Secrets of ServiceAccounts, as Kubernetes 1.24 and kcp have them.
+
+A ServiceAccount somebody creates gets a Secret with a token, named in its ``.secrets``: programs
+of that time wait for it. A Secret of the token type that names a ServiceAccount is filled in too.
+The ``default`` accounts that come with namespaces get none; they ask for tokens when they need
+one, and ten thousand workspaces do without ten thousand unused keys.
+"""
+
+from __future__ import annotations
+
+import base64
+
+from skerry.api.keys import ObjectKey
+from skerry.kit.ids import IdSource
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.workspaces.projected import is_projected
+from skerry.server.admission.operation import Operation
+from skerry.server.codec import decode
+from skerry.server.security.tokens import BoundObject, ServiceAccountTokens, TokenRequest
+from skerry.server.seeding import Seeder
+from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.store.base import Store
+
+TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type, not a token
+_ACCOUNT = "kubernetes.io/service-account.name"
+_ACCOUNT_UID = "kubernetes.io/service-account.uid"
+# Such tokens have no end in Kubernetes; they die with the Secret or the account.
+_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
+
+
+class AccountTokens:
+    """Brings Secrets with tokens."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalogue: HubCatalogue,
+        seeder: Seeder,
+        tokens: ServiceAccountTokens,
+        ids: IdSource,
+        root_ca: str,
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._seeder = seeder
+        self._tokens = tokens
+        self._ids = ids
+        self._root_ca = root_ca
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.verb != "CREATE" or operation.subresource or is_projected(operation.obj):
+            return
+        if operation.type == ("", "serviceaccounts"):
+            self._account(operation)
+        elif operation.type == ("", "secrets") and operation.obj.get("type") == TOKEN_TYPE:
+            await self._secret(operation)
+
+    def _account(self, operation: Operation) -> None:
+        account, cluster = operation.obj, operation.call.info.cluster
+        metadata = account["metadata"]
+        if metadata["name"] == "default" or account.get("secrets") or operation.dry_run:
+            return
+        name = f"{metadata['name']}-token-{self._ids.suffix()}"
+        secret: Object = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": name,
+                "namespace": metadata["namespace"],
+                "uid": self._ids.uid(),
+                "annotations": {_ACCOUNT: metadata["name"]},
+            },
+            "type": TOKEN_TYPE,
+        }
+        self._fill(secret, account, cluster)
+        account["secrets"] = [{"name": name}]
+        types = self._catalogue.types(SYSTEM_ADMIN)
+        operation.writes.append(self._seeder.born(types, cluster, secret))
+
+    async def _secret(self, operation: Operation) -> None:
+        secret, cluster = operation.obj, operation.call.info.cluster
+        name = (secret["metadata"].get("annotations") or {}).get(_ACCOUNT, "")
+        key = ObjectKey("", "serviceaccounts", cluster, operation.call.namespace, name)
+        entry = await self._store.get(key.path()) if name else None
+        if entry is not None and not (secret.get("data") or {}).get("token"):
+            self._fill(secret, decode(entry.value, entry.revision), cluster)
+
+    def _fill(self, secret: Object, account: Object, cluster: str) -> None:
+        metadata, owner = secret["metadata"], account["metadata"]
+        metadata["annotations"][_ACCOUNT_UID] = owner["uid"]
+        token, _ = self._tokens.issue(
+            TokenRequest(
+                namespace=owner["namespace"],
+                name=owner["name"],
+                uid=owner["uid"],
+                lifetime_seconds=_LIFETIME_SECONDS,
+                bound=BoundObject("Secret", metadata["name"], metadata["uid"]),
+                cluster=cluster,
+            )
+        )
+        values = {"ca.crt": self._root_ca, "namespace": owner["namespace"], "token": token}
+        secret["data"] = {
+            **(secret.get("data") or {}),
+            **{key: base64.b64encode(text.encode()).decode() for key, text in values.items()},
+        }

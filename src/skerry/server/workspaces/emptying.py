@@ -1,0 +1,124 @@
+"""Removing everything in a cluster, quickly and completely.
+
+Objects nobody holds back go in one transaction per few hundred. Those with finalizers are marked
+and waited for. Bindings go last, when nothing else is left: with them goes the knowledge of which
+types there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from skerry.api.keys import type_prefix
+from skerry.kit.clock import Clock, rfc3339
+from skerry.logic.resource import Object
+from skerry.logic.workspaces.bindings import FINALIZER
+from skerry.logic.workspaces.births import CLUSTER_FINALIZER
+from skerry.server.codec import decode, encode
+from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.state import APIS, CORE
+from skerry.store.base import Entry, Store, Write
+
+# Deletes per transaction: large enough to be quick, small enough not to hold others up.
+_BATCH = 200
+# What the server notes beside objects.
+_SERVER_KEYS = (("marks", "default-location"), ("allocations", "services"))
+# Finalizers that stand for what is being done here.
+_OWN = (FINALIZER, CLUSTER_FINALIZER)
+_LAST = (APIS, "apibindings")
+_KEPT = (CORE, "logicalclusters")
+
+
+@dataclass(slots=True)
+class Emptied:
+    """What could not be removed yet: prefixes of such types, everywhere and in the cluster."""
+
+    waits: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Emptying:
+    """Removes content."""
+
+    def __init__(self, store: Store, catalogue: HubCatalogue, clock: Clock) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+
+    async def empty(self, cluster: str) -> Emptied:
+        """Remove everything in *cluster* but the logical cluster itself."""
+        stored = {
+            (r.stored_group, r.storage_resource) for r in self._catalogue.types(cluster).stored
+        }
+        result = await self.remove(cluster, sorted(stored - {_LAST, _KEPT}), also=_SERVER_KEYS)
+        if not result.waits:
+            result = await self.remove(cluster, [_LAST])
+        return result
+
+    async def remove(
+        self,
+        cluster: str,
+        types: Sequence[tuple[str, str]],
+        also: Sequence[tuple[str, str]] = (),
+    ) -> Emptied:
+        """Remove all objects of *types* in *cluster*, and the server's own notes *also*."""
+        result, writes = Emptied(), list[Write]()
+        for group, resource in also:
+            async for batch in _batches(self._store, type_prefix(group, resource, cluster)):
+                writes += [Write(entry.key, None) for entry in batch]
+        for group, resource in types:
+            prefix = type_prefix(group, resource, cluster)
+            waits = False
+            async for batch in _batches(self._store, prefix):
+                for entry in batch:
+                    write, held = self._removal(entry)
+                    waits = waits or held
+                    if write is not None:
+                        writes.append(write)
+                if len(writes) >= _BATCH:
+                    await self._store.commit(writes)
+                    writes = []
+            if waits:
+                result.waits.append((type_prefix(group, resource), prefix))
+        if writes:
+            await self._store.commit(writes)
+        return result
+
+    def _removal(self, entry: Entry) -> tuple[Write | None, bool]:
+        """Return the write that removes or marks an object, and whether it stays for now."""
+        if b'"finalizers"' not in entry.value:
+            return Write(entry.key, None, expected=entry.revision), False
+        obj = decode(entry.value, entry.revision)
+        if all(name in _OWN for name in obj["metadata"].get("finalizers") or ()):
+            return Write(entry.key, None, expected=entry.revision), False
+        if mark(obj, rfc3339(self._clock.now())):
+            return Write(entry.key, encode(obj), expected=entry.revision), True
+        return None, True
+
+
+async def _batches(store: Store, prefix: str) -> AsyncIterator[Sequence[Entry]]:
+    after = ""
+    while True:
+        page = await store.range(prefix, after=after, limit=_BATCH)
+        if page.entries:
+            yield page.entries
+        if not page.more:
+            return
+        after = page.entries[-1].key
+
+
+def mark(obj: Object, now: str) -> bool:
+    """Mark *obj* as being deleted; tell whether it was not."""
+    if "deletionTimestamp" in obj["metadata"]:
+        return False
+    obj["metadata"] |= {"deletionTimestamp": now, "deletionGracePeriodSeconds": 0}
+    return True
+
+
+def without_finalizer(entry: Entry, obj: Object, finalizer: str) -> Write:
+    """Return the write that takes *finalizer* off, which deletes the object if it was the last."""
+    kept = [name for name in obj["metadata"].get("finalizers", []) if name != finalizer]
+    if not kept:
+        return Write(entry.key, None, expected=entry.revision)
+    obj["metadata"]["finalizers"] = kept
+    return Write(entry.key, encode(obj), expected=entry.revision)

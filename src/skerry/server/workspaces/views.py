@@ -1,0 +1,197 @@
+"""Views: many workspaces seen at once, by those whom their users let.
+
+An exporter sees the objects of its own types in every workspace that binds them, the bindings
+themselves, and what else the binding's owner agreed to show (permission claims). Whoever
+initializes workspaces of a type sees the logical clusters that wait for it, and may act in each
+of them in the name of its owner for as long as it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skerry.api.errors import Forbidden
+from skerry.api.keys import ObjectKey
+from skerry.logic.resource import Resource
+from skerry.logic.workspaces.bindings import EXPORT_LABEL
+from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD, initializer_label, label_hash
+from skerry.server.access import Attributes
+from skerry.server.catalogue import TypeSet
+from skerry.server.engine import Route
+from skerry.server.http.message import User
+from skerry.server.request_info import RequestInfo
+from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
+
+_READ_VERBS = ("get", "list", "watch")
+_NOTHING = TypeSet(())
+_BINDINGS = (APIS, "apibindings")
+_CLUSTERS = (CORE, "logicalclusters")
+
+
+def view_name(export_cluster: str, export_name: str) -> str:
+    """Return the name under which watches through an export's view are known."""
+    return f"apiexport/{export_cluster}/{export_name}"
+
+
+@dataclass(slots=True)
+class ExportViews:
+    """What exporters see."""
+
+    state: HubState
+    catalogue: HubCatalogue
+
+    def route(self, cluster: str, export: str, target: str, path: str) -> Route:
+        """Return the way to *path* in the view of an export; *target* is a cluster or all.
+
+        A view that does not exist, or a workspace that does not bind the export, has no types:
+        who may look learns that nothing is there, everybody else only that they may not.
+        """
+
+        def guard(info: RequestInfo) -> Attributes:
+            return Attributes(
+                cluster=cluster,
+                verb=info.verb if info.is_resource else "get",
+                group=APIS,
+                version="v1alpha1",
+                resource="apiexports",
+                subresource="content",
+                name=export,
+            )
+
+        def visible(key: str) -> bool:
+            return self._visible(cluster, export, ObjectKey.parse(key))
+
+        known = target == WILDCARD or self.state.binding_to(target, cluster, export) is not None
+        labels = ""
+        if path.startswith(f"/apis/{APIS}/"):
+            labels = f"{EXPORT_LABEL}={label_hash(f'{cluster}:{export}')}"
+        return Route(
+            target,
+            path,
+            self._types(cluster, export) if known else _NOTHING,
+            labels,
+            guard,
+            visible=visible if self._claims(cluster, export) else None,
+            named=visible,
+            home=cluster,
+            view=view_name(cluster, export),
+        )
+
+    def _types(self, cluster: str, name: str) -> TypeSet:
+        export = self.state.export("", name, cluster)
+        if export is None:
+            return _NOTHING
+        served = [
+            resource
+            for schema in export.schemas
+            for resource in self.state.resources(self.state.offered(export, schema))
+        ]
+        taken = {r.info.group_resource for r in served} | {_BINDINGS}
+        system = self.catalogue.types(SYSTEM_ADMIN).resources
+        served += [_read_only(r) for r in system if (r.info.group, r.info.resource) == _BINDINGS]
+        for claim in export.claims:
+            wanted = (claim.get("group", ""), claim["resource"])
+            if wanted not in taken:
+                taken.add(wanted)
+                served += self._claimed(wanted, claim.get("identityHash", ""), system)
+        return TypeSet(served)
+
+    def _claimed(
+        self, wanted: tuple[str, str], identity: str, system: Sequence[Resource]
+    ) -> list[Resource]:
+        if identity:
+            bound = self.state.by_identity.get((*wanted, identity))
+            return list(self.state.resources(bound)) if bound is not None else []
+        return [r for r in system if not r.identity and r.info.group_resource == wanted]
+
+    def _claims(self, cluster: str, name: str) -> bool:
+        obj = self.state.exports.get((cluster, name))
+        return bool(obj and (obj.get("spec") or {}).get("permissionClaims"))
+
+    def _visible(self, cluster: str, export: str, key: ObjectKey) -> bool:
+        """Tell whether the object at *key* belongs to the view."""
+        binding = self.state.binding_to(key.cluster, cluster, export)
+        if (key.group, key.resource) == _BINDINGS:
+            return binding is not None and (not key.name or key.name == binding.name)
+        plural, _, identity = key.resource.partition(":")
+        if identity:
+            own = self.state.by_identity.get((key.group, plural, identity))
+            if own is not None and self._offers(cluster, export, identity):
+                # Objects of a type leave with its binding, so those that are there are bound.
+                return True
+        return binding is not None and any(claim.covers(key) for claim in binding.claims)
+
+    def _offers(self, cluster: str, export: str, identity: str) -> bool:
+        obj = self.state.exports.get((cluster, export)) or {}
+        return bool((obj.get("status") or {}).get("identityHash") == identity)
+
+
+@dataclass(slots=True)
+class InitializerViews:
+    """What those see who initialize workspaces of a type."""
+
+    state: HubState
+    catalogue: HubCatalogue
+
+    def route(self, initializer: str, target: str, path: str) -> Route:
+        """Return the way to *path* in the view of an initializer."""
+        cluster, _, name = initializer.rpartition(":")
+
+        def guard(_: RequestInfo) -> Attributes:
+            return Attributes(
+                cluster=cluster,
+                verb="initialize",
+                group=TENANCY,
+                version="v1alpha1",
+                resource="workspacetypes",
+                name=name,
+            )
+
+        def waits(key: str) -> bool:
+            return self._waits(ObjectKey.parse(key).cluster, initializer)
+
+        label, value = initializer_label(initializer)
+        if target == WILDCARD or path.startswith(f"/apis/{CORE}/"):
+            return Route(
+                target,
+                path,
+                self._types(cluster, name),
+                f"{label}={value}",
+                guard,
+                named=waits,
+                home=cluster,
+            )
+        if not self._waits(target, initializer):
+            raise Forbidden("Path not resolved to a valid virtual workspace")
+        owner = self.state.clusters[target].owner
+        acting = User(owner, groups=("system:authenticated",)) if owner else None
+        return Route(target, path, guard=guard, acting=acting, home=cluster)
+
+    def _waits(self, cluster: str, initializer: str) -> bool:
+        known = self.state.clusters.get(cluster)
+        return (
+            known is not None
+            and known.phase == "Initializing"
+            and initializer in known.initializers
+        )
+
+    def _types(self, cluster: str, name: str) -> TypeSet:
+        if (cluster, name) not in self.state.types:
+            return _NOTHING
+        return TypeSet(
+            _initializable(r)
+            for r in self.catalogue.types(SYSTEM_ADMIN).resources
+            if (r.info.group, r.info.resource) == _CLUSTERS
+        )
+
+
+def _initializable(resource: Resource) -> Resource:
+    """Return the type of logical clusters as initializers may use it: read, and patch status."""
+    return replace(resource, info=replace(resource.info, verbs=_READ_VERBS))
+
+
+def _read_only(resource: Resource) -> Resource:
+    info = replace(resource.info, verbs=_READ_VERBS, subresources=())
+    return replace(resource, info=info)
