@@ -7,7 +7,7 @@ and would never release the copy; and the keys of the workspace layer among labe
 annotations. Everything else is copied, and whatever the source no longer has goes from the copy.
 
 A copy keeps what belongs to where it is: its status, finalizers and owners, the workspace layer's
-keys, and the annotations by which the syncer reports (``syncer.edge.kcp.io/…``).
+keys, and the annotations by which the syncer reports.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import orjson
 
 from skerry.api.kinds import GroupResource
 from skerry.logic.resource import Object
+from skerry.logic.syncing.marks import APPLIED, SYNC_ERROR, UPSYNCED
 from skerry.logic.translation.categories import NAMESPACES
 
 PROJECTED_LABEL = "edge.kcp.io/projected"
 PROJECTED = "yes"
-# Annotations below this belong to the syncer of the mailbox.
-SYNCER_KEYS = "syncer.edge.kcp.io/"
-UPSYNCED_ANNOTATION = "edge.kcp.io/upsynced"
+# What the syncer says of an object in the mailbox it is in.
+_SYNCERS_OWN = frozenset((APPLIED, SYNC_ERROR, UPSYNCED))
 
 _NOT_CONTENT = frozenset(("apiVersion", "kind", "metadata", "status"))
 _KEPT_METADATA = ("finalizers", "generateName", "ownerReferences", "resourceVersion", "uid")
@@ -53,7 +53,7 @@ def is_projected(obj: Mapping[str, Any]) -> bool:
 
 def is_upsynced(obj: Mapping[str, Any]) -> bool:
     """Tell whether an object was born at the edge."""
-    return UPSYNCED_ANNOTATION in (obj["metadata"].get("annotations") or {})
+    return (obj["metadata"].get("annotations") or {}).get(UPSYNCED) == "true"
 
 
 def copied(resource: GroupResource, source: Object) -> Object:
@@ -134,4 +134,4 @@ def _local_keys(found: Mapping[str, str] | None) -> dict[str, str]:
 
 def _is_local(key: str) -> bool:
     """Tell whether a key says something about the place an object is in."""
-    return is_system_key(key) or key.startswith(SYNCER_KEYS) or key == _NAMESPACE_NAME_LABEL
+    return is_system_key(key) or key in _SYNCERS_OWN or key == _NAMESPACE_NAME_LABEL

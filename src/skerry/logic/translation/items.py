@@ -50,6 +50,10 @@ def namespace_item(name: str) -> Item:
     return Item(*NAMESPACES, "", name)
 
 
+# Every workspace has this one already; it is never made, changed or removed.
+EVERYWHERE = namespace_item("default")
+
+
 def binding_item(name: str) -> Item:
     """Return the item of an APIBinding."""
     return Item(*BINDINGS, "", name)

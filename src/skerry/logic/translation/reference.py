@@ -24,7 +24,13 @@ from skerry.logic.translation.categories import (
 )
 from skerry.logic.translation.configs import EMPTY_SPEC, config_spec
 from skerry.logic.translation.copies import bare_namespace, copied, is_projected
-from skerry.logic.translation.items import Item, LocationName, PlacementName, namespace_item
+from skerry.logic.translation.items import (
+    EVERYWHERE,
+    Item,
+    LocationName,
+    PlacementName,
+    namespace_item,
+)
 from skerry.logic.translation.merging import (
     KIND_WITHHELD,
     Merged,
@@ -199,8 +205,11 @@ class _Reference:
                 rank = (not wanted.named, item.name)
                 best[references[item]] = min(rank, best.get(references[item], rank))
         for item in mailbox.wanted:
-            if item not in references or best[references[item]][1] == item.name:
-                yield item
+            if item == EVERYWHERE or (
+                item in references and best[references[item]][1] != item.name
+            ):
+                continue
+            yield item
 
     def _merged(self, mailbox: _Mailbox, item: Item) -> Merged:
         wanted = mailbox.wanted[item]

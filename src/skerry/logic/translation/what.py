@@ -117,8 +117,14 @@ Where = Mapping[str, tuple[LocationName, ...]]
 
 
 def placement_of_slice(piece: Object) -> str:
-    """Return the name of the placement a slice belongs to: its label's, else its own."""
+    """Return the name of the placement a slice belongs to.
+
+    Its owner's; else what its label says (a label is too short for every name); else its own.
+    """
     metadata = piece["metadata"]
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("kind") == "EdgePlacement":
+            return str(owner["name"])
     return str((metadata.get("labels") or {}).get(SOURCE_PLACEMENT_LABEL) or metadata["name"])
 
 

@@ -1,0 +1,244 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skerry.api.errors import ApiError
+from skerry.controllers.placement_translator.decide import decide
+from skerry.controllers.placement_translator.execution import MailboxExecutor
+from skerry.controllers.placement_translator.feeds import Feed, Record, lean_definition
+from skerry.controllers.placement_translator.keys import (
+    CUSTOMIZERS,
+    EDGE_PLACEMENTS,
+    LOCATIONS,
+    NAME,
+    SCHEMAS,
+    SLICES,
+    SYNCER_CONFIGS,
+    WORKSPACES,
+    Known,
+    Waking,
+    slice_owner,
+)
+from skerry.controllers.placement_translator.mailboxes import Mailboxes
+from skerry.controllers.placement_translator.marks import Marks
+from skerry.controllers.placement_translator.observe import Accepted, MailboxKey, Observer
+from skerry.controllers.placement_translator.problems import Problems
+from skerry.controllers.placement_translator.relations import Relations
+from skerry.controllers.placement_translator.resolve import Resolver
+from skerry.controllers.placement_translator.settings import TranslatorSettings
+from skerry.controllers.placement_translator.status import StatusObserver, decide_status
+from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
+from skerry.kit.log import Logger
+from skerry.logic.resource import Object
+from skerry.logic.translation.items import PlacementName
+from skerry.logic.translation.types import common_types
+from skerry.runtime.backoff import Backoff
+from skerry.runtime.client import EVERYWHERE, cluster_of
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Reconciler
+from skerry.runtime.discovery import discover
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer, InformerFactory
+from skerry.runtime.transport import TransportError
+from skerry.runtime.workqueue import WorkQueue
+
+_BY_PLACEMENT = "placement"
+_STATUS_WORKERS = 4
+
+_log = Logger(NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Where the translator reads and writes.
+
+    ``everywhere`` has the rights to read all workspaces at once and to write to each; its client
+    names no cluster. ``edge`` and ``scheduling`` follow the views of those exports across all
+    workspaces, ``provider`` the workspace in which mailboxes are.
+    """
+
+    everywhere: ControllerContext
+    edge: InformerFactory
+    scheduling: InformerFactory
+    provider: InformerFactory
+
+
+class PlacementTranslator:
+    """Everything that takes part, and the two loops: mailboxes, and what placements are told."""
+
+    def __init__(self, views: Views, settings: TranslatorSettings) -> None:
+        context = views.everywhere
+        self._context = context
+        self._settings = settings
+        self.queue: WorkQueue[MailboxKey] = context.queue(NAME)
+        self.status_queue: WorkQueue[PlacementName] = context.queue(f"{NAME}-status")
+        self.marks = Marks(lambda mailbox: self.queue.add(MailboxKey(mailbox)))
+        self.problems = Problems(self._look_at_status)
+        self.mailboxes = Mailboxes()
+        self.feeds = Feeds(context.client, context.ids, context.metrics, self._object_changed)
+        self._follow(views)
+        self.workspaces = Workspaces(self.feeds, self._schema_table)
+        self.relations = Relations(self.workspaces)
+        self.resolver = Resolver(
+            self.workspaces,
+            self.relations,
+            settings,
+            lambda *key: self._customizers.index.get(Key(*key)),
+            lambda *key: self._locations.index.get(Key(*key)),
+        )
+        self._waking = Waking(
+            Known(self.feeds, self.workspaces, self.relations, self.mailboxes),
+            self.resolver,
+            self.marks,
+            self.problems,
+            lambda name: self._slices.index.by(_BY_PLACEMENT, name),
+            self._look_at_status,
+        )
+        self.workspaces.on_retyped = self._waking.retyped
+        self.feeds.on_synced = lambda _: self.marks.bring_back()
+        self._listen()
+        self._controllers()
+
+    def _follow(self, views: Views) -> None:
+        wide = InformerFactory(
+            views.everywhere.client.for_cluster(EVERYWHERE),
+            ids=views.everywhere.ids,
+            metrics=views.everywhere.metrics,
+        )
+        self._wide = wide
+        self._schemas = wide.informer(SCHEMAS, transform=lean_definition)
+        self._placements = views.edge.informer(EDGE_PLACEMENTS)
+        self._slices = views.edge.informer(SLICES, transform=_lean_slice, packed=True)
+        self._slices.index.add_index(_BY_PLACEMENT, slice_owner)
+        self._customizers = views.edge.informer(CUSTOMIZERS, packed=True)
+        self._configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
+        self._locations = views.scheduling.informer(LOCATIONS, transform=_lean, packed=True)
+        self._workspace_informer = views.provider.informer(WORKSPACES, transform=_lean_workspace)
+
+    def _listen(self) -> None:
+        waking = self._waking
+        for informer, handler in (
+            (self._schemas, waking.schema_changed),
+            (self._locations, waking.location_changed),
+            (self._customizers, waking.customizer_changed),
+            (self._workspace_informer, waking.workspace_changed),
+            (self._configs, waking.config_changed),
+            (self._slices, waking.slice_changed),
+            (self._placements, waking.placement_changed),
+        ):
+            informer.add_handler(handler)
+
+    def _controllers(self) -> None:
+        context, accepted = self._context, Accepted()
+        informers: list[Informer] = [
+            self._schemas,
+            self._locations,
+            self._customizers,
+            self._workspace_informer,
+            self._configs,
+            self._slices,
+            self._placements,
+        ]
+        observer = Observer(
+            context.client,
+            self.workspaces,
+            self.resolver,
+            self.marks,
+            self.mailboxes,
+            self.problems,
+            self._configs,
+            accepted,
+        )
+        executor = MailboxExecutor(
+            context.client,
+            self.marks,
+            self.mailboxes,
+            self.problems,
+            accepted,
+            self.resolver.placements,
+            metrics=context.metrics,
+            dry_run=context.dry_run,
+        )
+        self._loop = context.controller(
+            NAME,
+            Reconciler(observer.observe, decide, executor),
+            self.queue,
+            informers,
+            self._settings.concurrency,
+        )
+        clock = context.client.clock
+        status = Reconciler(
+            StatusObserver(self._placements, self.problems).observe,
+            lambda observed: decide_status(observed, clock.now()),
+            context.executor(NAME),
+        )
+        self._status_loop = context.controller(
+            f"{NAME}-status", status, self.status_queue, informers, _STATUS_WORKERS
+        )
+
+    async def run(self) -> None:
+        """Translate until cancelled."""
+        _log.info("Waiting for caches to sync for placement-translator", v=0)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._wide.run())
+            tasks.create_task(self.feeds.run())
+            tasks.create_task(self._learn_common_types())
+            tasks.create_task(self._loop.run())
+            tasks.create_task(self._status_loop.run())
+
+    async def _learn_common_types(self) -> None:
+        """Ask which types every workspace has; until that is known nothing can be decided."""
+        client = self._context.client.for_cluster(EVERYWHERE)
+        backoff, attempt = Backoff(shortest_seconds=0.1, longest_seconds=30.0), 0
+        while True:
+            try:
+                types = await discover(client)
+            except (ApiError, TransportError) as error:
+                attempt += 1
+                _log.warning("discovery failed", attempt=attempt, error=error)
+            else:
+                if not types.failed:
+                    break
+                attempt += 1
+                _log.warning("discovery is not complete", attempt=attempt, error=str(types.failed))
+            await client.clock.sleep(backoff.seconds(attempt, self._context.ids))
+        self.workspaces.learn_common(common_types(types.resources))
+        self.marks.bring_back()
+
+    def _object_changed(self, feed: Feed, old: Record | None, new: Record | None) -> None:
+        self._waking.object_changed(feed, old, new)
+
+    def _look_at_status(self, name: PlacementName) -> None:
+        self.status_queue.add_after(name, self._settings.status_delay_seconds)
+
+    def _schema_table(self) -> Mapping[tuple[str, str], Object]:
+        return {
+            (cluster_of(obj), obj["metadata"]["name"]): obj for obj in self._schemas.index.objects()
+        }
+
+
+def build(views: Views, settings: TranslatorSettings | None = None) -> PlacementTranslator:
+    """Return the placement translator."""
+    return PlacementTranslator(views, settings or TranslatorSettings())
+
+
+def _lean(obj: Object) -> Object:
+    """Drop what nobody here reads."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    return {"metadata": metadata}
+
+
+def _lean_slice(obj: Object) -> Object:
+    return {**_lean(obj), "destinations": obj.get("destinations") or []}
+
+
+def _lean_config(obj: Object) -> Object:
+    return {**_lean(obj), "spec": obj.get("spec") or {}}
+
+
+def _lean_workspace(obj: Object) -> Object:
+    return {**_lean(obj), "spec": obj.get("spec") or {}}

@@ -1,0 +1,137 @@
+"""Writing to mailboxes: phase by phase, and one bad object never blocks the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from skerry.api.errors import ApiError, Conflict, NotFound
+from skerry.controllers.placement_translator.decide import phases, target_of
+from skerry.controllers.placement_translator.keys import NAME
+from skerry.controllers.placement_translator.mailboxes import Mailboxes
+from skerry.controllers.placement_translator.marks import CONFIG, Marks
+from skerry.controllers.placement_translator.observe import Accepted
+from skerry.controllers.placement_translator.problems import Problems
+from skerry.kit.log import Logger
+from skerry.logic.customization.customize import Problem
+from skerry.logic.plan import Action, Create, Delete, Plan, Target, Update
+from skerry.logic.translation.copies import digest
+from skerry.logic.translation.items import Item, PlacementName
+from skerry.logic.translation.merging import Told
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Executor, Outcome
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.transport import TransportError
+
+REFUSED = "Refused"
+# Writes in flight for one mailbox; many mailboxes are written to at once.
+_SIDE_BY_SIDE = 8
+
+_WORDS = {Create: "Created", Update: "Updated", Delete: "Deleted"}
+_log = Logger(NAME)
+
+
+class MailboxExecutor(Executor):
+    """Carries out the plan for one mailbox and settles what went well."""
+
+    def __init__(
+        self,
+        client: Client,
+        marks: Marks,
+        mailboxes: Mailboxes,
+        problems: Problems,
+        accepted: Accepted,
+        placements: Callable[[str, Item], list[PlacementName]],
+        *,
+        metrics: RuntimeMetrics | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
+        self._marks = marks
+        self._mailboxes = mailboxes
+        self._problems = problems
+        self._accepted = accepted
+        self._placements = placements
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        """Carry out *plan*; all of it is tried, then the first failure is raised."""
+        outcomes: list[Outcome] = []
+        failures: list[ApiError | TransportError] = []
+        room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def guarded(action: Action) -> None:
+            async with room:
+                try:
+                    done = await super(MailboxExecutor, self).execute(Plan([action]))
+                except (ApiError, TransportError) as error:
+                    failures.append(error)
+                    self._failed(action, error)
+                else:
+                    outcomes.extend(done)
+                    self._succeeded(done[0])
+
+        for actions in phases(plan):
+            if len(actions) == 1:
+                await guarded(actions[0])
+                continue
+            async with asyncio.TaskGroup() as tasks:
+                for action in actions:
+                    tasks.create_task(guarded(action))
+        if failures:
+            raise failures[0]
+        return outcomes
+
+    def _succeeded(self, outcome: Outcome) -> None:
+        target = target_of(outcome.action)
+        mailbox, item = self._mailboxes.name(target.cluster), _item(target)
+        if mailbox is None:
+            return
+        self._marks.settle(mailbox, item)
+        self._problems.refused(mailbox, item, ())
+        self._remember(mailbox, item, outcome)
+        word = _WORDS.get(type(outcome.action), "")
+        if outcome.result not in ("created", "updated", "deleted"):
+            return
+        if item == CONFIG:
+            _log.info(f"{word} SyncerConfig", v=2, mbwsName=mailbox, name=item.name)
+        else:
+            _log.info(
+                f"{word} object in mailbox workspace",
+                v=3,
+                mbwsName=mailbox,
+                group=item.group,
+                resource=item.resource,
+                namespace=item.namespace,
+                name=item.name,
+            )
+
+    def _remember(self, mailbox: str, item: Item, outcome: Outcome) -> None:
+        """Note what the server made of a copy, if it did not keep it as it was sent."""
+        key = (mailbox, item)
+        self._accepted.pop(key, None)
+        action, answer = outcome.action, outcome.object
+        if item == CONFIG or answer is None or not isinstance(action, Create | Update):
+            return
+        sent, kept = digest(item.type, action.object), digest(item.type, answer)
+        if sent != kept:
+            self._accepted[key] = (sent, kept)
+
+    def _failed(self, action: Action, error: ApiError | TransportError) -> None:
+        """Tell the placements what the mailbox has against an object.
+
+        A type or namespace that is not there yet will be; a lost race is tried again; no answer
+        is no refusal.
+        """
+        if isinstance(error, TransportError | NotFound | Conflict) or error.code >= 500:
+            return
+        target = target_of(action)
+        mailbox, item = self._mailboxes.name(target.cluster), _item(target)
+        if mailbox is None:
+            return
+        problem = Problem(REFUSED, f"{item} was refused: {error.message}")
+        names = self._placements(mailbox, item)
+        self._problems.refused(mailbox, item, (Told(name, problem) for name in names))
+
+
+def _item(target: Target) -> Item:
+    return Item(target.gvr.group, target.gvr.resource, target.namespace, target.name)

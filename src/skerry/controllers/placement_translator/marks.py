@@ -1,0 +1,69 @@
+"""What in which mailbox needs a look.
+
+A mailbox waits in the queue once; what in it is to be looked at waits here. Marks taken for a
+look stay known until they are settled, so a failure half way loses none: the next look takes
+them again. Marks that must wait for something to be read first are put aside until it has been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from skerry.logic.translation.configs import CONFIG_NAME, CONFIG_TYPE
+from skerry.logic.translation.items import Item
+
+CONFIG = Item(*CONFIG_TYPE, "", CONFIG_NAME)
+
+
+class Marks:
+    """Marked items by mailbox."""
+
+    def __init__(self, wake: Callable[[str], None]) -> None:
+        self._wake = wake
+        self._marked: dict[str, set[Item]] = {}
+        self._taken: dict[str, set[Item]] = {}
+        self._aside: dict[str, set[Item]] = {}
+
+    def mark(self, mailbox: str, items: Iterable[Item]) -> None:
+        """Have *items* looked at in *mailbox*."""
+        found = set(items)
+        if found:
+            self._marked.setdefault(mailbox, set()).update(found)
+            self._wake(mailbox)
+
+    def take(self, mailbox: str) -> list[Item]:
+        """Return what is to be looked at, in a fixed order; each is to be settled or put aside."""
+        items = self._marked.pop(mailbox, set()) | self._taken.pop(mailbox, set())
+        if items:
+            self._taken[mailbox] = items
+        return sorted(items)
+
+    def settle(self, mailbox: str, item: Item) -> None:
+        """Say that an item taken is as it should be."""
+        taken = self._taken.get(mailbox)
+        if taken is not None:
+            taken.discard(item)
+            if not taken:
+                del self._taken[mailbox]
+
+    def put_aside(self, mailbox: str, item: Item) -> None:
+        """Look at an item again when more has been read."""
+        self.settle(mailbox, item)
+        self._aside.setdefault(mailbox, set()).add(item)
+
+    def bring_back(self) -> None:
+        """More has been read: look again at everything put aside."""
+        aside, self._aside = self._aside, {}
+        for mailbox, items in aside.items():
+            self.mark(mailbox, items)
+
+    def forget(self, mailbox: str) -> None:
+        """Drop everything about a mailbox that is not there."""
+        for table in (self._marked, self._taken, self._aside):
+            table.pop(mailbox, None)
+
+    @property
+    def waiting(self) -> int:
+        """How many items wait, for a look or for more to be read."""
+        tables = (self._marked, self._taken, self._aside)
+        return sum(len(items) for table in tables for items in table.values())

@@ -1,0 +1,250 @@
+"""What is in a mailbox and what should be, for the items marked there.
+
+Records tell whether anything has to be done at all; only what has to be changed is read afresh
+from the server, so that the change is made to the newest version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from skerry.api.errors import NotFound
+from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.placement_translator.feeds import Record
+from skerry.controllers.placement_translator.keys import SYNCER_CONFIGS
+from skerry.controllers.placement_translator.mailboxes import Mailboxes
+from skerry.controllers.placement_translator.marks import CONFIG, Marks
+from skerry.controllers.placement_translator.problems import Problems
+from skerry.controllers.placement_translator.resolve import Resolver
+from skerry.controllers.placement_translator.workspaces import Workspaces
+from skerry.logic.customization.customize import Problem
+from skerry.logic.plan import Target
+from skerry.logic.resource import Object
+from skerry.logic.translation.categories import NAMESPACES
+from skerry.logic.translation.configs import EMPTY_SPEC
+from skerry.logic.translation.copies import digest, is_projected
+from skerry.logic.translation.items import Item
+from skerry.logic.translation.merging import Told
+from skerry.runtime.client import Client
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+
+OCCUPIED = "NameOccupied"
+# Reads in flight for one mailbox.
+_SIDE_BY_SIDE = 16
+
+
+class MailboxKey(NamedTuple):
+    """What the queue holds."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One object of a mailbox that is not as it should be.
+
+    ``wanted`` None: it should not be there. ``live`` None: it is not there.
+    """
+
+    item: Item
+    target: Target
+    wanted: Object | None
+    live: Object | None = None
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything that has to be done in one mailbox. ``config`` is a spec and what is there."""
+
+    mailbox: str
+    looks: tuple[Look, ...]
+    config: Look | None = None
+
+
+Accepted = dict[tuple[str, Item], tuple[bytes, bytes]]
+
+
+class Observer:
+    """Looks at what is marked."""
+
+    def __init__(
+        self,
+        client: Client,
+        workspaces: Workspaces,
+        resolver: Resolver,
+        marks: Marks,
+        mailboxes: Mailboxes,
+        problems: Problems,
+        configs: Informer,
+        accepted: Accepted,
+    ) -> None:
+        """*accepted* says what servers made of copies that they do not keep as they were sent."""
+        self._client = client
+        self._workspaces = workspaces
+        self._resolver = resolver
+        self._marks = marks
+        self._mailboxes = mailboxes
+        self._problems = problems
+        self._configs = configs
+        self._accepted = accepted
+
+    async def observe(self, key: MailboxKey) -> Observed | None:
+        mailbox = key.name
+        cluster = self._mailboxes.cluster(mailbox)
+        if cluster is None:
+            self._marks.forget(mailbox)  # everything is marked when it appears
+            return None
+        looks: list[Look] = []
+        config: Look | None = None
+        for item in self._marks.take(mailbox):
+            if item == CONFIG:
+                config = self._look_at_config(mailbox, cluster)
+            else:
+                look = self._look(mailbox, cluster, item)
+                if look is not None:
+                    looks.append(look)
+        fresh = await self._refreshed(mailbox, [*looks, config] if config else looks)
+        if not fresh:
+            return None
+        objects = tuple(look for look in fresh if look.item != CONFIG)
+        return Observed(
+            mailbox, objects, next((look for look in fresh if look.item == CONFIG), None)
+        )
+
+    # One object.
+
+    def _look(self, mailbox: str, cluster: str, item: Item) -> Look | None:
+        """Return what is wrong with an item.
+
+        What is right is settled; what is not known yet is put aside.
+        """
+        gvr = self._gvr(mailbox, cluster, item)
+        if not self._resolver.ready(mailbox, item) or not self._knows_mailbox(cluster, item, gvr):
+            self._marks.put_aside(mailbox, item)
+            return None
+        resolved = self._resolver.resolve(mailbox, item)
+        existing = self._workspaces.record(cluster, item, gvr.version if gvr else "")
+        occupied = existing is not None and existing.upsynced and not existing.projected
+        told = resolved.told
+        if occupied and resolved.proof is not None:
+            problem = Problem(OCCUPIED, f"{item} was born at the edge and is left alone")
+            told += tuple(Told(name, problem) for name in self._resolver.placements(mailbox, item))
+        self._problems.merged(mailbox, item, told)
+        if gvr is None or occupied or self._is_right(mailbox, item, resolved.proof, existing):
+            self._marks.settle(mailbox, item)
+            return None
+        if resolved.proof is None and not self._may_go(mailbox, cluster, item):
+            self._marks.settle(mailbox, item)
+            return None
+        wanted = None if resolved.make is None else resolved.make()
+        target = Target(gvr, item.name, item.namespace, cluster)
+        return Look(item, target, wanted, uid=existing.uid if existing else "")
+
+    def _gvr(self, mailbox: str, cluster: str, item: Item) -> GroupVersionResource | None:
+        """Return the version to write at: the agreed one, else what the mailbox prefers."""
+        version = self._resolver.version(mailbox, item.type).version
+        here = self._workspaces.served(cluster, item.type)
+        if here is not None and version not in here.versions:
+            version = here.versions[0]
+        return GroupVersionResource(item.group, version, item.resource) if version else None
+
+    def _knows_mailbox(self, cluster: str, item: Item, gvr: GroupVersionResource | None) -> bool:
+        return self._workspaces.knows(cluster, item.type, gvr.version if gvr else "")
+
+    def _is_right(
+        self, mailbox: str, item: Item, proof: bytes | None, existing: Record | None
+    ) -> bool:
+        if proof is None:
+            return existing is None or not existing.projected or existing.deleting
+        if existing is None:
+            return False
+        if existing.deleting:
+            return True  # it is made anew when it has gone
+        if not existing.projected:
+            return False
+        if existing.proof == proof:
+            return True
+        return self._accepted.get((mailbox, item)) == (proof, existing.proof)
+
+    def _may_go(self, mailbox: str, cluster: str, item: Item) -> bool:
+        """Tell whether there is reason enough to remove a copy."""
+        if self._resolver.malformed(mailbox):
+            return False
+        return item.type != NAMESPACES or self._is_ours_alone(cluster, item.name)
+
+    def _is_ours_alone(self, cluster: str, namespace: str) -> bool:
+        if not self._workspaces.knows_everything(cluster):
+            return False
+        return not any(
+            record.is_foreign
+            for served, feed in self._workspaces.followed_types(cluster)
+            if served.namespaced
+            for record in feed.within(cluster, namespace).values()
+        )
+
+    # SyncerConfig.
+
+    def _look_at_config(self, mailbox: str, cluster: str) -> Look | None:
+        if not self._resolver.config_ready(mailbox):
+            self._marks.put_aside(mailbox, CONFIG)
+            return None
+        config = self._resolver.config(mailbox)
+        self._problems.merged(mailbox, CONFIG, config.told)
+        existing = self._configs.index.get(Key(cluster, "", CONFIG.name))
+        spec = config.spec
+        if spec is None and existing is not None:
+            spec = dict(EMPTY_SPEC)
+        same = existing is not None and existing["spec"] == spec
+        # A malformed placement's namespaces are unknown, not gone.
+        if spec is None or same or self._resolver.malformed(mailbox):
+            self._marks.settle(mailbox, CONFIG)
+            return None
+        target = Target(SYNCER_CONFIGS, CONFIG.name, "", cluster)
+        uid = existing["metadata"]["uid"] if existing else ""
+        return Look(CONFIG, target, {"spec": spec}, uid=uid)
+
+    # The newest versions.
+
+    async def _refreshed(self, mailbox: str, looks: list[Look]) -> list[Look]:
+        """Return *looks* with the newest version of what is to be changed; drops what is right."""
+        changes = [look for look in looks if look.uid and look.wanted is not None]
+        if not changes:
+            return looks
+        room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def read(look: Look) -> Object | None:
+            async with room:
+                return await self._read(look.target)
+
+        found = await asyncio.gather(*map(read, changes))
+        live = {look.item: obj for look, obj in zip(changes, found, strict=True)}
+        fresh = []
+        for look in looks:
+            obj = live.get(look.item)
+            if obj is not None and _is_as_wanted(look, obj):
+                self._marks.settle(mailbox, look.item)
+            else:
+                fresh.append(replace(look, live=obj))
+        return fresh
+
+    async def _read(self, target: Target) -> Object | None:
+        client = self._client.for_cluster(target.cluster)
+        try:
+            return await client.get(target.gvr, target.name, target.namespace)
+        except NotFound:
+            return None
+
+
+def _is_as_wanted(look: Look, live: Object) -> bool:
+    wanted = look.wanted or {}
+    if look.item == CONFIG:
+        return bool(live.get("spec") == wanted["spec"])
+    resource = look.item.type
+    return is_projected(live) and digest(resource, live) == digest(resource, wanted)

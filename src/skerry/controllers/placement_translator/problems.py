@@ -1,0 +1,64 @@
+"""What there is to tell the owners of placements, and when it is news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from skerry.logic.customization.customize import Problem
+from skerry.logic.translation.items import Item, PlacementName
+from skerry.logic.translation.merging import Told
+
+Where = tuple[str, Item]
+# Refusals are told beside what merging tells of the same object.
+_REFUSED = "refused"
+_MERGED = "merged"
+
+
+class Problems:
+    """Problems by placement, each at the mailboxes it is met in."""
+
+    def __init__(self, changed: Callable[[PlacementName], None]) -> None:
+        self._changed = changed
+        self._told: dict[tuple[str, Where], tuple[Told, ...]] = {}
+        self._by_placement: dict[PlacementName, dict[tuple[str, Where], list[Problem]]] = {}
+
+    def merged(self, mailbox: str, item: Item, told: Iterable[Told]) -> None:
+        """Take what is to be told of one object in one mailbox, in place of what was."""
+        self._put((_MERGED, (mailbox, item)), tuple(told))
+
+    def refused(self, mailbox: str, item: Item, told: Iterable[Told]) -> None:
+        """Take what the mailbox said of an attempt to write; nothing when it went well."""
+        self._put((_REFUSED, (mailbox, item)), tuple(told))
+
+    def of(self, placement: PlacementName) -> dict[tuple[Problem, Item], list[str]]:
+        """Return a placement's problems with the objects and mailboxes they are about."""
+        found: dict[tuple[Problem, Item], list[str]] = {}
+        for (_, (mailbox, item)), problems in self._by_placement.get(placement, {}).items():
+            for problem in problems:
+                found.setdefault((problem, item), []).append(mailbox)
+        return found
+
+    def forget_mailbox(self, mailbox: str) -> None:
+        """Drop what is known of a mailbox that is not there any more."""
+        for key in [key for key in self._told if key[1][0] == mailbox]:
+            self._put(key, ())
+
+    def _put(self, key: tuple[str, Where], told: tuple[Told, ...]) -> None:
+        old = self._told.get(key, ())
+        if old == told:
+            return
+        for placement in {each.placement for each in old}:
+            known = self._by_placement[placement]
+            del known[key]
+            if not known:
+                del self._by_placement[placement]
+        for each in told:
+            self._by_placement.setdefault(each.placement, {}).setdefault(key, []).append(
+                each.problem
+            )
+        if told:
+            self._told[key] = told
+        else:
+            self._told.pop(key, None)
+        for placement in {each.placement for each in (*old, *told)}:
+            self._changed(placement)

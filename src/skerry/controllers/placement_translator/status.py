@@ -1,0 +1,142 @@
+"""What an EdgePlacement is told of its translation: two conditions, and an Event per news.
+
+``Translated`` says whether everything meant is where it should be, ``ConflictFree`` whether
+nobody else wants something different under the same names. One line stands for one object,
+however many destinations it concerns; what does not fit is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from skerry.controllers.placement_translator.keys import EDGE_PLACEMENTS
+from skerry.controllers.placement_translator.problems import Problems
+from skerry.kit.clock import rfc3339
+from skerry.logic.customization.customize import Problem
+from skerry.logic.plan import NOTHING, Announcement, Plan, Target, Update
+from skerry.logic.resource import Object
+from skerry.logic.selectors import SelectorError
+from skerry.logic.translation.items import Item, PlacementName
+from skerry.logic.translation.merging import CONFLICTS
+from skerry.logic.translation.what import what_of
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+
+TRANSLATED = "Translated"
+CONFLICT_FREE = "ConflictFree"
+INVALID_SELECTOR = "InvalidSelector"
+
+# A message is for people; the rest of a long list is a number to them.
+_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StatusObserved:
+    """A placement and its problems, each with the mailboxes it is met in."""
+
+    placement: Object
+    problems: Mapping[tuple[Problem, Item], Sequence[str]]
+    malformed: str = ""
+
+
+class StatusObserver:
+    """Reads what is to be told."""
+
+    def __init__(self, placements: Informer, problems: Problems) -> None:
+        self._placements = placements
+        self._problems = problems
+
+    async def observe(self, name: PlacementName) -> StatusObserved | None:
+        placement = self._placements.index.get(Key(name.cluster, "", name.name))
+        # The scheduler writes first what the rest of the status must have.
+        if placement is None or "specGeneration" not in (placement.get("status") or {}):
+            return None
+        malformed = ""
+        try:
+            what_of(placement)
+        except SelectorError as error:
+            malformed = str(error)
+        return StatusObserved(placement, self._problems.of(name), malformed)
+
+
+Condition = tuple[str, str, str]
+
+
+def decide_status(observed: StatusObserved, now: datetime) -> Plan:
+    """Bring the two conditions up to date; announce what has become worse."""
+    placement = observed.placement
+    old = {each["type"]: each for each in placement["status"].get("conditions") or ()}
+    wanted = {TRANSLATED: _translated(observed), CONFLICT_FREE: _conflict_free(observed)}
+    changed = {kind: c for kind, c in wanted.items() if _shown(old.get(kind)) != c}
+    if not changed:
+        return NOTHING
+    conditions = dict(old)
+    for kind, (status, reason, message) in changed.items():
+        since = rfc3339(now)
+        if kind in old and old[kind]["status"] == status:
+            since = old[kind]["lastTransitionTime"]
+        conditions[kind] = {
+            "type": kind,
+            "status": status,
+            "lastTransitionTime": since,
+            "reason": reason,
+            "message": message,
+        }
+    obj = {**placement, "status": {**placement["status"], "conditions": list(conditions.values())}}
+    metadata = placement["metadata"]
+    cluster = metadata["annotations"]["kcp.io/cluster"]
+    update = Update(
+        Target(EDGE_PLACEMENTS, metadata["name"], "", cluster), obj, "Told", subresource="status"
+    )
+    news = [
+        Announcement(placement, "Warning", reason, message)
+        for status, reason, message in changed.values()
+        if status == "False"
+    ]
+    return Plan([update], news)
+
+
+def _translated(observed: StatusObserved) -> Condition:
+    if observed.malformed:
+        return "False", INVALID_SELECTOR, observed.malformed
+    found = _of(observed, lambda problem: problem.reason not in CONFLICTS)
+    if found:
+        return "False", found[0][0].reason, _message(found)
+    return "True", "Translated", "everything selected is in the mailboxes of its destinations"
+
+
+def _conflict_free(observed: StatusObserved) -> Condition:
+    found = _of(observed, lambda problem: problem.reason in CONFLICTS)
+    if found:
+        return "False", found[0][0].reason, _message(found)
+    return "True", "NoConflicts", "nobody wants something different under the same names"
+
+
+_Found = list[tuple[Problem, int]]
+
+
+def _of(observed: StatusObserved, meant: Callable[[Problem], bool]) -> _Found:
+    """Return the problems that are meant, in a fixed order, each with its number of mailboxes."""
+    found: dict[Problem, int] = {}
+    for (problem, _), mailboxes in observed.problems.items():
+        if meant(problem):
+            found[problem] = max(found.get(problem, 0), len(set(mailboxes)))
+    return sorted(found.items(), key=lambda pair: (pair[0].reason, pair[0].message))
+
+
+def _message(found: _Found) -> str:
+    lines = [
+        f"{problem.message} (at {count} destinations)" if count > 1 else problem.message
+        for problem, count in found[:_LINES]
+    ]
+    if len(found) > _LINES:
+        lines.append(f"and {len(found) - _LINES} more")
+    return "; ".join(lines)
+
+
+def _shown(condition: Mapping[str, str] | None) -> Condition | None:
+    if condition is None:
+        return None
+    return condition["status"], condition.get("reason", ""), condition.get("message", "")
