@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric import ec
+
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import Parts
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
@@ -25,6 +27,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import InformerFactory
 from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.security.tokens import ServiceAccountTokens
 from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
@@ -40,6 +43,12 @@ NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 NO_FAULTS = Rates(0, 0, 0, 0, 0)
+# Tokens play no part here; a hub wants to be able to sign some nevertheless.
+_SIGNING_KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+async def _nobody(*_: str) -> None:
+    return None
 
 
 def deployment(name: str, **labels: str) -> Object:
@@ -82,7 +91,8 @@ class Hub:
             recorder=everybody,
             paths={"/version": version},
         )
-        facts = HubFacts("https://hub.example", "CA")
+        tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
+        facts = HubFacts("https://hub.example", "CA", tokens)
         self.api = HubServer(parts, RbacAuthorizer(shared=SYSTEM_ADMIN), HubState(), facts)
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
+
+from skerry.api.kinds import GroupVersionResource
 from skerry.logic.placement.slices import EDGE_PLACEMENTS
+from skerry.logic.summary.content import NAMESPACED
+from skerry.logic.translation.what import mailbox_name
+from tests.sim.faults import Rates
 from tests.sim.loop import virtual
-from tests.sim.summarizer_hub import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Hub, deployment, running
+from tests.sim.summarizer_history import EDGES, History
+from tests.sim.summarizer_hub import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PROVIDER,
+    WORKSPACES,
+    Hub,
+    deployment,
+    running,
+)
+from tests.sim.world import SEEDS
 
 
 @virtual
@@ -94,3 +113,214 @@ async def test_objects_without_status_are_counted_in_the_placement() -> None:
         await asyncio.sleep(2)
         assert (await hub.placement("p"))["status"]["deliveredObjects"] == 1
         assert not await hub.summaries("shop")
+
+
+async def furnished(hub: Hub, *edges: str, **spec: Any) -> None:
+    """One Deployment, placed on *edges*, with its copies there."""
+    await hub.namespace("shop", go="yes")
+    await hub.owner.create(DEPLOYMENTS, deployment("web"), "shop")
+    await hub.place("p", *edges, **spec)
+    for edge in edges:
+        await hub.project(edge, DEPLOYMENTS, deployment("web"), "shop")
+
+
+@virtual
+async def test_the_only_destinations_status_comes_back_when_asked_for() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]), hub.summarizing():
+        await furnished(hub, "florin", wantSingletonReportedState=True)
+        await hub.report("florin", DEPLOYMENTS, "web", "shop", running(3))
+        await asyncio.sleep(2)
+        assert (await hub.owner.get(DEPLOYMENTS, "web", "shop"))["status"] == running(3)
+        await hub.project("guilder", DEPLOYMENTS, deployment("web"), "shop")
+        await hub.reslice("p", "florin", "guilder")
+        await asyncio.sleep(2)
+        await hub.report("florin", DEPLOYMENTS, "web", "shop", running(4))
+        await asyncio.sleep(2)
+        # Of two destinations neither speaks for the object.
+        assert (await hub.owner.get(DEPLOYMENTS, "web", "shop"))["status"] == running(3)
+
+
+@virtual
+async def test_a_summary_edited_or_deleted_by_hand_is_restored() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await furnished(hub, "florin")
+        await asyncio.sleep(2)
+        name = "p-deployments-web"
+        await hub.owner.patch(NAMESPACED, name, {"destinations": 99, "details": []}, "shop")
+        await asyncio.sleep(2)
+        assert (await hub.summaries("shop"))[name]["destinations"] == 1
+        stray = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "StatusSummary",
+            "metadata": {"name": "stray"},
+            "destinations": 5,
+        }
+        await hub.owner.create(NAMESPACED, stray, "shop")
+        await hub.owner.delete(NAMESPACED, name, "shop")
+        await asyncio.sleep(2)
+        found = await hub.summaries("shop")
+        assert set(found) == {name}
+        assert found[name]["destinations"] == 1
+
+
+@virtual
+async def test_a_storm_of_reports_costs_a_few_writes_per_second() -> None:
+    hub = Hub()
+    edges = [f"edge-{number}" for number in range(20)]
+    async with hub.running(edges), hub.summarizing():
+        await furnished(hub, *edges)
+        await asyncio.sleep(2)
+        before = (await hub.summaries("shop"))["p-deployments-web"]["metadata"]["generation"]
+        for moment in range(100):
+            edge = edges[moment % len(edges)]
+            await hub.report(edge, DEPLOYMENTS, "web", "shop", running(moment + 1))
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(1)
+        summary = (await hub.summaries("shop"))["p-deployments-web"]
+        # Two seconds of reports, and the last look after them.
+        assert summary["metadata"]["generation"] - before <= 6
+        replicas = next(each for each in summary["numbers"] if each["field"] == "replicas")
+        assert (replicas["min"], replicas["max"], replicas["sum"]) == (81, 100, 1810)
+
+
+@virtual
+async def test_a_restart_writes_nothing_that_is_right_already() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]):
+        async with hub.summarizing():
+            await furnished(hub, "florin", "guilder")
+            await hub.report("florin", DEPLOYMENTS, "web", "shop", running())
+            await asyncio.sleep(2)
+        revision = await hub.store.revision()
+        async with hub.summarizing():
+            await asyncio.sleep(5)
+        assert await hub.store.revision() == revision
+
+
+@virtual
+async def test_summaries_that_would_share_a_name_do_not() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await hub.namespace("shop", go="yes")
+        await hub.owner.create(DEPLOYMENTS, deployment("deployments-web"), "shop")
+        await hub.owner.create(DEPLOYMENTS, deployment("web"), "shop")
+        await hub.place("p", "florin")
+        await hub.place("p-deployments", "florin")
+        await asyncio.sleep(2)
+        found = await hub.summaries("shop")
+        assert len(found) == 4
+        causes = {(each["placement"], each["object"]["name"]) for each in found.values()}
+        assert len(causes) == 4
+        shared = "p-deployments-deployments-web"
+        assert found[shared]["placement"] == "p"
+        await hub.owner.delete(EDGE_PLACEMENTS, "p")
+        await asyncio.sleep(2)
+        found = await hub.summaries("shop")
+        assert found[shared]["placement"] == "p-deployments"
+        assert len(found) == 2
+
+
+WIDGETS = GroupVersionResource("example.org", "v1", "widgets")
+
+
+def definition() -> dict[str, Any]:
+    """A kind that its workspace defines for itself."""
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": free, "status": free}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "names": {
+                "plural": "widgets",
+                "singular": "widget",
+                "kind": "Widget",
+                "listKind": "WidgetList",
+            },
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": {"status": {}},
+                }
+            ],
+        },
+    }
+
+
+@virtual
+async def test_kinds_that_a_workspace_defines_itself_have_summaries_too() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await hub.namespace("shop", go="yes")
+        await hub.place("p", "florin")
+        await asyncio.sleep(2)
+        await hub.owner.create(DEFINITIONS, definition())
+        await hub.mailbox("florin").create(DEFINITIONS, definition())
+        await asyncio.sleep(2)
+        widget = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        await hub.owner.create(WIDGETS, widget, "shop")
+        await hub.project("florin", WIDGETS, widget, "shop")
+        ready = {"conditions": [{"type": "Ready", "status": "True"}], "load": 0.5}
+        await hub.report("florin", WIDGETS, "w", "shop", ready)
+        await asyncio.sleep(2)
+        summary = (await hub.summaries("shop"))["p-widgets-w"]
+        assert (summary["destinations"], summary["healthy"]) == (1, 1)
+        assert summary["numbers"] == [{"field": "load", "sum": 0.5, "min": 0.5, "max": 0.5}]
+        assert summary["conditionCounts"] == [
+            {"type": "Ready", "true": 1, "false": 0, "unknown": 0}
+        ]
+        await hub.owner.delete(DEFINITIONS, "widgets.example.org")
+        await asyncio.sleep(5)
+        assert not await hub.summaries("shop")
+
+
+@virtual
+async def test_a_mailbox_made_anew_is_followed_where_it_is_now() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await furnished(hub, "florin")
+        await hub.report("florin", DEPLOYMENTS, "web", "shop", running())
+        await asyncio.sleep(2)
+        assert (await hub.summaries("shop"))["p-deployments-web"]["healthy"] == 1
+        await hub.at(PROVIDER).delete(WORKSPACES, mailbox_name("imw", "uid-florin"))
+        await asyncio.sleep(5)
+        summary = (await hub.summaries("shop"))["p-deployments-web"]
+        assert (summary["healthy"], summary["details"][0]["reason"]) == (0, "NotInMailbox")
+        await hub.add_edge("florin")
+        await hub.project("florin", DEPLOYMENTS, deployment("web"), "shop")
+        await hub.report("florin", DEPLOYMENTS, "web", "shop", running())
+        await asyncio.sleep(2)
+        assert (await hub.summaries("shop"))["p-deployments-web"]["healthy"] == 1
+
+
+# A dozen in the suite; all of them when asked for many.
+@pytest.mark.parametrize("seed", range(12 if len(SEEDS) <= 50 else len(SEEDS)))
+@virtual
+async def test_after_any_history_with_faults_summaries_are_what_one_pass_would_write(
+    seed: int,
+) -> None:
+    """Random edits by everybody, a flaky network and restarts; then the truth, written once."""
+    hub = Hub(seed, Rates())
+    history = History(hub)
+    async with hub.running(EDGES):
+        await history.begin()
+        for _ in range(2):
+            async with hub.summarizing():
+                for _ in range(15):
+                    await history.step()
+                    await asyncio.sleep(hub.ids.fraction() * 2)
+        async with hub.summarizing():
+            hub.faults.heal()
+            await asyncio.sleep(300)
+            assert await history.found() == await history.expected()
+            revision = await hub.store.revision()
+            await asyncio.sleep(300)
+            assert await hub.store.revision() == revision
