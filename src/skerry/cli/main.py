@@ -12,6 +12,7 @@ from skerry.cli.docs import docs
 from skerry.cli.hub import hub
 from skerry.cli.manifests import manifests
 from skerry.cli.serve import serve
+from skerry.cli.syncer import syncer
 
 
 @click.group(
@@ -26,6 +27,7 @@ def main() -> None:
 main.add_command(serve)
 main.add_command(hub)
 main.add_command(controllers)
+main.add_command(syncer)
 main.add_command(manifests)
 main.add_command(backup)
 main.add_command(restore)

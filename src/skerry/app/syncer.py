@@ -1,0 +1,214 @@
+"""A syncer as a process: its data directory, its two connections, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import gc
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import uvloop
+
+from skerry.edge.syncer.journal import Journal
+from skerry.edge.syncer.memory import Memory
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.pacing import PacedTransport
+from skerry.edge.syncer.state import SyncerSettings
+from skerry.edge.syncer.syncer import Syncer
+from skerry.edge.syncer.token import HubToken
+from skerry.edge.syncer.trust import WitnessTransport
+from skerry.kit import log as logging
+from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.ids import IdSource, SystemIds
+from skerry.logic.syncing.evidence import Budget
+from skerry.runtime.client import Client
+from skerry.runtime.health import HealthEndpoint
+from skerry.runtime.http import Limits
+from skerry.runtime.kubeconfig import (
+    ClientConfig,
+    KubeconfigError,
+    Overrides,
+    connect,
+    in_cluster,
+    load,
+)
+from skerry.runtime.transport import Transport
+
+# An edge takes little of a hub that serves thousands.
+_HUB_LIMITS = Limits(connections=4)
+
+
+class SyncerStartError(Exception):
+    """Why the syncer did not start, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncerOptions:
+    """What a syncer is started with."""
+
+    from_kubeconfig: Path
+    data_dir: Path
+    sync_target_name: str = "edge"
+    from_context: str = ""
+    from_cluster: str = ""
+    """Logical cluster of the mailbox, where the kubeconfig's server does not lead to it."""
+
+    to_kubeconfig: Path | None = None
+    """The edge's; without it the syncer is taken to run as a pod of the edge."""
+
+    to_context: str = ""
+    heartbeat_seconds: float = 30.0
+    """Between signs of life. The hub gives up on an edge after some missed ones."""
+
+    qps: float = 0.0
+    """Requests per second to the hub on average; 0 does not limit them."""
+
+    burst: int = 20
+    lock_namespace: str = "default"
+    """Namespace at the edge of the Lease by which two syncers for one edge agree on one."""
+
+    deletion_count: int = 50
+    deletion_percent: int = 50
+    """Deletions within ten minutes beyond which a person is asked: the larger of both."""
+
+    metrics_address: str = ""
+    """``host:port`` for health and metrics; empty serves none."""
+
+    verbosity: int = 2
+    log_format: Literal["text", "json"] = "text"
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_syncer(options: SyncerOptions, announce: Callable[[str], None]) -> None:
+    """Run a syncer until SIGTERM or SIGINT; *announce* gets the line that says it works."""
+    logging.configure(verbosity=options.verbosity, format=options.log_format)
+    uvloop.run(_until_stopped(options, announce))
+
+
+async def _until_stopped(options: SyncerOptions, announce: Callable[[str], None]) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    async with syncing(options) as running:
+        announce(
+            f"skerry syncer ready for {options.sync_target_name} "
+            f"(hub {running.hub_server}, edge {running.edge_server})"
+        )
+        gc.freeze()
+        await stopped.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSyncer:
+    """A syncer at work."""
+
+    syncer: Syncer
+    hub_server: str
+    edge_server: str
+
+
+@asynccontextmanager
+async def syncing(options: SyncerOptions) -> AsyncIterator[RunningSyncer]:
+    """Sync inside the context; leaving it stops cleanly."""
+    clock, ids = SystemClock(), SystemIds()
+    hub_config, edge_config = _configs(options)
+    with _data_directory(options.data_dir):
+        token = HubToken(hub_config.token, options.data_dir / "hub-token")
+        if token.renewable:
+            hub_config = replace(hub_config, token="", token_file=token.path)
+        hub = _hub_client(options, hub_config, clock)
+        edge = Client(connect(edge_config, clock=clock), clock=clock, user_agent="skerry-syncer")
+        journal = Journal(options.data_dir / "journal")
+        metrics = SyncerMetrics()
+        memory = Memory(journal)
+        settings = _settings(options, _identity(options.data_dir, ids))
+        syncer = Syncer(settings, hub, edge, memory, ids=ids, metrics=metrics)
+        try:
+            async with asyncio.TaskGroup() as tasks, _endpoint(options, metrics, syncer):
+                working = [tasks.create_task(syncer.run())]
+                if token.renewable:
+                    working.append(tasks.create_task(token.run(hub, ids)))
+                try:
+                    yield RunningSyncer(syncer, hub_config.server, edge_config.server)
+                finally:
+                    for task in working:
+                        task.cancel()
+        finally:
+            await journal.flush()
+            journal.close()
+            await hub.transport.close()
+            await edge.transport.close()
+
+
+def _hub_client(options: SyncerOptions, config: ClientConfig, clock: Clock) -> Client:
+    transport: Transport = connect(config, clock=clock, limits=_HUB_LIMITS, gzip=True)
+    if options.qps > 0:
+        transport = PacedTransport(transport, clock, options.qps, options.burst)
+    witness = WitnessTransport(transport)
+    return Client(witness, cluster=options.from_cluster, clock=clock, user_agent="skerry-syncer")
+
+
+def _configs(options: SyncerOptions) -> tuple[ClientConfig, ClientConfig]:
+    try:
+        hub = load([options.from_kubeconfig], Overrides(context=options.from_context))
+        if options.to_kubeconfig is not None:
+            return hub, load([options.to_kubeconfig], Overrides(context=options.to_context))
+        return hub, in_cluster(options.environment)
+    except KubeconfigError as error:
+        raise SyncerStartError(str(error)) from error
+
+
+def _settings(options: SyncerOptions, identity: str) -> SyncerSettings:
+    return SyncerSettings(
+        name=options.sync_target_name,
+        identity=identity,
+        heartbeat_seconds=options.heartbeat_seconds,
+        budget=Budget(options.deletion_count, options.deletion_percent),
+        lock_namespace=options.lock_namespace,
+    )
+
+
+def _identity(folder: Path, ids: IdSource) -> str:
+    """Return who this syncer is; made once, so that a restarted one is the same."""
+    path = folder / "identity"
+    if not path.exists():
+        path.write_text(f"skerry-syncer-{ids.suffix(10)}")
+    return path.read_text().strip()
+
+
+@contextmanager
+def _data_directory(folder: Path) -> Iterator[None]:
+    """Hold the data directory for this process alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise SyncerStartError(
+                f"another syncer uses the data directory {folder}: stop it, or give this one a "
+                "--data-dir of its own"
+            ) from error
+        yield
+
+
+@asynccontextmanager
+async def _endpoint(
+    options: SyncerOptions, metrics: SyncerMetrics, syncer: Syncer
+) -> AsyncIterator[None]:
+    if not options.metrics_address:
+        yield
+        return
+    host, _, port = options.metrics_address.rpartition(":")
+
+    def working() -> str:
+        return "" if syncer.session is not None else "another syncer works for this edge"
+
+    health = HealthEndpoint(metrics.runtime.registry, ready={"leading": working})
+    async with health.serving(host or "127.0.0.1", int(port)):
+        yield

@@ -1,0 +1,129 @@
+"""The hub's credential, renewed long before it ends.
+
+The token a syncer is born with comes in its kubeconfig and lasts days. The syncer asks for its
+next one itself (TokenRequest on its own ServiceAccount) when a fifth of the time is over, so an
+edge may be away for most of a token's life and still come back. The newest token is a file in the
+data directory; the transport reads it again when it changes. A kubeconfig that was issued anew
+wins over an older file.
+
+What is no ServiceAccount token (a certificate, a person's token) is left as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jwt
+
+from skerry.api.errors import ApiError
+from skerry.api.kinds import GroupVersionResource
+from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
+from skerry.runtime.backoff import Backoff
+from skerry.runtime.client import Client
+from skerry.runtime.transport import TransportError
+
+_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+_RENEW_AFTER = 0.2
+_BACKOFF = Backoff(shortest_seconds=10.0, longest_seconds=600.0, jitter=0.5)
+_SUBJECT = "system:serviceaccount:"
+
+_log = Logger("syncer-token")
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What of a ServiceAccount token matters here."""
+
+    namespace: str
+    name: str
+    issued: int
+    expires: int
+
+    @property
+    def lifetime_seconds(self) -> int:
+        return self.expires - self.issued
+
+
+def claims_of(token: str) -> Claims | None:
+    """Return what a token says of itself, unverified; None when it is no ServiceAccount's."""
+    try:
+        claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    except jwt.InvalidTokenError:
+        return None
+    subject = str(claims.get("sub", ""))
+    namespace, _, name = subject.removeprefix(_SUBJECT).partition(":")
+    issued, expires = claims.get("iat"), claims.get("exp")
+    if not subject.startswith(_SUBJECT) or not isinstance(issued, int):
+        return None
+    return Claims(namespace, name, issued, expires) if isinstance(expires, int) else None
+
+
+class HubToken:
+    """The newest token, kept in *path*."""
+
+    def __init__(self, given: str, path: Path) -> None:
+        """Take the token of the kubeconfig, or the file's when that is newer."""
+        self.path = path
+        self._token = given
+        kept = path.read_text().strip() if path.exists() else ""
+        ours, theirs = claims_of(given), claims_of(kept)
+        if theirs is not None and (ours is None or theirs.issued > ours.issued):
+            self._token = kept
+        else:
+            self._write(given)
+
+    @property
+    def renewable(self) -> bool:
+        return claims_of(self._token) is not None
+
+    async def run(self, hub: Client, ids: IdSource) -> None:
+        """Renew until cancelled."""
+        failures = 0
+        while True:
+            claims = claims_of(self._token)
+            if claims is None:
+                return
+            if failures:
+                await hub.clock.sleep(_BACKOFF.seconds(failures, ids))
+            else:
+                await hub.clock.sleep(self._seconds_left(hub, claims) * (1 + 0.1 * ids.fraction()))
+            try:
+                await self._renew(hub, claims)
+                failures = 0
+            except (ApiError, TransportError, OSError) as error:
+                failures += 1
+                _log.warning("token not renewed", attempt=failures, error=error)
+
+    def _seconds_left(self, hub: Client, claims: Claims) -> float:
+        """Return how long to leave the token alone; by its age, and never for very long.
+
+        The clock here may be wrong by a day, the token's age cannot be negative.
+        """
+        age = max(0.0, hub.clock.now().timestamp() - claims.issued)
+        return max(0.0, claims.lifetime_seconds * _RENEW_AFTER - age)
+
+    async def _renew(self, hub: Client, claims: Claims) -> None:
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": claims.lifetime_seconds},
+        }
+        answer = await hub.create(
+            _ACCOUNTS, request, claims.namespace, name=claims.name, subresource="token"
+        )
+        self._write(str(answer["status"]["token"]))
+        _log.info("token renewed", v=2, expires=answer["status"].get("expirationTimestamp", ""))
+
+    def _write(self, token: str) -> None:
+        fresh = self.path.with_suffix(".new")
+        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(token)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(self.path)
+        self._token = token
