@@ -34,8 +34,15 @@ class History:
         self._hub = hub
 
     async def begin(self) -> None:
+        """Place everything everywhere, so that there is something to change."""
         for space in SPACES:
             await self._hub.namespace(space, go="yes")
+            for name in NAMES:
+                await self._hub.owner.create(DEPLOYMENTS, deployment(name), space)
+                for edge in EDGES:
+                    await self._hub.project(edge, DEPLOYMENTS, deployment(name), space)
+        for name in PLACEMENTS:
+            await self._hub.place(name, *EDGES)
 
     async def step(self) -> None:
         doings = (
@@ -43,9 +50,8 @@ class History:
             self._place,
             self._copy,
             self._copy,
-            self._report,
-            self._report,
-            self._apply,
+            *[self._report] * 6,
+            *[self._apply] * 3,
             self._lose,
             self._reslice,
             self._relabel,

@@ -27,7 +27,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import InformerFactory
 from skerry.server.security.authorization import RbacAuthorizer
-from skerry.server.security.tokens import ServiceAccountTokens
+from skerry.server.security.tokens import ServiceAccountTokens, SigningKey
 from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
@@ -44,7 +44,7 @@ CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 NO_FAULTS = Rates(0, 0, 0, 0, 0)
 # Tokens play no part here; a hub wants to be able to sign some nevertheless.
-_SIGNING_KEY = ec.generate_private_key(ec.SECP256R1())
+_SIGNING_KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
 
 
 async def _nobody(*_: str) -> None:

@@ -93,11 +93,14 @@ class Kinds:
 
     async def run(self) -> None:
         """Run the watches of single clusters until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
-            for factory in self._factories.values():
-                tasks.create_task(factory.run())
-            await asyncio.Event().wait()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                for factory in self._factories.values():
+                    tasks.create_task(factory.run())
+                await asyncio.Event().wait()
+        finally:
+            self._tasks = None
 
     def _event(self, cluster: str) -> asyncio.Event:
         return self._settled.setdefault(cluster, asyncio.Event())

@@ -1,0 +1,75 @@
+"""The steps an object takes to an edge, and what was found at each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Step = Literal[
+    "category",
+    "selection",
+    "location",
+    "customization",
+    "mailbox",
+    "copy",
+    "applied",
+    "health",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step. ``holds`` None: it cannot be told. ``edit``: what would turn the answer around."""
+
+    step: Step
+    holds: bool | None
+    reason: str = ""
+    messages: tuple[str, ...] = ()
+    edit: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"step": self.step, "holds": self.holds}
+        if self.reason:
+            found["reason"] = self.reason
+        if self.messages:
+            found["messages"] = list(self.messages)
+        if self.edit:
+            found["edit"] = self.edit
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Steps in the order an object takes them; those after a broken one are not known."""
+
+    links: tuple[Link, ...]
+
+    @property
+    def broken(self) -> Link | None:
+        """The first step that does not hold, or of which it cannot be told."""
+        return next((link for link in self.links if link.holds is not True), None)
+
+    @property
+    def outcome(self) -> str:
+        """One word: the reason of the broken step, or ``Healthy``."""
+        broken = self.broken
+        return "Healthy" if broken is None else broken.reason
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the object stands at the edge as it is now, healthy or not."""
+        return any(link.step == "applied" and link.holds for link in self.links)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"outcome": self.outcome, "links": [link.as_json() for link in self.links]}
+
+
+def followed(links: Iterator[Link]) -> Chain:
+    """Return the chain of *links*, asked for one by one until one does not hold."""
+    found: list[Link] = []
+    for link in links:
+        found.append(link)
+        if link.holds is not True:
+            break
+    return Chain(tuple(found))

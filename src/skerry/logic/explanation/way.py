@@ -1,0 +1,153 @@
+"""From the choice of a Location to the health of the copy there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skerry.logic.customization.customize import Withheld, customize
+from skerry.logic.explanation.links import Chain, Link, followed
+from skerry.logic.explanation.what import Subject, selected, travelling
+from skerry.logic.placement.explain import Explanation
+from skerry.logic.resource import Object
+from skerry.logic.summary.report import NOT_APPLIED, report_of
+from skerry.logic.syncing.delivery import is_delivered
+from skerry.logic.syncing.marks import SYNC_ERROR
+from skerry.logic.translation.categories import Category, category_of
+from skerry.logic.translation.copies import copied, digest, is_projected, labelled
+from skerry.logic.translation.what import What
+
+# A type of the mailbox's own, which tells nothing about the edge.
+_WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What lies on the way to one destination."""
+
+    where: Explanation
+    # The Location object, for its labels and annotations.
+    location: Object | None
+    # The object the slice names; a placement may not have been scheduled yet.
+    in_slice: bool
+    # The mailbox's Workspace; None when there is none.
+    mailbox: Object | None
+    # Why the mailbox cannot be read, if it cannot.
+    unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is in the mailbox under the object's name; ``has_status``: edges report on the kind."""
+
+    object: Object | None
+    has_status: bool = True
+
+
+def way(
+    what: What | None,
+    subject: Subject,
+    customizer: Object | None,
+    around: Surroundings,
+    copy: Copy,
+) -> Chain:
+    """Follow one object to one destination, as far as it gets."""
+    return followed(_links(what, subject, customizer, around, copy))
+
+
+def chosen(around: Surroundings) -> Link:
+    """Tell whether the Location is a destination of the placement."""
+    where = around.where
+    edit = "" if where.edit is None else str(where.edit)
+    if not where.placed:
+        reason = _location_reason(where)
+        return Link("location", False, reason, where.reasons, edit)
+    if not around.in_slice:
+        text = "the edge scheduler has not written it into the slice yet"
+        return Link("location", False, "NotYetScheduled", (text,))
+    return Link("location", True, edit=edit)
+
+
+def _location_reason(where: Explanation) -> str:
+    if not where.selected:
+        return "LocationNotSelected"
+    return "NoSyncTarget" if where.chosen else "PassedOver"
+
+
+def _links(
+    what: What | None,
+    subject: Subject,
+    customizer: Object | None,
+    around: Surroundings,
+    copy: Copy,
+) -> Iterator[Link]:
+    yield travelling(subject)
+    yield selected(what, subject)
+    yield chosen(around)
+    result = customize(copied(subject.item.type, subject.object), customizer, around.location)
+    if isinstance(result, Withheld):
+        problem = result.problem
+        yield Link("customization", False, problem.reason, (problem.message,))
+        return
+    yield Link("customization", True)
+    yield _mailbox(around)
+    yield _copy(subject, result.object, copy.object)
+    yield from _at_the_edge(subject, copy)
+
+
+def _mailbox(around: Surroundings) -> Link:
+    workspace = around.mailbox
+    if workspace is None:
+        text = "the SyncTarget has no mailbox workspace; does the mailbox controller run?"
+        return Link("mailbox", False, "NoMailbox", (text,))
+    phase = (workspace.get("status") or {}).get("phase", "")
+    if workspace["metadata"].get("deletionTimestamp"):
+        return Link("mailbox", False, "MailboxGoing", ("the mailbox is being deleted",))
+    if phase != "Ready":
+        return Link("mailbox", False, "MailboxNotReady", (f"the mailbox is in phase {phase!r}",))
+    if around.unreadable:
+        return Link("mailbox", None, "MailboxUnreadable", (around.unreadable,))
+    return Link("mailbox", True)
+
+
+def _copy(subject: Subject, wanted: Object, found: Object | None) -> Link:
+    if found is None:
+        text = "the placement translator has not put it into the mailbox"
+        return Link("copy", False, "NotInMailbox", (text,))
+    if not is_projected(found):
+        text = "an object of that name is in the mailbox and is not a copy"
+        return Link("copy", False, "NameTaken", (text,))
+    if is_bare_namespace(subject, found):
+        return Link("copy", True)
+    if digest(subject.item.type, found) != digest(subject.item.type, labelled(wanted)):
+        text = "the copy in the mailbox differs: an older content, or another workspace's object"
+        return Link("copy", None, "CopyDiffers", (text,))
+    return Link("copy", True)
+
+
+def is_bare_namespace(subject: Subject, found: Mapping[str, Any]) -> bool:
+    """Tell whether *found* is a Namespace, of which only the name need be the same."""
+    return subject.item.resource == "namespaces" and not subject.item.group
+
+
+def _at_the_edge(subject: Subject, copy: Copy) -> Iterator[Link]:
+    item, found = subject.item, copy.object
+    if found is None or category_of(item.type) is Category.MAILBOX_ONLY:
+        return
+    yield _applied(found)
+    if copy.has_status and category_of(item.type) not in _WITHOUT_REPORT:
+        verdict = report_of(item.group, str(found.get("kind", "")), found).health
+        holds = {"True": True, "False": False}.get(verdict.status)
+        messages = (verdict.message,) if verdict.message else ()
+        yield Link("health", holds, verdict.reason or "Healthy", messages)
+
+
+def _applied(found: Object) -> Link:
+    error = (found["metadata"].get("annotations") or {}).get(SYNC_ERROR, "")
+    if error:
+        reason, _, message = error.partition(": ")
+        return Link("applied", False, reason, (message,))
+    if not is_delivered(found):
+        return Link("applied", False, NOT_APPLIED.reason, (NOT_APPLIED.message,))
+    return Link("applied", True)
