@@ -33,8 +33,7 @@ class DefinitionAdmission:
             return
         if operation.verb == "CREATE" and CLEANUP not in metadata.get("finalizers", []):
             metadata.setdefault("finalizers", []).append(CLEANUP)
-        if operation.subresource == "status":
-            return
+        # Also on writes to the status: whoever clears it does not stop the type being served.
         cluster = operation.call.info.cluster
         others = [
             other

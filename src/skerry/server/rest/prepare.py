@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
-from skerry.api.kinds import GroupVersion
+from skerry.api.kinds import GroupVersion, GroupVersionKind
 from skerry.kit.clock import rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.builtin import definitions
@@ -19,11 +19,26 @@ from skerry.logic.builtin.metadata import validate_metadata
 from skerry.logic.names import generated_name
 from skerry.logic.resource import Object, Resource
 from skerry.logic.schema import duplicate_keys, prune, type_errors
+from skerry.server.http.message import Request
+from skerry.server.rest.body import decode_body
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions
 from skerry.server.rest.parts import Part
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+# Kinds that are sent but never stored.
+DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
+BINDING = GroupVersionKind("", "v1", "Binding")
+EVICTION = GroupVersionKind("policy", "v1", "Eviction")
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+_DEFINITIONS = {
+    DELETE_OPTIONS: "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+    BINDING: "io.k8s.api.core.v1.Binding",
+    EVICTION: "io.k8s.api.policy.v1.Eviction",
+    SCALE: "io.k8s.api.autoscaling.v1.Scale",
+    TOKEN_REQUEST: "io.k8s.api.authentication.v1.TokenRequest",
+}
 
 
 def recognise(call: Call, obj: Object) -> None:
@@ -76,6 +91,27 @@ def conform(call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -
             f"strict decoding error: {', '.join(complaints)}"
         )
     call.warnings.extend(complaints)
+
+
+def sent_as(request: Request, kind: GroupVersionKind) -> Object:
+    """Return the body of *request*, which must be a *kind* that is not stored itself.
+
+    What the schema does not know is dropped, as decoding in Go would.
+    """
+    obj = decode_body(request.body, request.headers.get("content-type", ""))
+    named = obj.get("kind") or kind.kind
+    if named != kind.kind:
+        raise BadRequest(f'{named} in version "{kind.version}" cannot be handled as a {kind.kind}')
+    require_type(obj, kind)
+    return obj
+
+
+def require_type(obj: Object, kind: GroupVersionKind) -> None:
+    """Refuse members of *obj* that do not have the type they have in *kind*."""
+    schema = definitions().get(_DEFINITIONS[kind])
+    prune(schema, obj)
+    if problems := type_errors(schema, obj, kind.kind, kind.version):
+        raise BadRequest(problems[0])
 
 
 def address(call: Call, obj: Object, *, creating: bool) -> None:

@@ -15,7 +15,7 @@ from skerry.logic.resource import Object
 from skerry.logic.selectors import Selector
 from skerry.server.codec import decode, dump, encode
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.body import decode_body
+from skerry.server.rest import prepare
 from skerry.server.rest.call import Call, member
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.options import DeleteOptions, delete_options
@@ -42,7 +42,7 @@ class EvictionHandler:
     async def handle(self, call: Call) -> Answer:
         """Answer a POST to pods/NAME/eviction."""
         request = call.request
-        eviction = decode_body(request.body, request.headers.get("content-type", ""))
+        eviction = prepare.sent_as(request, prepare.EVICTION)
         if (name := member(eviction, "metadata", "name")) and name != call.info.name:
             raise BadRequest("name in URL does not match name in Eviction object")
         options = delete_options(request, member(eviction, "deleteOptions") or {})

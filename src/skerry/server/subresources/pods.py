@@ -11,17 +11,13 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.resource import Object
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
+from skerry.server.rest import prepare
 from skerry.server.rest.body import decode_body
 from skerry.server.rest.call import Call, member
 from skerry.server.rest.options import write_options
 from skerry.server.rest.write import Writer
 
 _SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
-
-
-def _sent(call: Call) -> Object:
-    request = call.request
-    return decode_body(request.body, request.headers.get("content-type", ""))
 
 
 class BindingHandler:
@@ -33,14 +29,14 @@ class BindingHandler:
 
     async def handle(self, call: Call) -> Answer:
         """Answer a POST to pods/NAME/binding."""
-        binding = _sent(call)
+        binding = prepare.sent_as(call.request, prepare.BINDING)
         if (name := member(binding, "metadata", "name")) and name != call.info.name:
             raise BadRequest("name in URL does not match name in Binding object")
         return await self._bind(call, binding)
 
     async def collection(self, call: Call) -> Answer:
         """Answer a POST to the ``bindings`` of a namespace: the body names the pod."""
-        binding = _sent(call)
+        binding = prepare.sent_as(call.request, prepare.BINDING)
         name = member(binding, "metadata", "name")
         pods = call.types.find("", "v1", "pods")
         if not isinstance(name, str) or not name or pods is None:
@@ -116,7 +112,10 @@ class FinalizeHandler:
 
     async def handle(self, call: Call) -> Answer:
         """Answer with the namespace, or with its last state once nothing holds it."""
-        sent = _sent(call)
+        request = call.request
+        sent = decode_body(request.body, request.headers.get("content-type", ""))
+        prepare.recognise(call, sent)
+        prepare.conform(call, sent, write_options(request, "UpdateOptions"))
         finalizers = member(sent, "spec", "finalizers") or []
         wanted = member(sent, "metadata", "resourceVersion") or ""
         options = write_options(call.request, "UpdateOptions")

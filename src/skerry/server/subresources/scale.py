@@ -11,7 +11,8 @@ from skerry.logic.resource import Object, Scale
 from skerry.logic.selectors import Selector
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.body import as_object, decode_body, media_type, parse_json
+from skerry.server.rest import prepare
+from skerry.server.rest.body import as_object, media_type, parse_json
 from skerry.server.rest.call import Call, member
 from skerry.server.rest.options import write_options
 from skerry.server.rest.patching import JSON_PATCH
@@ -56,19 +57,13 @@ class ScaleHandler:
         request = call.request
         media = media_type(request.headers.get("content-type", ""))
         if call.info.verb == "update":
-            sent = decode_body(request.body, media)
-            _check_version(sent)
+            sent = prepare.sent_as(request, prepare.SCALE)
             return lambda current: _replicas(call, _same_version(call, sent, current))
         document = parse_json(request.body)
         if media == JSON_PATCH:
             return lambda current: _replicas(call, apply_json_patch(current, document))
         patch = as_object(document)
         return lambda current: _replicas(call, as_object(apply_merge_patch(current, patch)))
-
-
-def _check_version(sent: Object) -> None:
-    if sent.get("kind") not in (None, "Scale"):
-        raise BadRequest(f"{sent.get('kind')} cannot be handled as a Scale")
 
 
 def _same_version(call: Call, sent: Object, current: Object) -> Object:

@@ -10,7 +10,7 @@ from skerry.kit.clock import rfc3339
 from skerry.logic.resource import Object
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.body import decode_body
+from skerry.server.rest import prepare
 from skerry.server.rest.call import Call, member
 from skerry.server.security.authentication import Authentication
 from skerry.server.security.tokens import BoundObject, ServiceAccountTokens, TokenRequest
@@ -34,9 +34,7 @@ class TokenHandler:
     async def handle(self, call: Call) -> Answer:
         """Answer a TokenRequest."""
         request = call.request
-        obj = decode_body(request.body, request.headers.get("content-type", ""))
-        if obj.get("kind") not in (None, "TokenRequest"):
-            raise BadRequest(f"{obj.get('kind')} cannot be handled as a TokenRequest")
+        obj = prepare.sent_as(request, prepare.TOKEN_REQUEST)
         spec: dict[str, Any] = obj.get("spec") or {}
         self._refuse(call, spec)
         account = await self._find(call, "", "serviceaccounts", call.namespace, call.info.name)
