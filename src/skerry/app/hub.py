@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
+from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
 from skerry.app.security import Security, follow_rbac, security_with
 from skerry.app.settings import ServerSettings
@@ -71,6 +72,11 @@ async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provid
         if with_edge_provider:
             await ensure_edge_provider(api)
 
+    async def control() -> None:
+        root_ca = f.pki.ca.certificate.decode()
+        alone = f.settings.store.kind != "etcd"
+        await run_hub_controllers(api, root_ca, f.clock, f.ids, alone=alone)
+
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
     return Face(
         api,
@@ -86,4 +92,5 @@ async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provid
         ],
         "root",
         complete=complete,
+        beside=[control] if f.settings.controllers else [],
     )

@@ -137,7 +137,8 @@ def location() -> Raw:
             column("Resource", ".spec.resource.resource"),
             column("Available", ".status.availableInstances"),
             column("Instances", ".status.instances"),
-            column("Labels", ".metadata.annotations['scheduling\\.kcp\\.io/labels']"),
+            # Empty, as in kcp: the annotation it names has had another name for long.
+            column("Labels", ".metadata.annotations['scheduling\\.kcp\\.dev/labels']"),
             AGE,
         ],
         categories=("kcp",),

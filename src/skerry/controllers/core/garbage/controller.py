@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skerry.api.kinds import GroupVersionResource
 from skerry.controllers.core.garbage.decide import decide
 from skerry.controllers.core.garbage.graph import Graph, NodeKey
+from skerry.controllers.core.garbage.keys import DEFINITIONS
 from skerry.controllers.core.garbage.monitors import Monitors
 from skerry.controllers.core.garbage.observe import Observed, Observer
+from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.workqueue import WorkQueue
@@ -34,11 +38,25 @@ class GarbageCollector:
             tasks.create_task(self.controller.run())
 
 
-def build(context: ControllerContext) -> GarbageCollector:
-    """Return the garbage collector."""
+def build(
+    context: ControllerContext,
+    labels: str = "",
+    also_waking: Sequence[GroupVersionResource] = (),
+) -> GarbageCollector:
+    """Return the garbage collector of what *labels* select.
+
+    Objects of the types *also_waking* bring new types, as CustomResourceDefinitions do.
+    """
     queue: WorkQueue[NodeKey] = context.queue(NAME)
     graph = Graph()
-    monitors = Monitors(context.client, context.factory, graph, queue.add)
+    monitors = Monitors(
+        context.client,
+        context.factory,
+        graph,
+        queue.add,
+        Selection(labels=labels, metadata_only=True),
+        (DEFINITIONS, *also_waking),
+    )
     reconciler = Reconciler(
         Observer(context.client, graph, monitors).observe, decide, context.executor(NAME)
     )

@@ -7,12 +7,12 @@ server is away is still there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from skerry.api.errors import ApiError
-from skerry.api.kinds import GroupResource, GroupVersion, ResourceInfo
+from skerry.api.kinds import GroupResource, GroupVersion, GroupVersionResource, ResourceInfo
 from skerry.controllers.core.garbage.graph import Graph, NodeKey, node_of
 from skerry.controllers.core.garbage.keys import DEFINITIONS, Feed
 from skerry.kit.log import Logger
@@ -53,7 +53,11 @@ class Monitors:
         factory: InformerFactory,
         graph: Graph,
         add: Callable[[NodeKey], None],
+        selection: Selection = METADATA,
+        waking: Sequence[GroupVersionResource] = (DEFINITIONS,),
     ) -> None:
+        self._selection = selection
+        self._waking = waking
         self._client = client
         self._factory = factory
         self._graph = graph
@@ -85,7 +89,8 @@ class Monitors:
 
     async def run(self) -> None:
         """Follow what the server serves until cancelled."""
-        self._factory.informer(DEFINITIONS, METADATA).add_handler(self._on_definition)
+        for gvr in self._waking:
+            self._factory.informer(gvr, METADATA).add_handler(self._on_definition)
         async with asyncio.TaskGroup() as tasks:
             while True:
                 try:
@@ -131,7 +136,7 @@ class Monitors:
             feed,
             partial(node_of, info),
             ids=self._factory.ids,
-            selection=METADATA,
+            selection=self._selection,
             metrics=self._factory.metrics,
         )
         self._followed[info.group_resource] = _Monitor(

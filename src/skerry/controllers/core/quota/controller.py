@@ -5,6 +5,7 @@ from __future__ import annotations
 from skerry.controllers.core.quota.decide import decide
 from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS, waking_on_quotas
 from skerry.controllers.core.quota.observe import Observed, Observer
+from skerry.runtime.client import EVERYTHING, Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, by_namespace
@@ -13,13 +14,18 @@ from skerry.runtime.workqueue import WorkQueue
 NAME = "resourcequota-controller"
 
 
-def build(context: ControllerContext) -> Controller[Key, Observed]:
-    """Return the controller that counts what quotas limit."""
-    quotas = context.factory.informer(QUOTAS)
+def build(
+    context: ControllerContext, selection: Selection = EVERYTHING, *, workloads: bool = True
+) -> Controller[Key, Observed]:
+    """Return the controller that counts what the quotas of *selection* limit.
+
+    Without *workloads* pods and their like are objects among others, counted by number only.
+    """
+    quotas = context.factory.informer(QUOTAS, selection)
     quotas.index.add_index(IN_NAMESPACE, by_namespace)
     queue: WorkQueue[Key] = context.queue(NAME)
     quotas.add_handler(waking_on_quotas(queue.add))
-    observer = Observer(context.factory, quotas, queue.add)
+    observer = Observer(context.factory, quotas, queue.add, workloads=workloads)
     clock = context.client.clock
     reconciler = Reconciler(
         observer.observe,

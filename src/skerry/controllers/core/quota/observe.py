@@ -43,7 +43,10 @@ class Observer:
         factory: InformerFactory,
         quotas: Informer,
         add: Callable[[Key], None],
+        *,
+        workloads: bool = True,
     ) -> None:
+        self._by_content = _BY_CONTENT if workloads else frozenset[str]()
         self._factory = factory
         self._quotas = quotas
         self._mappers: dict[str, Mapper] = {}  # clusters need not serve the same types
@@ -81,7 +84,7 @@ class Observer:
         found: list[rules.Counted] = []
         for resource, informer in followed:
             selection = Selection(
-                namespace=key.namespace, metadata_only=not _counted_by_content(resource)
+                namespace=key.namespace, metadata_only=not self._counted_by_content(resource)
             )
             items = (await client.list(informer.gvr, selection)).items
             found.extend(rules.Counted(resource, item) for item in items)
@@ -99,7 +102,7 @@ class Observer:
             return self._followed[resource]
         informer = self._factory.informer(
             info.gvr,
-            Selection(metadata_only=not _counted_by_content(resource)),
+            Selection(metadata_only=not self._counted_by_content(resource)),
             transform=pared,
         )
         informer.index.add_index(IN_NAMESPACE, by_namespace)
@@ -107,15 +110,14 @@ class Observer:
         self._followed[resource] = informer
         return informer
 
+    def _counted_by_content(self, resource: GroupResource) -> bool:
+        return not resource.group and resource.resource in self._by_content
+
 
 def _credits(quota: Object, used: rules.Usage) -> bool:
     """Tell whether *used* is less than the status says, of anything."""
     told = (quota.get("status") or {}).get("used") or {}
     return any(name in used and used[name] < Quantity.parse(text) for name, text in told.items())
-
-
-def _counted_by_content(resource: GroupResource) -> bool:
-    return not resource.group and resource.resource in _BY_CONTENT
 
 
 def pared(obj: Object) -> Object:

@@ -1,0 +1,87 @@
+"""The controllers a hub runs itself, over all its workspaces at once.
+
+They speak to their own server through the in-process transport, like any other client of
+``/clusters/*``. Of several hubs over one store one runs them, elected by a Lease in ``root``;
+when it goes, another takes over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.app.core_controllers import Runnable, embedded_transport
+from skerry.app.hub_server import HubServer
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.logic.workspaces.names import ROOT, WILDCARD
+from skerry.logic.workspaces.projected import NOT_PROJECTED
+from skerry.runtime.client import Client, Selection
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.election import LeaderElection, Terms
+from skerry.runtime.informer import InformerFactory
+
+_LEASE = "skerry-hub-controllers"
+_NAMESPACE = "default"
+# Repair may pause for some seconds; nothing users wait for depends on it.
+_TERMS = Terms(lease_seconds=6, renew_seconds=4.0, retry_seconds=1.0)
+_APIS = "apis.kcp.io"
+
+
+async def run_hub_controllers(
+    api: HubServer, root_ca: str, clock: Clock, ids: IdSource, *, alone: bool
+) -> None:
+    """Run them until cancelled; unless *alone* on the store, only while elected."""
+    if alone:
+        await _run(api, root_ca, clock, ids)
+        return
+    client = Client(embedded_transport(api), user_agent="skerry/hub", clock=clock)
+    identity = f"skerry-hub-{ids.uid()}"
+    while True:
+        election = LeaderElection(
+            client.for_cluster(ROOT), _LEASE, _NAMESPACE, identity, ids=ids, terms=_TERMS
+        )
+        await election.run(_leading(api, root_ca, clock, ids))
+
+
+def _leading(
+    api: HubServer, root_ca: str, clock: Clock, ids: IdSource
+) -> Callable[[], Awaitable[None]]:
+    async def lead() -> None:
+        await _run(api, root_ca, clock, ids)
+
+    return lead
+
+
+async def _run(api: HubServer, root_ca: str, clock: Clock, ids: IdSource) -> None:
+    # Loaded here, when the hub already answers: some of them bring large libraries along.
+    from skerry.app.edge_controllers import run_tenancy_controllers
+
+    client = Client(embedded_transport(api), user_agent="skerry/core-controllers", clock=clock)
+    everywhere = client.for_cluster(WILDCARD)
+    factory = InformerFactory(everywhere, ids=ids)
+    context = ControllerContext(client=everywhere, factory=factory, ids=ids)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(factory.run())
+        for controller in _core(context, root_ca):
+            tasks.create_task(controller.run())
+        tasks.create_task(run_tenancy_controllers(api, clock, ids))
+
+
+def _core(context: ControllerContext, root_ca: str) -> list[Runnable]:
+    from skerry.controllers.core.garbage import controller as garbage
+    from skerry.controllers.core.namespace import controller as namespace
+    from skerry.controllers.core.quota import controller as quota
+    from skerry.controllers.core.root_ca import controller as root_ca_publisher
+    from skerry.controllers.core.service_account import controller as service_account
+
+    exports = GroupVersionResource(_APIS, "v1alpha1", "apiexports")
+    return [
+        namespace.build(context),
+        # Owners of copies are elsewhere, so nothing can be told from their absence here.
+        garbage.build(context, NOT_PROJECTED, (exports,)),
+        quota.build(context, Selection(labels=NOT_PROJECTED), workloads=False),
+        service_account.build(context),
+        root_ca_publisher.build(context, root_ca),
+    ]
