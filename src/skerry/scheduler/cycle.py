@@ -8,7 +8,7 @@ changes nothing but caches; extenders, which need I/O, are asked in between by w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,7 +26,13 @@ from skerry.scheduler.framework.evaluation import (
     Signature,
 )
 from skerry.scheduler.framework.plugin import Diagnosis, Rows, Scores
-from skerry.scheduler.framework.runner import Framework, PluginRaised, PreFiltered, ScoreError
+from skerry.scheduler.framework.runner import (
+    Framework,
+    PluginRaised,
+    PreFiltered,
+    ScoreError,
+    status_label,
+)
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, error, unresolvable
 from skerry.scheduler.handle import NominationTable
@@ -97,12 +103,14 @@ class Decider:
         nominations: NominationTable,
         ids: IdSource,
         ties: Ties = "random",
+        now: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._cluster = cluster
         self._table = cluster.table
         self._nominations = nominations
         self._ids = ids
         self._ties = ties
+        self._now = now
         self._start = 0
 
     def decide(self, profile: Profile, pod: PodInfo) -> tuple[str, Found]:
@@ -125,7 +133,9 @@ class Decider:
 
     def _find(self, profile: Profile, pod: PodInfo) -> Found:
         evaluator = profile.evaluator
+        began = self._now()
         evaluation, state, prepared = evaluator.begin(pod, self._signature(profile, pod))
+        self._record(profile, "PreFilter", began, prepared.status)
         if prepared.status is not None:
             return self._refused_early(state, prepared)
         nominated = pod.nominated_node or self._nominations.node_of(pod.uid)
@@ -135,8 +145,10 @@ class Decider:
                 return found
         if prepared.names is not None:
             return self._among(profile, state, pod, prepared)
+        began = self._now()
         evaluator.build(evaluation, state, pod)
         mask = evaluator.feasible(evaluation, state, pod)
+        self._record(profile, "Filter", began)
         promised = self._promised(profile, state, pod, mask)
         if promised:
             mask = mask.copy()
@@ -145,6 +157,12 @@ class Decider:
         if not self._any(found):
             found.diagnosis = self.diagnose(profile, pod, found)
         return found
+
+    def _record(
+        self, profile: Profile, point: str, began: float, status: Status | None = None
+    ) -> None:
+        label = status_label(status)
+        profile.framework.recorder.point(point, label, profile.name, self._now() - began)
 
     @staticmethod
     def _any(found: Found) -> bool:
@@ -303,16 +321,17 @@ class Decider:
         rows = found.feasible()
         if len(rows) <= 1:
             return int(rows[0]) if len(rows) else -1
+        began = self._now()
         evaluation = self._evaluated(profile, pod, found)
         whole = found.mask is evaluation.feasible
-        if (
-            whole
-            and not extra
-            and not profile.evaluator.decides_more(evaluation, found.state, pod, rows)
-        ):
+        more = profile.evaluator.decides_more(evaluation, found.state, pod, rows)
+        self._record(profile, "PreScore", began)
+        if whole and not extra and not more:
             # Infeasible rows hold -1, so the running totals can be searched as they are.
             return self._best(evaluation.total, None)
+        began = self._now()
         totals = profile.evaluator.totals(evaluation, found.state, pod, rows)
+        self._record(profile, "Score", began)
         if extra:
             names = [self._table.target(row).name for row in rows.tolist()]
             totals = totals + np.array([extra.get(name, 0) for name in names], np.int64)

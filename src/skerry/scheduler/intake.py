@@ -49,7 +49,7 @@ _EVENTFUL = {
 
 
 class Intake:
-    """Handlers for one scheduler."""
+    """Handlers for one scheduler; ``measured`` wraps those whose duration is of interest."""
 
     def __init__(self, scheduler: PodScheduler) -> None:
         self._scheduler = scheduler
@@ -61,6 +61,18 @@ class Intake:
     def _lookup(self, pod: PodInfo) -> PodInfo | None:
         found = self._unscheduled.get(pod.uid)
         return found if found is not None else self._cluster.pod(pod.uid)
+
+    def measured(self, handler: Handler, resource: str) -> Handler:
+        """Return *handler* with its duration noted, by resource and kind of change."""
+        duration, clock = self._scheduler.metrics.event_duration, self._scheduler.clock
+
+        def handle(old: Object | None, new: Object | None) -> None:
+            began = clock.monotonic()
+            handler(old, new)
+            label = resource + ("Add" if old is None else "Delete" if new is None else "Update")
+            duration.observe((label,), clock.monotonic() - began)
+
+        return handle
 
     def pod(self, old: Object | None, new: Object | None) -> None:
         """Handle a change of a pod."""

@@ -216,8 +216,12 @@ class SchedulerMetrics:
             ("event",),
         )
 
+        # Called before each scrape, for counts that are gathered rather than told.
+        self.refresh: Callable[[], None] = lambda: None
+
     def collect(self) -> Iterator[Metric]:
         """Yield every family; Prometheus calls this on each scrape."""
+        self.refresh()
         for part in vars(self).values():
             if isinstance(part, Histogram | Counter | Gauge):
                 yield part.family()
@@ -238,6 +242,9 @@ class SchedulerMetrics:
 
     def incoming(self, queue: str, event: str) -> None:
         self.queue_incoming.add((queue, event))
+
+    def hinted(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        self.hint_duration.observe((plugin, event, hint), seconds)
 
     def attempted(self, result: str, profile: str, seconds: float) -> None:
         """Count one finished attempt: scheduled, unschedulable or error."""

@@ -65,11 +65,17 @@ class QueueObserver(Protocol):
     def incoming(self, queue: str, event: str) -> None:
         """Note that a pod entered *queue* because of *event*."""
 
+    def hinted(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        """Note that a plugin was asked what it thinks of an event."""
+
 
 class NoObserver:
     """Hears nothing."""
 
     def incoming(self, queue: str, event: str) -> None:
+        return
+
+    def hinted(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         return
 
 
@@ -416,7 +422,13 @@ class SchedulingQueue:
             if not known.matches(event):
                 continue
             for plugin, hint in hints:
-                if plugin not in rejectors or not _hinted(hint, queued.pod, old, new):
+                if plugin not in rejectors:
+                    continue
+                began = self._now()
+                worth = _hinted(hint, queued.pod, old, new)
+                label = Hint.QUEUE.value if worth else Hint.SKIP.value
+                self._observer.hinted(plugin, event.label, label, self._now() - began)
+                if not worth:
                     continue
                 if plugin in queued.pending:
                     return _Strategy.AT_ONCE

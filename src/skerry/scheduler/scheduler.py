@@ -35,7 +35,7 @@ from skerry.scheduler.framework.events import ANY_EVENT, ASSIGNED_POD_DELETE
 from skerry.scheduler.framework.plugin import Diagnosis
 from skerry.scheduler.framework.profile import ProfileError, assemble
 from skerry.scheduler.framework.registry import Registry
-from skerry.scheduler.framework.runner import Framework, PluginRaised
+from skerry.scheduler.framework.runner import Framework, PluginRaised, status_label
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Code, Status, error, unschedulable
 from skerry.scheduler.handle import (
@@ -91,7 +91,13 @@ class PodScheduler:
         self.waiting = WaitingPods()
         self._clock = self.clock = self._parts.clock
         self.profiles = self._make_profiles(configuration, registry)
-        self._decider = Decider(self.cluster, self.nominations, self._parts.ids, self._parts.ties)
+        self._decider = Decider(
+            self.cluster,
+            self.nominations,
+            self._parts.ids,
+            self._parts.ties,
+            self._clock.monotonic,
+        )
         self.queue = self._make_queue(configuration)
         # Returns the pod as last seen, None when it is gone; told by whoever follows the server.
         self.lookup: Callable[[PodInfo], PodInfo | None] = lambda pod: pod
@@ -113,6 +119,7 @@ class PodScheduler:
                 self._parts.ids,
                 self._parts.extenders,
                 self.waiting.reject,
+                lambda count: self.metrics.preemption_victims.observe((), count),
             )
             try:
                 assembled = assemble(spec, registry, handle)
@@ -185,7 +192,12 @@ class PodScheduler:
         metrics.unschedulable_pods.read = lambda: {
             key: float(count) for key, count in self.queue.blamed().items()
         }
+        metrics.refresh = self._count_evaluations
         metrics.tasks.read = lambda: {("binding",): self.binding}
+
+    def _count_evaluations(self) -> None:
+        for profile in self.profiles.values():
+            profile.evaluator.count_evaluations()
 
     def explain(self, pod: PodInfo) -> Explanation:
         """Tell what would be decided for *pod* now, and why, without doing anything."""
@@ -273,12 +285,16 @@ class PodScheduler:
             return Refused(queued, profile, error(str(problem), problem), str(problem), began)
         self.nominations.withdraw(pod.uid)
         framework = profile.framework
+        reserving = self._clock.monotonic()
         try:
             status = framework.run_reserve(state, pod, node)
+            self._record(profile, "Reserve", reserving, status)
             waiting: tuple[tuple[str, float], ...] = ()
-            if status is None:
+            if status is None and framework.permit:
+                permitting = self._clock.monotonic()
                 permitted = framework.run_permit(state, pod, node)
                 status, waiting = permitted.status, permitted.waiting
+                self._record(profile, "Permit", permitting, status)
         except PluginRaised as problem:
             status, waiting = problem.status(), ()
         if status is None or status.code is Code.WAIT:
@@ -335,7 +351,9 @@ class PodScheduler:
             if status is not None:
                 return status
         if framework.pre_bind:
+            began = self._clock.monotonic()
             status = await framework.run_pre_bind(state, pod, node)
+            self._record(placed.profile, "PreBind", began, status)
             if status is not None:
                 return status
         # From here on a failure says nothing about the pod's chances elsewhere.
@@ -343,7 +361,16 @@ class PodScheduler:
         for extender in self._parts.extenders:
             if extender.binds and extender.interested(pod):
                 return await _bind_by_extender(extender, pod, node)
-        return await framework.run_bind(state, pod, node)
+        began = self._clock.monotonic()
+        status = await framework.run_bind(state, pod, node)
+        self._record(placed.profile, "Bind", began, status)
+        return status
+
+    def _record(
+        self, profile: Profile, point: str, began: float, status: Status | None = None
+    ) -> None:
+        seconds = self._clock.monotonic() - began
+        self.metrics.point(point, status_label(status), profile.name, seconds)
 
     async def _permission(self, placed: Placed) -> Status | None:
         began = self._clock.monotonic()
@@ -400,7 +427,9 @@ class PodScheduler:
             return
         if framework.post_filter:
             self.metrics.preemption_attempts.add(())
+            began = self._clock.monotonic()
             nominated, status = await self._post_filter(framework, state, pod, diagnosis)
+            self._record(refused.profile, "PostFilter", began, status)
             refused.nominated = nominated
             if status is not None:
                 diagnosis.post_filter_message = status.message

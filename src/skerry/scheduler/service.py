@@ -224,8 +224,12 @@ class SchedulerService:
         for attribute in KINDS:
             handler = intake.namespace if attribute == "namespaces" else intake.other(attribute)
             self._informers.informer(resource_of(attribute), transform=_slim).add_handler(handler)
-        self._informers.informer(NODES, transform=_slim).add_handler(intake.node)
-        self._informers.informer(PODS, _LIVING, transform=_slim_pod).add_handler(intake.pod)
+        self._informers.informer(NODES, transform=_slim).add_handler(
+            intake.measured(intake.node, "Node")
+        )
+        self._informers.informer(PODS, _LIVING, transform=_slim_pod).add_handler(
+            intake.measured(intake.pod, "Pod")
+        )
         running = tasks.create_task(self._informers.run())
         await self._informers.wait_synced()
         self._handlers_synced = True

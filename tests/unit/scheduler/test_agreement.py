@@ -126,9 +126,8 @@ def test_trying_pods_on_and_off_a_node_answers_as_if_they_were(
     home = data.draw(st.sampled_from(world.nodes))["metadata"]["name"]
     info = bench.cluster.reader.read(item)
     evaluator = bench.profile.evaluator
-    _, state, _ = evaluator.begin(info, evaluator.signature(info))
-    # Plugins that skip would not be told; ask them all.
-    state = _prepared_for_trials(bench, info)
+    _, prepared, _ = evaluator.begin(info, evaluator.signature(info))
+    state = prepared.clone()
     node = bench.cluster.table.get(home)
     assert node is not None
     trial = node.copy()
@@ -139,6 +138,10 @@ def test_trying_pods_on_and_off_a_node_answers_as_if_they_were(
         world.pods = [(p, n) for p, n in world.pods if p["metadata"]["uid"] != uid]
     if data.draw(st.booleans()):
         extra = named(scene.kinds[1], "extra")
+        if "InterPodAffinity" in state.skip_filter:
+            # As in kube-scheduler, a plugin that skipped hears nothing of trials, so it misses
+            # rules that only the tried pod has.
+            extra = {**extra, "spec": {**extra["spec"], "affinity": {}}}
         added = bench.cluster.reader.read(extra)
         trial.add(added)
         bench.framework.add_item(state, info, added, trial)
@@ -147,9 +150,3 @@ def test_trying_pods_on_and_off_a_node_answers_as_if_they_were(
     status = bench.framework.run_filter(state, info, trial)
     refusal = None if status is None else (status.plugin, status.reasons)
     assert refusal == expected.refusals.get(home)
-
-
-def _prepared_for_trials(bench: Bench, info: Any) -> Any:
-    evaluator = bench.profile.evaluator
-    _, state, _ = evaluator.begin(info, evaluator.signature(info))
-    return state.clone()

@@ -78,6 +78,8 @@ class Column(Generic[Item]):
     def __init__(self, plugin: Any, table: TargetTable[Any]) -> None:
         self.plugin = plugin
         self._table = table
+        # How many answers were asked for; whoever counts takes and resets it.
+        self.asked = 0
         self.scope: Scope = plugin.scope
         self._target_position = -1
         self._placed_position = -1
@@ -93,11 +95,14 @@ class Column(Generic[Item]):
         if changed is None or len(changed) > table.capacity // 2:
             self._resize(table.capacity)
             self._evaluate(state, item, table.rows())
+            self.asked += len(table)
         elif len(changed) <= FEW_ROWS:
             self._evaluate_few(state, item, [row for row in changed if table.live[row]])
+            self.asked += len(changed)
         else:
             rows = np.array(changed, np.int64)
             self._evaluate(state, item, rows[table.live[rows]])
+            self.asked += len(changed)
         self._target_position, self._placed_position = target_position, placed_position
         self._synced()
 

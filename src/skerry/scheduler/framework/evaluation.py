@@ -151,7 +151,7 @@ class Evaluator(Generic[Item, Target]):
         # Tells signatures made by this evaluator from those of one it replaced.
         self.token = object()
         self._kept: OrderedDict[Hashable, Evaluation[Item]] = OrderedDict()
-        self._columns: OrderedDict[Hashable, Any] = OrderedDict()
+        self._columns: OrderedDict[tuple[str, str, Hashable], Any] = OrderedDict()
         self._cacheable: dict[str, CacheablePlugin[Item]] = {
             name: plugin
             for name, plugin in framework.made.items()
@@ -265,6 +265,14 @@ class Evaluator(Generic[Item, Target]):
         kept: ScoreColumn[Item] = column
         return kept
 
+    def count_evaluations(self) -> None:
+        """Tell the recorder how often cached plugins really were asked since last time."""
+        for (kind, name, _), column in self._columns.items():
+            if column.asked:
+                point = "Filter" if kind == "filter" else "Score"
+                self.framework.recorder.evaluated(name, point, self.framework.name, column.asked)
+                column.asked = 0
+
     def _trim(self) -> None:
         # Evaluations hold their columns themselves, so an evicted one still works.
         if len(self._columns) > COLUMNS_KEPT:
@@ -284,6 +292,7 @@ class Evaluator(Generic[Item, Target]):
         for plugin in self.other_filters(state):
             rows = np.flatnonzero(mask)
             verdicts = evaluate_filter(plugin, state, item, rows, self.table)
+            self.framework.recorder.evaluated(plugin.name, "Filter", self.framework.name, len(rows))
             _raise_errors(plugin, verdicts)
             if verdicts.codes.any():
                 if mask is evaluation.feasible:
@@ -332,6 +341,7 @@ class Evaluator(Generic[Item, Target]):
             total = total + column.weight * final
         for plugin in self.scorers(state, item, rows):
             raw = evaluate_score(plugin, state, item, rows, self.table)
+            self.framework.recorder.evaluated(plugin.name, "Score", self.framework.name, len(rows))
             final = self.framework.normalized(plugin, state, item, raw, rows)
             total = total + self.framework.weights[plugin.name] * final
         return total

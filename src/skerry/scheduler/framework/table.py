@@ -57,6 +57,9 @@ class TargetTable(Protocol[TargetT_co]):
     placed_log: ChangeLog
     live: NDArray[np.bool_]
 
+    def __len__(self) -> int:
+        """Return the number of targets."""
+
     @property
     def capacity(self) -> int:
         """Return the number of rows, free ones included."""

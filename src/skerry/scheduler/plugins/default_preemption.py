@@ -231,6 +231,7 @@ class DefaultPreemption:
     async def _evict(self, pod: PodInfo, chosen: Candidate) -> tuple[str | None, Status | None]:
         """Delete the victims, and withdraw promises made to lesser pods on the node."""
         handle = self._handle
+        handle.count_victims(len(chosen.victims))
         try:
             for victim in chosen.victims:
                 await self._evict_one(pod, victim, chosen.node)
