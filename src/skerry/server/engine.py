@@ -198,6 +198,8 @@ class Engine:
             raise MethodNotAllowed
         if info.verb == "create" and (info.name or (resource.namespaced and not info.namespace)):
             raise MethodNotAllowed
+        if info.verb in ("update", "patch") and not info.name:
+            raise MethodNotAllowed
         return self._handlers.verbs[info.verb]
 
     def _subresource_handler(self, call: Call) -> ResourceHandler:

@@ -323,9 +323,11 @@ _USUAL = frozenset(
 )
 _LEAVES: dict[str, st.SearchStrategy[Any]] = {
     "string": st.sampled_from(
-        "a b x-1 Always Never 1Gi 100m TCP 80 a/b 10.0.0.1 2030-01-01T00:00:00Z http "
-        "example.org Exists In UTC YQ== * ClusterIP".split()
-        + ["", "*/5 * * * *"]
+        [
+            *("a", "b", "x-1", "", "Always", "Never", "1Gi", "100m", "TCP", "80", "a/b", "http"),
+            *("10.0.0.1", "2030-01-01T00:00:00Z", "example.org", "Exists", "In", "UTC", "YQ=="),
+            *("*", "ClusterIP", "*/5 * * * *"),
+        ]
     ),
     "integer": st.sampled_from([0, 1, 2, 80, -1, 30000, 2**31, 2**63]),
     "number": st.sampled_from([0, 1.5, -2]),
