@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from skerry.controllers.edge_scheduler.decide import decide
@@ -36,8 +37,10 @@ from skerry.runtime.workqueue import WorkQueue
 # Writes in flight: enough to keep a hub of two cores busy from afar, few enough to be fair.
 WORKERS = 16
 _STATUS_WORKERS = 4
-# Slices are what others wait for; the status follows when a burst of changes has passed.
-_STATUS_AFTER_SECONDS = 0.5
+# Slices are what others wait for: the status follows when a burst of changes has passed, a little
+# later so that it is written once, and at the latest when a person begins to wonder.
+_STATUS_AFTER_SECONDS = 0.2
+_STATUS_LATEST_SECONDS = 5.0
 
 _log = Logger(NAME)
 
@@ -67,6 +70,9 @@ class EdgeScheduler:
         self.status_queue: WorkQueue[Place] = edge.queue(f"{NAME}-status")
         self._workspaces: Informer | None = None
         self._workspaces_asked_for = asyncio.Event()
+        # Placements whose status is to be looked at, in order.
+        self._untold: dict[Place, None] = {}
+        self._anything_untold = asyncio.Event()
         placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
         written = WrittenSlices(lambda: slices.resource_version)
         self._waking = Waking(
@@ -113,6 +119,7 @@ class EdgeScheduler:
             tasks.create_task(self._slices.run())
             tasks.create_task(self._status.run())
             tasks.create_task(self._wake_when_workspaces_are_known())
+            tasks.create_task(self._wake_statuses())
 
     async def _wake_when_workspaces_are_known(self) -> None:
         await self._workspaces_asked_for.wait()
@@ -138,7 +145,22 @@ class EdgeScheduler:
         return decide(observed)
 
     def _look_at_status(self, place: Place) -> None:
-        self.status_queue.add_after(place, _STATUS_AFTER_SECONDS)
+        self._untold[place] = None
+        self._anything_untold.set()
+
+    async def _wake_statuses(self) -> None:
+        """Have statuses looked at while the slices are quiet, or when they never are."""
+        sleep = self._views.edge.client.clock.sleep
+        while True:
+            await self._anything_untold.wait()
+            await sleep(_STATUS_AFTER_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STATUS_LATEST_SECONDS):
+                    await self.queue.wait_idle()
+            self._anything_untold.clear()
+            for place in self._untold:
+                self.status_queue.add(place)
+            self._untold.clear()
 
     def _follow_workspaces(self) -> None:
         """Watch Workspaces from the first placement on that asks for their labels."""

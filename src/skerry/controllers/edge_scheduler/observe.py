@@ -155,14 +155,11 @@ class Observer:
         )
 
     def _broken(self, chosen: list[int]) -> tuple[str, ...]:
-        broken: list[str] = []
-        for number in chosen:
-            location = self._index.inventory.location_at(number)
-            if location.errors:
-                broken.append(f"{location.place}: {location.errors[0]}")
-                if len(broken) == _MOST_NAMED:
-                    break
-        return tuple(broken)
+        inventory = self._index.inventory
+        if not inventory.broken:
+            return ()
+        named = [inventory.location_at(number) for number in chosen if number in inventory.broken]
+        return tuple(f"{each.place}: {each.errors[0]}" for each in named[:_MOST_NAMED])
 
     async def _remember_choice(self, place: Place) -> None:
         """Learn from the slices what was chosen before we started."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skerry.controllers.edge_scheduler.keys import NAME, Cause, Waking
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
@@ -35,6 +37,8 @@ class SliceExecutor(Executor):
         dry_run: bool = False,
     ) -> None:
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
+        # We write nothing twice and nothing unknown, so the server need not look for it.
+        self._options = replace(self._options, field_validation="Ignore")
         self._written = written
         self._waking = waking
         self._remembers = not dry_run

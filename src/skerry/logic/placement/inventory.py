@@ -27,6 +27,8 @@ class Inventory:
         self._location_numbers: Numbers[Place] = Numbers()
         self._locations: dict[int, Location] = {}
         self._locations_in: dict[str, BitMap] = {}
+        # Locations whose instanceSelector cannot be understood.
+        self.broken = BitMap()
         # Selector numbers of instanceSelectors, by Location.
         self._demands = DemandIndex()
         self._demand_of: dict[int, int] = {}
@@ -64,6 +66,10 @@ class Inventory:
         old = self._locations.get(number)
         self._locations[number] = location
         self.location_labels.put(number, location.labels)
+        if location.errors:
+            self.broken.add(number)
+        else:
+            self.broken.discard(number)
         if old is None:
             self._locations_in.setdefault(location.place.cluster, BitMap()).add(number)
         if old is None or old.instances != location.instances:
@@ -78,6 +84,7 @@ class Inventory:
         number = self._location_numbers.add(place)
         del self._locations[number]
         self.location_labels.remove(number)
+        self.broken.discard(number)
         self._drop_demand(number)
         self._known.pop(number, None)
         _leave(self._locations_in, place.cluster, number)
