@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -67,15 +68,18 @@ async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provid
     await api.prepare()
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_projected)
 
+    started = asyncio.Event()
+
     async def complete() -> None:
         await ensure_compute(api)
         if with_edge_provider:
             await ensure_edge_provider(api)
+        started.set()
 
     async def control() -> None:
         root_ca = f.pki.ca.certificate.decode()
         alone = f.settings.store.kind != "etcd"
-        await run_hub_controllers(api, root_ca, f.clock, f.ids, alone=alone)
+        await run_hub_controllers(api, root_ca, f.clock, f.ids, started=started, alone=alone)
 
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
     return Face(

@@ -8,6 +8,7 @@ when it goes, another takes over.
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Awaitable, Callable
 
 from skerry.api.kinds import GroupVersionResource
@@ -30,9 +31,19 @@ _APIS = "apis.kcp.io"
 
 
 async def run_hub_controllers(
-    api: HubServer, root_ca: str, clock: Clock, ids: IdSource, *, alone: bool
+    api: HubServer,
+    root_ca: str,
+    clock: Clock,
+    ids: IdSource,
+    *,
+    started: asyncio.Event,
+    alone: bool,
 ) -> None:
-    """Run them until cancelled; unless *alone* on the store, only while elected."""
+    """Run them from the moment the hub has *started* until cancelled.
+
+    Unless it is *alone* on the store, only while elected.
+    """
+    await started.wait()
     if alone:
         await _run(api, root_ca, clock, ids)
         return
@@ -55,9 +66,9 @@ def _leading(
 
 
 async def _run(api: HubServer, root_ca: str, clock: Clock, ids: IdSource) -> None:
-    # Loaded here, when the hub already answers: some of them bring large libraries along.
-    from skerry.app.edge_controllers import run_tenancy_controllers
-
+    # Loaded here, when the hub already answers, and beside it: some of them bring large
+    # libraries along.
+    loaded = await asyncio.to_thread(importlib.import_module, "skerry.app.edge_controllers")
     client = Client(embedded_transport(api), user_agent="skerry/core-controllers", clock=clock)
     everywhere = client.for_cluster(WILDCARD)
     factory = InformerFactory(everywhere, ids=ids)
@@ -66,7 +77,7 @@ async def _run(api: HubServer, root_ca: str, clock: Clock, ids: IdSource) -> Non
         tasks.create_task(factory.run())
         for controller in _core(context, root_ca):
             tasks.create_task(controller.run())
-        tasks.create_task(run_tenancy_controllers(api, clock, ids))
+        tasks.create_task(loaded.run_tenancy_controllers(api, clock, ids))
 
 
 def _core(context: ControllerContext, root_ca: str) -> list[Runnable]:

@@ -19,6 +19,12 @@ CLUSTER_ANNOTATION = "kcp.io/cluster"
 WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
 CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
 SHARD = "root"
+# In the words of the controller that would otherwise add them a moment later.
+_ROOT_CA = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the internal service IP or kubernetes.default.svc. "
+    "No other usage is guaranteed across distributions of Kubernetes clusters."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,11 @@ def first_objects(owner: str, root_ca: str) -> list[Object]:
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": "kube-root-ca.crt", "namespace": "default"},
+            "metadata": {
+                "name": "kube-root-ca.crt",
+                "namespace": "default",
+                "annotations": {"kubernetes.io/description": _ROOT_CA},
+            },
             "data": {"ca.crt": root_ca},
         },
     ]
