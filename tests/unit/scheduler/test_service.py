@@ -15,7 +15,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.runtime.client import Client, DeleteOptions
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration, complete
-from skerry.scheduler.recorder import EVENTS
+from skerry.scheduler.recorder import EVENTS, SchedulerEvents
 from skerry.scheduler.service import NODES, SchedulerOptions, SchedulerService
 from skerry.scheduler.writer import PODS
 from tests.sim.engine import EngineWorld
@@ -223,3 +223,26 @@ async def test_the_endpoint_tells_health_metrics_and_configuration() -> None:
         assert service._sync_check() == ""
         _, text = service._resources()
         assert b'kube_pod_resource_request{namespace="default",node="a",pod="p"' in text
+
+
+async def test_repeated_events_become_a_series() -> None:
+    world = EngineWorld(8)
+    async with world.running():
+        await settle(world, "default")
+        events = SchedulerEvents(world.direct, "here_1", world.ids)
+        task = asyncio.get_running_loop().create_task(events.run())
+        about = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {}}
+        for _ in range(3):
+            events.event(about, "Warning", "FailedScheduling", "Scheduling", "no room")
+        await events.flush()
+        found = (await world.direct.list(EVENTS)).items
+        assert len(found) == 1
+        # Written at the second occurrence; the third waits for the next refresh.
+        assert found[0]["series"]["count"] == 2
+        assert (found[0]["action"], found[0]["regarding"]["name"]) == ("Scheduling", "p")
+        await asyncio.sleep(7 * 60)
+        events.event(about, "Warning", "FailedScheduling", "Scheduling", "no room")
+        await events.flush()
+        assert len((await world.direct.list(EVENTS)).items) == 2
+        task.cancel()
+        await asyncio.wait([task])
