@@ -23,6 +23,8 @@ _UNDERSTOOD = {"kind", "apiVersion", "name", "nodes", "networking"}
 _NODE_UNDERSTOOD = {"role", "extraPortMappings", "labels"}
 _NETWORKING_UNDERSTOOD = {"apiServerPort", "apiServerAddress", "serviceSubnet"}
 _RECORD = "edge.json"
+# Below an edge's directory: one directory per node, with one per pod.
+PODS_DIRECTORY = "pods"
 
 
 class EdgeConfigError(Exception):

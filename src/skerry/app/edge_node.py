@@ -7,16 +7,17 @@ name, so that audit and field managers tell them apart as in a cluster of many p
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skerry.api.errors import AlreadyExists
+from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import embedded_transport
-from skerry.app.edge_config import EdgeConfig, NodeConfig
+from skerry.app.edge_config import PODS_DIRECTORY, EdgeConfig, NodeConfig
 from skerry.app.security import build_security
-from skerry.app.settings import ServerSettings
+from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import Face, Foundation, Kind, StartError, plain_face
 from skerry.app.workload_controllers import run_workload_controllers
 from skerry.edge.agent.agent import NodeAgent
@@ -40,7 +41,6 @@ from skerry.server.http.message import User
 
 SERVICES = GroupVersionResource("", "v1", "services")
 _MASTERS = ("system:masters", "system:authenticated")
-PODS_DIRECTORY = "pods"
 CATALOGUE_FILE = "images.yaml"
 # There is only one scheduler, and it goes with the server: nobody to elect among.
 _SCHEDULER = """\
@@ -67,6 +67,7 @@ def edge_settings(directory: Path, config: EdgeConfig) -> ServerSettings:
     """Return the settings of an edge's API server."""
     return ServerSettings(
         data_dir=directory,
+        store=StoreSettings(path=directory / "store.db"),
         bind_address=config.api_address,
         port=config.api_port,
         service_network=config.service_network,
@@ -101,6 +102,7 @@ class Edge:
         catalogue = Catalogue(Path(named) if named else directory / CATALOGUE_FILE)
         self._runtime = make_runtime(catalogue)
         self._published: list[Forwarder] = []
+        self._scheduler = _scheduler_options()
         agent_client = self._client("system:node-agent", "skerry/node-agent")
         self._agent_factory = InformerFactory(agent_client, ids=f.ids)
         self._sources = PodSources(agent_client, self._agent_factory)
@@ -144,9 +146,13 @@ class Edge:
         await self._ensure_kubernetes_service()
         for agent in self.agents:
             await agent.heartbeat.register()
+        await self._scheduler.ready.wait()
 
     async def _ensure_kubernetes_service(self) -> None:
         client = self._client("system:apiserver", "skerry/apiserver")
+        with contextlib.suppress(NotFound):
+            await client.get(SERVICES, "kubernetes", "default")
+            return
         address = self.config.service_network.partition("/")[0].rpartition(".")[0] + ".1"
         port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
         labels = {"component": "apiserver", "provider": "kubernetes"}
@@ -156,10 +162,7 @@ class Edge:
             "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
             "spec": {"type": "ClusterIP", "clusterIP": address, "ports": [port]},
         }
-        try:
-            await client.create(SERVICES, service, "default")
-        except AlreadyExists:
-            return
+        await client.create(SERVICES, service, "default")
 
     async def run(self) -> None:
         """Run controllers, scheduler and agents until cancelled."""
@@ -170,7 +173,7 @@ class Edge:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(factory.run())
                 tasks.create_task(run_workload_controllers(controllers, factory))
-                tasks.create_task(run_scheduler(_scheduler_options(), scheduler, self._ids))
+                tasks.create_task(run_scheduler(self._scheduler, scheduler, self._ids))
                 tasks.create_task(self._agent_factory.run())
                 tasks.create_task(self._services.run())
                 for agent in self.agents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from skerry.app.core_controllers import Runnable
 from skerry.controllers.workload.deployment import controller as deployment
@@ -12,7 +13,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
 
-_BUILDERS = {
+_BUILDERS: dict[str, Callable[[ControllerContext], Runnable]] = {
     deployment.NAME: deployment.build,
     replicaset.NAME: replicaset.build,
 }

@@ -96,11 +96,13 @@ def store(
     *,
     clusters: Mapping[str, Entry] | None = None,
     contexts: Mapping[str, Entry] | None = None,
+    users: Mapping[str, Entry] | None = None,
     current: str = "",
 ) -> None:
     """Put entries into the files they belong to and make *current* the current context."""
     changes: dict[Path, list[tuple[str, str, Entry]]] = {}
-    for section, entries in (("clusters", clusters or {}), ("contexts", contexts or {})):
+    given = {"clusters": clusters or {}, "users": users or {}, "contexts": contexts or {}}
+    for section, entries in given.items():
         for name, entry in entries.items():
             changes.setdefault(before.home_of(section, name), []).append((section, name, entry))
     if current:
@@ -112,6 +114,29 @@ def store(
                 _put(document, section, name, entry)
             if current and path == before.home_of("current-context", ""):
                 document["current-context"] = current
+            _replace(path, document)
+
+
+def remove(
+    before: Kubeconfig,
+    *,
+    clusters: Sequence[str] = (),
+    users: Sequence[str] = (),
+    contexts: Sequence[str] = (),
+) -> None:
+    """Take entries out of the files they are in; a current context that goes leaves none."""
+    given = {"clusters": clusters, "users": users, "contexts": contexts}
+    for path in before.files:
+        if not path.exists():
+            continue
+        with _locked(path):
+            document = _read(path)
+            for section, names in given.items():
+                kept = [e for e in document.get(section) or [] if e.get("name") not in names]
+                if section in document:
+                    document[section] = kept
+            if document.get("current-context") in contexts:
+                document["current-context"] = ""
             _replace(path, document)
 
 

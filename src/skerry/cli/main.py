@@ -9,6 +9,7 @@ from skerry.cli.backup import backup, restore
 from skerry.cli.controllers import controllers
 from skerry.cli.demo import demo
 from skerry.cli.docs import docs
+from skerry.cli.edge import edge
 from skerry.cli.hub import hub
 from skerry.cli.manifests import manifests
 from skerry.cli.serve import serve
@@ -28,6 +29,7 @@ main.add_command(serve)
 main.add_command(hub)
 main.add_command(controllers)
 main.add_command(syncer)
+main.add_command(edge)
 main.add_command(manifests)
 main.add_command(backup)
 main.add_command(restore)

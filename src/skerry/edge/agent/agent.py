@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.leftovers import end_recorded_pod
 from skerry.edge.agent.node import NodeHeartbeat
-from skerry.edge.agent.plain import end_recorded
 from skerry.edge.agent.pod import PODS, PodWorker
 from skerry.edge.agent.sources import refers_to
 from skerry.kit.log import Logger
@@ -119,21 +117,6 @@ class NodeAgent:
     def _wake_all(self, old: Object | None, new: Object | None) -> None:
         for worker in self._workers.values():
             worker.sources_changed()
-
-
-def end_recorded_pod(directory: Path) -> None:
-    """Kill every recorded process of the pod that has *directory*."""
-    for place in directory.glob("containers/*/*"):
-        end_recorded(place)
-
-
-def end_all(root: Path, removed: Callable[[Path], None] | None = None) -> None:
-    """Kill every recorded process of every node below *root*; for an edge that is not running."""
-    for directory in root.glob("*/*"):
-        with contextlib.suppress(OSError):
-            end_recorded_pod(directory)
-            if removed is not None:
-                removed(directory)
 
 
 def _removed(directory: Path) -> None:

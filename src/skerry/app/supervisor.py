@@ -1,0 +1,98 @@
+"""Keeps one command running: a process of its own that starts it again whenever it fails.
+
+Runs as ``python -I -S supervisor.py RECORD LOG COMMAND…`` so that it costs 8 MB and cannot break
+with what it watches. Which process it is and which one it runs stands in the record, each by pid
+and start time. SIGTERM ends both; a command that ends well is not started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+_SHORTEST_PAUSE = 0.2
+_LONGEST_PAUSE = 10.0
+# A command that ran this long has its failures forgotten.
+_CALM_SECONDS = 60.0
+
+
+def start_time(pid: int) -> int:
+    """Return when a process began, in clock ticks; 0 when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+class _Supervisor:
+    def __init__(self, record: str, command: list[str], inherited: int) -> None:
+        self._record = record
+        self._command = command
+        self._inherited = inherited
+        self._child = 0
+        self._stopping = False
+
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+        if self._child:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGTERM)
+
+    def run(self) -> int:
+        pause = _SHORTEST_PAUSE
+        while True:
+            began = time.clock_gettime(time.CLOCK_MONOTONIC)
+            self._start()
+            code = self._waited()
+            self._child = 0
+            if self._stopping or code == 0:
+                return 0
+            ran = time.clock_gettime(time.CLOCK_MONOTONIC) - began
+            pause = _SHORTEST_PAUSE if ran > _CALM_SECONDS else min(_LONGEST_PAUSE, 2 * pause)
+            sys.stderr.write(
+                f"supervisor: exit code {code} after {ran:.1f} s; again in {pause} s\n"
+            )
+            sys.stderr.flush()
+            time.sleep(pause)
+            if self._stopping:
+                return 0
+
+    def _start(self) -> None:
+        self._child = os.posix_spawn(self._command[0], self._command, os.environ)  # noqa: TID251
+        if self._inherited >= 0:
+            # Only the first start is waited for; its end of the pipe must be the last one open.
+            os.close(self._inherited)
+            self._inherited = -1
+        own = os.getpid()
+        content = {
+            "supervisor": [own, start_time(own)],
+            "server": [self._child, start_time(self._child)],
+        }
+        temporary = f"{self._record}.new"
+        with open(temporary, "w") as file:
+            json.dump(content, file)
+        os.replace(temporary, self._record)
+
+    def _waited(self) -> int:
+        status = os.waitpid(self._child, 0)[1]
+        return os.waitstatus_to_exitcode(status)
+
+
+def main() -> None:
+    """Supervise until SIGTERM."""
+    record, inherited, *command = sys.argv[1:]
+    supervisor = _Supervisor(record, command, int(inherited))
+    signal.signal(signal.SIGTERM, supervisor.stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    sys.exit(supervisor.run())
+
+
+if __name__ == "__main__":
+    main()

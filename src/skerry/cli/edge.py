@@ -1,0 +1,214 @@
+"""skerry edge: embedded edge clusters of this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skerry.app.edge_config import EdgeConfigError, load_config, parse_config, plain_config
+from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess, announcing
+from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
+
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _environment() -> dict[str, str]:
+    return dict(os.environ)  # noqa: TID251 - commands find a user's files by it
+
+
+def _home() -> EdgeHome:
+    environment = _environment()
+    named = environment.get("SKERRY_HOME")
+    root = Path(named) if named else Path(environment.get("HOME") or "/") / ".skerry"
+    return EdgeHome(root / "edges")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn what went wrong into one line and exit code 1."""
+    try:
+        yield
+    except (EdgeError, EdgeConfigError, KubeconfigError) as error:
+        print(f"skerry edge: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _with_name(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option(
+        "--data-dir", type=_DIRECTORY, help="The edge's directory  [default: ~/.skerry/edges/NAME]"
+    )(command)
+    return click.argument("name")(command)
+
+
+_kubeconfig_option = click.option(
+    "--kubeconfig",
+    default="",
+    help="File that gets the contexts  [default: $KUBECONFIG, else ~/.kube/config]",
+)
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  skerry edge create florin --config florin-config.yaml
+  kubectl --context kind-florin get nodes
+  skerry edge delete florin
+"""
+)
+def edge() -> None:
+    """Run edge clusters on this machine, without a container engine."""
+
+
+@edge.command(
+    epilog="""\b
+Examples:
+  skerry edge create florin
+  skerry edge create florin --config florin-config.yaml
+  skerry edge create florin --catalogue images.yaml
+
+A configuration file is one of kind (kind.x-k8s.io/v1alpha4). Only ports it names in
+extraPortMappings can be reached on this machine. Creating an edge that exists starts it.
+"""
+)
+@_with_name
+@click.option("--config", type=_FILE, help="kind configuration file.")
+@click.option("--catalogue", type=_FILE, help="YAML file of images this node can run.")
+@_kubeconfig_option
+def create(
+    name: str, data_dir: Path | None, config: Path | None, catalogue: Path | None, kubeconfig: str
+) -> None:
+    """Create and start the edge cluster NAME."""
+    with _told():
+        wanted, ignored = plain_config(name), list[str]()
+        if config is not None:
+            try:
+                wanted, ignored = parse_config(name, config.read_text())
+            except EdgeConfigError as error:
+                raise EdgeError(f"{config}: {error}") from error
+        if ignored:
+            print(f"Ignored in {config}: {', '.join(ignored)}")
+        if catalogue is not None:
+            wanted = replace(wanted, catalogue=str(catalogue.resolve()))
+        home = _home()
+        found = home.edge(name, data_dir)
+        found.create(wanted)
+        home.register(found)
+        _started(found, kubeconfig)
+
+
+@edge.command()
+@_with_name
+@_kubeconfig_option
+def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
+    """Start the edge cluster NAME again."""
+    with _told():
+        _started(_existing(name, data_dir), kubeconfig)
+
+
+@edge.command()
+@_with_name
+def stop(name: str, data_dir: Path | None) -> None:
+    """Stop the edge cluster NAME and its pods; its state is kept."""
+    with _told():
+        _existing(name, data_dir).stop()
+        print(f"Edge {name} is stopped")
+
+
+@edge.command()
+@_with_name
+@_kubeconfig_option
+def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
+    """Stop the edge cluster NAME and remove all of it."""
+    with _told():
+        home = _home()
+        home.edge(name, data_dir).delete()
+        home.forget(name)
+        files = load(kubeconfig_files(kubeconfig, _environment()))
+        contexts = [f"kind-{name}", f"skerry-{name}"]
+        remove(files, clusters=contexts[:1], users=contexts[:1], contexts=contexts)
+        print(f"Edge {name} is deleted")
+
+
+@edge.command(name="list")
+def list_edges() -> None:
+    """List the edge clusters of this machine."""
+    rows = [("NAME", "STATUS", "NODES", "PORTS", "DIRECTORY")]
+    with _told():
+        for found in _home().edges():
+            config = found.config
+            ports = ",".join(f"{p.host_port}->{p.container_port}" for p in config.published)
+            status = "Running" if found.running else "Stopped"
+            nodes = str(len(config.nodes))
+            rows.append((found.name, status, nodes, ports or "-", str(found.directory)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
+        print("   ".join(cells).rstrip())
+
+
+@edge.command()
+@_with_name
+def kubeconfig(name: str, data_dir: Path | None) -> None:
+    """Print the kubeconfig of the edge cluster NAME."""
+    with _told():
+        found = _existing(name, data_dir)
+        if not found.kubeconfig.exists():
+            raise EdgeError(
+                f"edge {name} has not been started yet; first: skerry edge start {name}"
+            )
+        print(found.kubeconfig.read_text(), end="")
+
+
+@edge.command(hidden=True)
+@click.argument("directory", type=_DIRECTORY)
+@click.option("--ready-fd", type=int, default=-1)
+def run(directory: Path, ready_fd: int) -> None:
+    """Run the edge kept in DIRECTORY, in the foreground."""
+    # Only here: a whole server takes half a second to load, which the other commands can spare.
+    from skerry.app.edge_node import edge_kind, edge_settings
+    from skerry.app.standalone import StartError, run_server
+
+    with _told():
+        config = load_config(directory)
+        try:
+            run_server(edge_settings(directory, config), edge_kind(config), announcing(ready_fd))
+        except* StartError as group:
+            for error in group.exceptions:
+                print(f"skerry edge: {error}", file=sys.stderr)
+            sys.exit(1)
+
+
+def _existing(name: str, data_dir: Path | None) -> EdgeProcess:
+    found = _home().edge(name, data_dir)
+    if not found.exists:
+        raise EdgeError(f"there is no edge {name}; first: skerry edge create {name}")
+    return found
+
+
+def _started(found: EdgeProcess, kubeconfig: str) -> None:
+    """Start an edge and put its contexts where kubectl looks."""
+    found.start()
+    files = load(kubeconfig_files(kubeconfig, _environment()))
+    own = load([found.kubeconfig])
+    name, alias = f"kind-{found.name}", f"skerry-{found.name}"
+    context: Entry = {"cluster": name, "user": name}
+    store(
+        files,
+        clusters={name: next(iter(own.clusters.values()))},
+        users={name: next(iter(own.users.values()))},
+        contexts={name: context, alias: context},
+        current=name,
+    )
+    config = found.config
+    print(f"Edge {found.name} is ready: {len(config.nodes)} node(s), context {name!r} ({alias!r})")
+    for port in config.published:
+        where = f"{port.address}:{port.host_port}"
+        print(f"  {where} leads to port {port.container_port} of {port.node}")
