@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from skerry.logic.customization.customize import Withheld, customize
 from skerry.logic.explanation.links import Chain, Link, followed
@@ -14,7 +13,7 @@ from skerry.logic.resource import Object
 from skerry.logic.summary.report import NOT_APPLIED, report_of
 from skerry.logic.syncing.delivery import is_delivered
 from skerry.logic.syncing.marks import SYNC_ERROR
-from skerry.logic.translation.categories import Category, category_of
+from skerry.logic.translation.categories import NAMESPACES, Category, category_of
 from skerry.logic.translation.copies import copied, digest, is_projected, labelled
 from skerry.logic.translation.what import What
 
@@ -29,12 +28,14 @@ class Surroundings:
     where: Explanation
     # The Location object, for its labels and annotations.
     location: Object | None
-    # The object the slice names; a placement may not have been scheduled yet.
+    # Whether the slices have the destination; the scheduler may not have got there yet.
     in_slice: bool
     # The mailbox's Workspace; None when there is none.
     mailbox: Object | None
     # Why the mailbox cannot be read, if it cannot.
     unreadable: str = ""
+    sync_target: str = ""
+    mailbox_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +119,12 @@ def _copy(subject: Subject, wanted: Object, found: Object | None) -> Link:
     if not is_projected(found):
         text = "an object of that name is in the mailbox and is not a copy"
         return Link("copy", False, "NameTaken", (text,))
-    if is_bare_namespace(subject, found):
-        return Link("copy", True)
+    if subject.item.type == NAMESPACES:
+        return Link("copy", True)  # only its name need be the same
     if digest(subject.item.type, found) != digest(subject.item.type, labelled(wanted)):
         text = "the copy in the mailbox differs: an older content, or another workspace's object"
         return Link("copy", None, "CopyDiffers", (text,))
     return Link("copy", True)
-
-
-def is_bare_namespace(subject: Subject, found: Mapping[str, Any]) -> bool:
-    """Tell whether *found* is a Namespace, of which only the name need be the same."""
-    return subject.item.resource == "namespaces" and not subject.item.group
 
 
 def _at_the_edge(subject: Subject, copy: Copy) -> Iterator[Link]:

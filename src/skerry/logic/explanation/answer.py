@@ -1,0 +1,187 @@
+"""The whole answer about one placement: its Locations, its objects, and every pair of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from skerry.logic.customization.customize import customizer_name
+from skerry.logic.explanation.links import Chain, Link
+from skerry.logic.explanation.way import Copy, Surroundings, chosen, way
+from skerry.logic.explanation.what import Subject, selected, travelling
+from skerry.logic.placement.explain import Explanation, explain
+from skerry.logic.placement.index import PlacementIndex
+from skerry.logic.placement.records import Destination, Place
+from skerry.logic.resource import Object
+from skerry.logic.translation.items import Item
+from skerry.logic.translation.what import What, mailbox_name
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything an explanation is made from, as read from the hub."""
+
+    place: Place
+    what: What | None
+    index: PlacementIndex
+    # Location objects, and the destinations the placement's slices hold.
+    locations: Mapping[Place, Object]
+    slices: AbstractSet[Destination]
+    # Mailbox workspaces by name, and why one could not be read.
+    mailboxes: Mapping[str, Object]
+    unreadable: Mapping[str, str]
+    subjects: Sequence[Subject]
+    # Customizers by namespace and name.
+    customizers: Mapping[tuple[str, str], Object]
+    # What is in mailboxes, by mailbox and item; kinds on which edges report.
+    copies: Mapping[tuple[str, Item], Object]
+    has_status: Callable[[Item], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class LocationAnswer:
+    """Whether a Location is a destination."""
+
+    place: Place
+    where: Explanation
+    link: Link
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "location": self.place.name,
+            "cluster": self.place.cluster,
+            "destination": self.link.holds is True,
+            "syncTargets": list(self.where.sync_targets) if self.where.selected else [],
+            **_why(self.link),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAnswer:
+    """Whether an object is meant."""
+
+    item: Item
+    link: Link
+
+    def as_json(self) -> dict[str, Any]:
+        return {**_named(self.item), "selected": self.link.holds is True, **_why(self.link)}
+
+
+@dataclass(frozen=True, slots=True)
+class PairAnswer:
+    """How far an object gets on the way to one destination."""
+
+    item: Item
+    place: Place
+    sync_target: str
+    chain: Chain
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **_named(self.item),
+            "location": self.place.name,
+            "cluster": self.place.cluster,
+            "syncTarget": self.sync_target,
+            **self.chain.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """See the module's text."""
+
+    place: Place
+    locations: tuple[LocationAnswer, ...]
+    objects: tuple[ObjectAnswer, ...]
+    pairs: tuple[PairAnswer, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "placement": self.place.name,
+            "cluster": self.place.cluster,
+            "locations": [each.as_json() for each in self.locations],
+            "objects": [each.as_json() for each in self.objects],
+            "pairs": [each.as_json() for each in self.pairs],
+        }
+
+
+def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
+    """Explain everything in *facts*.
+
+    Pairs are those of selected objects and destinations; *every_pair* adds those that already
+    fail at selection, for questions about few objects or few Locations.
+    """
+    present = frozenset((each.cluster, each.location) for each in facts.slices)
+    locations: list[LocationAnswer] = []
+    pairs: list[PairAnswer] = []
+    objects = [ObjectAnswer(each.item, _meant(facts, each)) for each in facts.subjects]
+    meant = [
+        subject
+        for subject, found in zip(facts.subjects, objects, strict=True)
+        if every_pair or found.link.holds
+    ]
+    for place in sorted(facts.locations):
+        where = explain(facts.index, place=facts.place, where=place, present=present)
+        ways = list(_ways(facts, place, where))
+        link = next((link for link in map(chosen, ways) if link.holds), chosen(ways[0]))
+        locations.append(LocationAnswer(place, where, link))
+        if link.holds or every_pair:
+            for around in ways:
+                pairs += _pairs(facts, place, around, meant)
+    return Answer(facts.place, tuple(locations), tuple(objects), tuple(pairs))
+
+
+def _meant(facts: Facts, subject: Subject) -> Link:
+    category = travelling(subject)
+    return selected(facts.what, subject) if category.holds else category
+
+
+def targets_at(index: PlacementIndex, place: Place, where: Explanation) -> list[tuple[str, str]]:
+    """Return names and UIDs of the SyncTargets a Location leads to."""
+    number = index.inventory.location_number(place)
+    if number is None or not where.selected:
+        return []
+    return [(each.sync_target, each.uid) for each in index.inventory.destinations(number)]
+
+
+def _ways(facts: Facts, place: Place, where: Explanation) -> Iterator[Surroundings]:
+    """Yield what lies on the way to each SyncTarget of a Location; one way if it has none."""
+    location = facts.locations[place]
+    targets = targets_at(facts.index, place, where)
+    for name, uid in targets:
+        mailbox = mailbox_name(place.cluster, uid)
+        yield Surroundings(
+            where,
+            location,
+            Destination(place.cluster, place.name, name, uid) in facts.slices,
+            facts.mailboxes.get(mailbox),
+            facts.unreadable.get(mailbox, ""),
+            name,
+            mailbox,
+        )
+    if not targets:
+        yield Surroundings(where, location, False, None)
+
+
+def _pairs(
+    facts: Facts, place: Place, around: Surroundings, subjects: Sequence[Subject]
+) -> Iterator[PairAnswer]:
+    for subject in subjects:
+        item = subject.item
+        name = customizer_name(subject.object)
+        customizer = None if name is None else facts.customizers.get((name.namespace, name.name))
+        copy = Copy(facts.copies.get((around.mailbox_name, item)), facts.has_status(item))
+        chain = way(facts.what, subject, customizer, around, copy)
+        yield PairAnswer(item, place, around.sync_target, chain)
+
+
+def _why(link: Link) -> dict[str, Any]:
+    found = link.as_json()
+    del found["step"], found["holds"]
+    return found
+
+
+def _named(item: Item) -> dict[str, Any]:
+    return {"object": item._asdict()}
