@@ -39,6 +39,7 @@ from skerry.scheduler.framework.plugin import (
 )
 from skerry.scheduler.framework.runner import (
     Framework,
+    Known,
     PreFiltered,
     ScoreError,
     filter_refusal,
@@ -65,6 +66,7 @@ class Evaluation(Generic[Item]):
         self._table = table
         self.entries: dict[str, Any] = {}
         self.pre_filter: dict[str, tuple[Any, Status | None]] = {}
+        self.known: Known | None = None
         self.skip_filter: frozenset[str] = frozenset()
         self.skip_score: frozenset[str] = frozenset()
         self.filters: dict[str, FilterColumn[Item]] = {}
@@ -186,6 +188,9 @@ class Evaluator(Generic[Item, Target]):
         else:
             self._kept.move_to_end(signature)
         state = CycleState(dict(evaluation.entries))
+        if evaluation.known is not None:
+            prepared = self.framework.run_pre_filter(state, item, None, evaluation.known)
+            return evaluation, state, prepared
         known = evaluation.pre_filter
 
         def answer(
@@ -204,7 +209,30 @@ class Evaluator(Generic[Item, Target]):
             known[plugin.name] = found
             return found
 
-        return evaluation, state, self.framework.run_pre_filter(state, item, answer)
+        prepared = self.framework.run_pre_filter(state, item, answer)
+        evaluation.known = self._all_known(known)
+        return evaluation, state, prepared
+
+    def _all_known(self, answers: dict[str, tuple[Any, Status | None]]) -> Known | None:
+        """Sum up what cacheable plugins said; None unless all were asked and none refused."""
+        cached = [p.name for p in self.framework.pre_filter if p.name in self._cacheable]
+        skipped: set[str] = set()
+        named: dict[str, frozenset[str]] = {}
+        for name in cached:
+            if name not in answers:
+                return None
+            result, status = answers[name]
+            if status is not None:
+                if status.code is not Code.SKIP:
+                    return None
+                skipped.add(name)
+            elif result is not None and result.names is not None:
+                named[name] = result.names
+        names = frozenset.intersection(*named.values()) if named else None
+        if names is not None and not names:
+            return None
+        others = [p for p in self.framework.pre_filter if p.name not in self._cacheable]
+        return Known(others, frozenset(skipped), names, frozenset(named))
 
     def build(self, evaluation: Evaluation[Item], state: CycleState, item: Item) -> None:
         """Make the columns on first use, then catch up."""

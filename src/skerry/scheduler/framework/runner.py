@@ -79,6 +79,16 @@ class PreFiltered:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What some PreFilter plugins are known to say, and those still to be asked."""
+
+    plugins: Sequence[Any]
+    skipped: frozenset[str]
+    names: frozenset[str] | None
+    named_by: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Permitted:
     """Allowed (no status), refused, or waiting with one time limit per plugin."""
 
@@ -150,19 +160,20 @@ class Framework(Generic[Item, Target]):
         state: CycleState,
         item: Item,
         answer: Callable[[Any, CycleState, Item], tuple[Any, Status | None]] | None = None,
+        known: Known | None = None,
     ) -> PreFiltered:
         """Prepare all plugins.
 
         A plain refusal is remembered while the others still run, since preemption needs what
         they prepare; an unresolvable one ends the attempt. *answer* lets a cache stand in for
-        the call to a plugin.
+        the call to a plugin; *known* says what those left out of its ``plugins`` have said.
         """
         ask = answer or _ask_pre_filter
-        skipped: set[str] = set()
-        named: set[str] = set()
-        names: frozenset[str] | None = None
+        skipped = set(known.skipped) if known else set()
+        named = set(known.named_by) if known else set()
+        names = known.names if known else None
         refusal: Status | None = None
-        for plugin in self.pre_filter:
+        for plugin in known.plugins if known else self.pre_filter:
             result, status = ask(plugin, state, item)
             if status is not None:
                 if status.code is Code.SKIP:
@@ -171,8 +182,7 @@ class Framework(Generic[Item, Target]):
                 refusal = _pre_filter_refusal(plugin.name, status)
                 if refusal.code is not Code.UNSCHEDULABLE:
                     return PreFiltered(status=refusal)
-                continue
-            if result is not None and result.names is not None:
+            elif result is not None and result.names is not None:
                 named.add(plugin.name)
                 names = result.names if names is None else names & result.names
                 if not names:
@@ -360,8 +370,10 @@ def filter_refusal(plugin: str, status: Status) -> Status:
 
 
 def _ask_pre_filter(plugin: Any, state: CycleState, item: Any) -> tuple[Any, Status | None]:
-    with guarded(plugin, "PreFilter"):
+    try:  # ``guarded`` spelt out: asked half a dozen times per attempt.
         answer: tuple[Any, Status | None] = plugin.pre_filter(state, item)
+    except Exception as problem:
+        raise PluginRaised(plugin.name, "PreFilter", problem) from problem
     return answer
 
 

@@ -42,6 +42,8 @@ class NodeVolumeLimits:
     def pre_filter(
         self, state: CycleState, pod: PodInfo
     ) -> tuple[PreFilterResult | None, Status | None]:
+        if not pod.spec.volumes:
+            return None, SKIP
         return None, None if any(True for _ in claims_of(pod)) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

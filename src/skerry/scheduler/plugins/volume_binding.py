@@ -96,6 +96,8 @@ class VolumeBinding:
     def pre_filter(
         self, state: CycleState, pod: PodInfo
     ) -> tuple[PreFilterResult | None, Status | None]:
+        if not pod.spec.volumes:
+            return None, SKIP
         bound: list[Object] = []
         waiting: list[Object] = []
         for name, ephemeral in claims_of(pod):

@@ -47,6 +47,8 @@ class VolumeZone:
     def pre_filter(
         self, state: CycleState, pod: PodInfo
     ) -> tuple[PreFilterResult | None, Status | None]:
+        if not pod.spec.volumes:
+            return None, SKIP
         found: list[_Topology] = []
         for name, ephemeral in claims_of(pod):
             if ephemeral:
