@@ -36,6 +36,7 @@ from skerry.kit.log import Logger
 from skerry.logic.resource import Object
 from skerry.logic.translation.items import PlacementName
 from skerry.logic.translation.types import common_types
+from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, cluster_of
 from skerry.runtime.context import ControllerContext
@@ -191,8 +192,11 @@ class PlacementTranslator:
             tasks.create_task(self._status_loop.run())
 
     async def _learn_common_types(self) -> None:
-        """Ask which types every workspace has; until that is known nothing can be decided."""
-        client = self._context.client.for_cluster(EVERYWHERE)
+        """Ask which types every workspace has; until that is known nothing can be decided.
+
+        The system's own cluster binds and defines nothing, so it serves these and no others.
+        """
+        client = self._context.client.for_cluster(SYSTEM_ADMIN)
         backoff, attempt = Backoff(shortest_seconds=0.1, longest_seconds=30.0), 0
         while True:
             try:

@@ -88,7 +88,7 @@ class Record:
     @property
     def is_source(self) -> bool:
         """Whether the object may be copied."""
-        return not (self.projected or self.system or self.deleting)
+        return self.text is not None and not self.deleting
 
     @property
     def is_foreign(self) -> bool:

@@ -224,18 +224,21 @@ class Waking:
             self._workspaces.retype(about.cluster)
         mailbox = self._mailboxes.name(about.cluster)
         if mailbox is not None:
-            self._copy_changed(mailbox, feed.item(about), old, new)
-        if self._relations.in_cluster(about.cluster):
+            self._copy_changed(mailbox, feed, old, new)
+        if not feed.key.presence and self._relations.in_cluster(about.cluster):
             self._source_changed(feed, about, old, new)
 
     def _copy_changed(
-        self, mailbox: str, item: Item, old: Record | None, new: Record | None
+        self, mailbox: str, feed: Feed, old: Record | None, new: Record | None
     ) -> None:
         if old is not None and new is not None and _same(old, new):
             return
-        self._marks.mark(mailbox, [item])
-        if new is None and item.namespace:
-            self._marks.mark(mailbox, [namespace_item(item.namespace)])
+        about = new or old
+        if about is not None and not feed.key.presence:
+            self._marks.mark(mailbox, [feed.item(about)])
+        if new is None and old is not None and old.namespace:
+            # Its namespace may have been waiting for this one to go.
+            self._marks.mark(mailbox, [namespace_item(old.namespace)])
 
     def _source_changed(
         self, feed: Feed, about: Record, old: Record | None, new: Record | None

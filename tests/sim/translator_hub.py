@@ -1,0 +1,451 @@
+"""A real hub without sockets, a translator on it, and the reference to measure it by."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from skerry.api.errors import AlreadyExists, NotFound
+from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.app.api_server import Parts
+from skerry.app.hub_content import ensure_compute, ensure_edge_provider
+from skerry.app.hub_server import HubFacts, HubServer
+from skerry.controllers.core.namespace import controller as namespace
+from skerry.controllers.core.root_ca import controller as root_ca
+from skerry.controllers.core.service_account import controller as service_account
+from skerry.controllers.placement_translator.controller import PlacementTranslator, Views, build
+from skerry.controllers.placement_translator.feeds import lean_definition
+from skerry.controllers.placement_translator.keys import (
+    CUSTOMIZERS,
+    EDGE_PLACEMENTS,
+    LOCATIONS,
+    NAME,
+    SCHEMAS,
+    SLICES,
+    SYNCER_CONFIGS,
+    WORKSPACES,
+)
+from skerry.controllers.placement_translator.settings import TranslatorSettings
+from skerry.kit.clock import LoopClock
+from skerry.kit.ids import SeededIds
+from skerry.logic.translation.copies import digest, is_projected
+from skerry.logic.translation.items import Item
+from skerry.logic.translation.reference import Sources, Translation, reference
+from skerry.logic.translation.types import common_types, workspace_types
+from skerry.logic.translation.what import mailbox_name
+from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.runtime.client import EVERYWHERE, Client
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.discovery import discover
+from skerry.runtime.embedded import EmbeddedTransport
+from skerry.runtime.events import EventRecorder
+from skerry.runtime.informer import InformerFactory
+from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.security.tokens import ServiceAccountTokens, SigningKey
+from skerry.server.workspaces.state import HubState
+from skerry.store.memory import MemoryStore
+from tests.sim.engine import request, version
+from tests.sim.faults import FaultyTransport, Rates
+from tests.unit.server.harness import Everybody
+
+Object = dict[str, Any]
+PROVIDER = "root:espw"
+BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
+DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+SECRETS = GroupVersionResource("", "v1", "secrets")
+CLUSTER_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+EVENTS = GroupVersionResource("", "v1", "events")
+WIDGETS = GroupVersionResource("example.io", "v1", "widgets")
+NO_FAULTS = Rates(0, 0, 0, 0, 0)
+EDGE = "edge.kcp.io/v1alpha1"
+_SIGNING_KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
+
+
+async def _nobody(*_: object) -> None:
+    """Look up what a token refers to: there is nothing."""
+
+
+def config_map(name: str, data: dict[str, str] | None = None, **notes: str) -> Object:
+    """A ConfigMap; *notes* are its annotations below ``edge.kcp.io``."""
+    annotations = {f"edge.kcp.io/{key.replace('_', '-')}": value for key, value in notes.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "annotations": annotations},
+        "data": data or {},
+    }
+
+
+def deployment(name: str) -> Object:
+    own = {"app": name}
+    pod = {"containers": [{"name": "c", "image": "registry.example/app:1"}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": own},
+            "template": {"metadata": {"labels": own}, "spec": pod},
+        },
+    }
+
+
+def widget_definition() -> Object:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.io"},
+        "spec": {
+            "group": "example.io",
+            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
+            "scope": "Namespaced",
+            "versions": [served],
+        },
+    }
+
+
+class Hub:
+    """One seed's hub: inventory ``imw``, workload workspaces and mailboxes.
+
+    Faults are for the translator only; ``client`` reaches the hub without them.
+    """
+
+    def __init__(self, seed: int = 1, rates: Rates = NO_FAULTS) -> None:
+        self.clock, self.ids = LoopClock(), SeededIds(seed)
+        everybody, server_ids = Everybody(), SeededIds(seed + 1)
+        self.store = MemoryStore(server_ids.uid())
+        parts = Parts(
+            store=self.store,
+            clock=self.clock,
+            ids=server_ids,
+            authenticator=everybody,
+            authorizer=everybody,
+            flow=everybody,
+            recorder=everybody,
+            paths={"/version": version},
+        )
+        tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
+        facts = HubFacts("https://hub.example", "CA", tokens)
+        self.api = HubServer(parts, RbacAuthorizer(shared=SYSTEM_ADMIN), HubState(), facts)
+        self.embedded = EmbeddedTransport(self.api.engine.handle, request)
+        self.faults = FaultyTransport(self.embedded, self.ids, rates)
+        self.client = Client(self.embedded, clock=self.clock)
+        self.clusters: dict[str, str] = {}
+        self.translator: PlacementTranslator | None = None
+
+    # -- running -----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(
+        self, edges: Iterable[str] = ("florin",), workloads: Iterable[str] = ("wmw",)
+    ) -> AsyncIterator[None]:
+        """Run the hub with an inventory, the mailboxes of *edges* and workload workspaces."""
+        await self.api.prepare()
+        async with _unwrapped() as started:
+            started(self.api.run())
+            for controller in self._upkeep():
+                started(controller.run())
+            await asyncio.sleep(0.001)
+            await ensure_compute(self.api)
+            await ensure_edge_provider(self.api)
+            await self.workspace("root", "imw")
+            for edge in edges:
+                await self.add_edge(edge)
+            for workload in workloads:
+                await self.add_workload(workload)
+            yield
+
+    def _upkeep(self) -> list[Any]:
+        """Return what ends namespaces and furnishes new ones, as beside any hub."""
+        client = self.client.for_cluster(EVERYWHERE)
+        factory = InformerFactory(client, ids=self.ids)
+        context = ControllerContext(client, factory, self.ids)
+        made = [namespace.build(context), service_account.build(context)]
+        return [*made, root_ca.build(context, "CA"), factory]
+
+    @asynccontextmanager
+    async def translating(
+        self, settings: TranslatorSettings | None = None
+    ) -> AsyncIterator[PlacementTranslator]:
+        """Run a new translator while inside."""
+        faulty = Client(self.faults, clock=self.clock)
+        recorder = EventRecorder(self.client, NAME)
+        context = ControllerContext(
+            faulty,
+            InformerFactory(faulty, ids=self.ids),
+            self.ids,
+            recorder=recorder,
+        )
+        provider = self.clusters[PROVIDER] = await self.cluster_of(PROVIDER)
+        edge = self._factory(faulty.at(f"/services/apiexport/{provider}/edge.kcp.io", EVERYWHERE))
+        where = faulty.at("/services/apiexport/root/scheduling.kcp.io", EVERYWHERE)
+        scheduling, own = self._factory(where), self._factory(faulty.for_cluster(provider))
+        translator = build(Views(context, edge, scheduling, own), settings)
+        async with _unwrapped() as started:
+            for part in (edge, scheduling, own, recorder, translator):
+                started(part.run())
+            self.translator = translator
+            try:
+                yield translator
+            finally:
+                self.translator = None
+        for factory in (edge, scheduling, own):
+            factory.check_unchanged()
+
+    def _factory(self, client: Client) -> InformerFactory:
+        return InformerFactory(client, ids=self.ids, mutation_check=True)
+
+    async def settle(self, seconds: float = 100.0) -> None:
+        """Let a world without further changes find its peace; virtual seconds are free."""
+        self.faults.heal()
+        await asyncio.sleep(seconds)
+
+    # -- what people do ----------------------------------------------------------------------
+
+    async def workspace(self, parent: str, name: str) -> None:
+        body = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
+        await self.at(parent).create(WORKSPACES, {**body, "metadata": {"name": name}, "spec": {}})
+
+    async def add_edge(self, name: str, **labels: str) -> None:
+        """Make a Location and a mailbox, as an administrator and the mailbox controller would."""
+        inventory = await self.cluster_of("root:imw")
+        await self.add_location(name, **labels)
+        workspace = mailbox_name(inventory, f"uid-{name}")
+        await self.workspace(PROVIDER, workspace)
+        self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
+        await self.bind(self.clusters[name], "bind-edge", PROVIDER, "edge.kcp.io")
+
+    async def add_location(self, name: str, **labels: str) -> None:
+        resource = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
+        await self.at("root:imw").create(
+            LOCATIONS,
+            {
+                "apiVersion": "scheduling.kcp.io/v1alpha1",
+                "kind": "Location",
+                "metadata": {"name": name, "labels": {"loc-name": name, **labels}},
+                "spec": {"resource": resource, "instanceSelector": {}},
+            },
+        )
+
+    async def add_workload(self, name: str) -> None:
+        await self.workspace("root", name)
+        self.clusters[name] = await self.cluster_of(f"root:{name}")
+        await self.bind(f"root:{name}", "bind-espw", PROVIDER, "edge.kcp.io")
+        await self.bind(f"root:{name}", "bind-kube", "root:compute", "kubernetes")
+
+    async def bind(self, cluster: str, name: str, path: str, export: str) -> None:
+        reference = {"export": {"path": path, "name": export}}
+        body = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIBinding"}
+        await self.at(cluster).create(
+            BINDINGS, {**body, "metadata": {"name": name}, "spec": {"reference": reference}}
+        )
+
+    async def namespace(self, name: str, owner: str = "wmw", **labels: str) -> None:
+        metadata = {"name": name, "labels": labels or {"go": "yes"}}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        await self.at(f"root:{owner}").create(NAMESPACES, body)
+
+    async def put(
+        self, gvr: GroupVersionResource, obj: Object, space: str = "", owner: str = "wmw"
+    ) -> Object:
+        """Create an object of a workload, or change it to *obj* entirely."""
+        client = self.at(f"root:{owner}")
+        try:
+            return await client.create(gvr, obj, space)
+        except AlreadyExists:
+            live = await client.get(gvr, obj["metadata"]["name"], space)
+            kept = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
+            metadata = {**obj["metadata"], **kept}
+            if space:
+                metadata["namespace"] = space
+            return await client.update(gvr, {**obj, "metadata": metadata})
+
+    async def remove(
+        self, gvr: GroupVersionResource, name: str, space: str = "", owner: str = "wmw"
+    ) -> None:
+        with suppress(NotFound):
+            await self.at(f"root:{owner}").delete(gvr, name, space)
+
+    async def place(
+        self, name: str, *edges: str, owner: str = "wmw", locations: Any = None, **spec: Any
+    ) -> Object:
+        """Create an EdgePlacement and its slice."""
+        chosen = {"locationSelectors": [{}], "namespaceSelector": {"matchLabels": {"go": "yes"}}}
+        body = {"apiVersion": EDGE, "kind": "EdgePlacement", "metadata": {"name": name}}
+        client = self.at(f"root:{owner}")
+        placement = await client.create(EDGE_PLACEMENTS, {**body, "spec": {**chosen, **spec}})
+        status = {"specGeneration": 1, "matchingLocationCount": len(edges)}
+        await client.patch(EDGE_PLACEMENTS, name, {"status": status}, subresource="status")
+        reference = {"apiVersion": EDGE, "kind": "EdgePlacement", "name": name}
+        owners = [{**reference, "uid": placement["metadata"]["uid"]}]
+        piece = {
+            "apiVersion": EDGE,
+            "kind": "SinglePlacementSlice",
+            "metadata": {"name": name, "ownerReferences": owners},
+            "destinations": [await self.destination(*each) for each in locations or ()]
+            or [await self.destination(edge) for edge in edges],
+        }
+        await client.create(SLICES, piece)
+        return placement
+
+    async def destination(self, edge: str, location: str = "") -> Object:
+        return {
+            "cluster": await self.cluster_of("root:imw"),
+            "locationName": location or edge,
+            "syncTargetName": edge,
+            "syncTargetUID": f"uid-{edge}",
+        }
+
+    async def reslice(self, name: str, *edges: str, owner: str = "wmw") -> None:
+        patch = {"destinations": [await self.destination(edge) for edge in edges]}
+        await self.at(f"root:{owner}").patch(SLICES, name, patch)
+
+    async def unplace(self, name: str, owner: str = "wmw") -> None:
+        """Delete a placement, and its slice as the garbage collector would."""
+        await self.remove(EDGE_PLACEMENTS, name, owner=owner)
+        await self.remove(SLICES, name, owner=owner)
+
+    # -- what is found -----------------------------------------------------------------------
+
+    def at(self, cluster: str) -> Client:
+        return self.client.for_cluster(cluster)
+
+    def mailbox(self, edge: str) -> Client:
+        return self.at(self.clusters[edge])
+
+    async def cluster_of(self, path: str) -> str:
+        parent, _, name = path.rpartition(":")
+        return str((await self.at(parent).get(WORKSPACES, name))["spec"]["cluster"])
+
+    async def found(
+        self, edge: str, gvr: GroupVersionResource, name: str, space: str = ""
+    ) -> Object | None:
+        """Return an object of a mailbox; None when it, or even its type, is not there."""
+        try:
+            return await self.mailbox(edge).get(gvr, name, space)
+        except NotFound:
+            return None
+
+    async def config(self, edge: str) -> Object:
+        found = await self.found(edge, SYNCER_CONFIGS, "the-one")
+        return {} if found is None else dict(found["spec"])
+
+    async def conditions(self, placement: str, owner: str = "wmw") -> dict[str, Object]:
+        found = await self.at(f"root:{owner}").get(EDGE_PLACEMENTS, placement)
+        return {each["type"]: each for each in found["status"].get("conditions") or ()}
+
+    async def events(self, owner: str = "wmw") -> list[Object]:
+        return (await self.at(f"root:{owner}").list(EVENTS)).items
+
+    async def copies(self, edge: str) -> dict[Item, bytes]:
+        """Return everything in a mailbox that says it is a copy, by proof of content."""
+        objects = await self._everything(self.clusters[edge])
+        return {
+            Item(*resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): digest(
+                resource, obj
+            )
+            for resource, found in objects.items()
+            for obj in found
+            if is_projected(obj)
+        }
+
+    async def expected(self, **settings: Any) -> Translation:
+        """Return what the reference says of everything there is."""
+        common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
+        schemas = await self._across(SCHEMAS)
+        workloads = {
+            obj["metadata"]["annotations"]["kcp.io/cluster"]
+            for obj in await self._view(EDGE_PLACEMENTS)
+        }
+        return reference(
+            Sources(
+                common,
+                {cluster: await self._everything(cluster) for cluster in workloads},
+                await self._view(EDGE_PLACEMENTS),
+                await self._view(SLICES),
+                await self._view(CUSTOMIZERS),
+                (await self.at("root:imw").list(LOCATIONS)).items,
+                _schema_table(schemas),
+                **settings,
+            )
+        )
+
+    async def assert_as_expected(self, *edges: str, **settings: Any) -> None:
+        """Check every mailbox against the reference."""
+        expected = await self.expected(**settings)
+        inventory = await self.cluster_of("root:imw")
+        for edge in edges:
+            name = mailbox_name(inventory, f"uid-{edge}")
+            wanted = {
+                item: digest(item.type, obj)
+                for item, obj in expected.contents.get(name, {}).items()
+            }
+            found = await self.copies(edge)
+            assert sorted(found) == sorted(wanted), edge
+            assert found == wanted, edge
+            config = expected.configs.get(name)
+            if config is not None:
+                assert await self.config(edge) == config, edge
+            else:
+                assert await self.config(edge) in ({}, {"namespaceScope": {}}), edge
+
+    async def _across(self, gvr: GroupVersionResource) -> list[Object]:
+        return (await self.at(EVERYWHERE).list(gvr)).items
+
+    async def _view(self, gvr: GroupVersionResource) -> list[Object]:
+        path = f"/services/apiexport/{await self.cluster_of(PROVIDER)}/edge.kcp.io"
+        return (await self.client.at(path, EVERYWHERE).list(gvr)).items
+
+    async def _everything(self, cluster: str) -> dict[GroupResource, list[Object]]:
+        """Return all objects of a workspace, by type."""
+        common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
+        client = self.at(cluster)
+        bindings = (await client.list(BINDINGS)).items
+        definitions = (await client.list(DEFINITIONS)).items
+        schemas = _schema_table(await self._across(SCHEMAS))
+        types = workspace_types(common, bindings, schemas, definitions)
+        found: dict[GroupResource, list[Object]] = {}
+        for resource, served in types.served.items():
+            if not served.travels:
+                continue
+            gvr = GroupVersionResource(served.group, served.versions[0], served.resource)
+            found[resource] = (await client.list(gvr)).items
+        return found
+
+
+def _schema_table(schemas: Iterable[Object]) -> dict[tuple[str, str], Object]:
+    return {
+        (obj["metadata"]["annotations"]["kcp.io/cluster"], obj["metadata"]["name"]): (
+            lean_definition(obj)
+        )
+        for obj in schemas
+    }
+
+
+@asynccontextmanager
+async def _unwrapped() -> AsyncIterator[Callable[[Any], None]]:
+    """Run coroutines while inside; an error inside leaves as itself."""
+    failure: Exception | None = None
+    async with asyncio.TaskGroup() as tasks:
+        started: list[asyncio.Task[None]] = []
+
+        def start(coroutine: Any) -> None:
+            started.append(tasks.create_task(coroutine))
+
+        try:
+            yield start
+        except Exception as error:  # noqa: BLE001 - raised again below, unwrapped
+            failure = error
+        for task in started:
+            task.cancel()
+    if failure is not None:
+        raise failure
