@@ -10,10 +10,12 @@ from skerry.cli.controllers import controllers
 from skerry.cli.demo import demo
 from skerry.cli.docs import docs
 from skerry.cli.edge import edge
+from skerry.cli.explain import explain
 from skerry.cli.hub import hub
 from skerry.cli.manifests import manifests
 from skerry.cli.serve import serve
 from skerry.cli.syncer import syncer
+from skerry.cli.whatif import whatif
 
 
 @click.group(
@@ -35,3 +37,5 @@ main.add_command(backup)
 main.add_command(restore)
 main.add_command(demo)
 main.add_command(docs)
+main.add_command(explain)
+main.add_command(whatif)

@@ -6,18 +6,32 @@ Objects come from asking each placement of the workspace what it selects, before
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.logic.patch.merge_patch import apply_merge_patch
-from skerry.logic.placement.records import Destination, Place
-from skerry.logic.placement.whatif import Difference
+from skerry.logic.placement.records import (
+    CLUSTER_ANNOTATION,
+    Destination,
+    Location,
+    Place,
+    Placement,
+    SyncTarget,
+    location_of,
+    place_of,
+    placement_of,
+    sync_target_of,
+)
+from skerry.logic.placement.slices import EDGE_PLACEMENTS, destinations_in, placement_name
+from skerry.logic.placement.whatif import Change, Difference, Put, Remove
 from skerry.logic.resource import Object
+from skerry.logic.selectors import SelectorError
 from skerry.logic.summary.selection import selection
 from skerry.logic.translation.categories import NAMESPACES
 from skerry.logic.translation.items import Item
-from skerry.logic.translation.what import What
+from skerry.logic.translation.what import What, what_of
 
 Labels = Mapping[str, str]
 
@@ -122,3 +136,64 @@ def edited(live: Object | None, document: Object) -> Object:
     given = document.get("metadata") or {}
     notes = {**(kept.get("annotations") or {}), **(given.get("annotations") or {})}
     return {**live, **document, "metadata": {**kept, **given, "annotations": notes}}
+
+
+_RECORDS: Mapping[GroupResource, Callable[[Object], Placement | Location | SyncTarget]] = {
+    EDGE_PLACEMENTS.group_resource: placement_of,
+    GroupResource("scheduling.kcp.io", "locations"): location_of,
+    GroupResource("workload.kcp.io", "synctargets"): sync_target_of,
+}
+
+
+def changed_by(
+    workload: Workload, info: ResourceInfo, obj: Object, *, delete: bool
+) -> tuple[Workload, list[Change]]:
+    """Return the workspace as *obj* would leave it, and what that means to destinations."""
+    read = _RECORDS.get(info.group_resource)
+    if read is None:
+        item = item_of(info, obj)
+        labels = obj["metadata"].get("labels") or {}
+        return workload.without_item(item) if delete else workload.with_item(item, labels), []
+    record = read(obj)
+    if isinstance(record, Placement):
+        name = record.place.name
+        after = (
+            workload.without_placement(name)
+            if delete
+            else workload.with_placement(name, what_or_none(obj))
+        )
+    else:
+        after = workload
+    return after, [Remove(type(record), record.place) if delete else Put(record)]
+
+
+def placed_at(obj: Object, cluster: str) -> Object:
+    """Return *obj* as one of *cluster*, with the identity a server would give it."""
+    metadata = {"uid": "(new)", **obj["metadata"]}
+    notes = {**(metadata.get("annotations") or {}), CLUSTER_ANNOTATION: cluster}
+    return {**obj, "metadata": {**metadata, "annotations": notes}}
+
+
+def present_in(slices: Sequence[Object]) -> Callable[[Place], frozenset[tuple[str, str]]]:
+    """Return what tells the Locations a placement has by *slices*."""
+    found: dict[Place, set[tuple[str, str]]] = {}
+    for piece in slices:
+        place = Place(place_of(piece).cluster, placement_name(piece))
+        there = found.setdefault(place, set())
+        there.update((each.cluster, each.location) for each in destinations_in(piece))
+    return lambda place: frozenset(found.get(place, ()))
+
+
+def what_or_none(placement: Object) -> What | None:
+    """Return what a placement means; None when a selector of it is malformed."""
+    try:
+        return what_of(placement)
+    except SelectorError:
+        return None
+
+
+def item_of(info: ResourceInfo, obj: Object) -> Item:
+    """Return the name of an object of a kind; without a namespace it is in ``default``."""
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace", "default") if info.namespaced else ""
+    return Item(info.group, info.resource, namespace, metadata["name"])

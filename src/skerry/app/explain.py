@@ -1,0 +1,471 @@
+"""Reads from a hub what explanations and what-ifs are made from; writes nothing.
+
+Answers are about the current workspace, as ``kubectl`` would use it. Where the provider is, its
+binding of ``edge.kcp.io`` says; Locations and SyncTargets are read in the views of root's exports,
+copies in the mailboxes of the destinations asked about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from skerry.api.errors import ApiError, Forbidden, NotFound
+from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
+from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
+from skerry.kit.clock import SystemClock
+from skerry.logic.explanation.answer import Answer, Facts, answer, targets_at
+from skerry.logic.explanation.changes import (
+    PlacementChange,
+    Workload,
+    changed_by,
+    changes,
+    edited,
+    item_of,
+    placed_at,
+    present_in,
+    what_or_none,
+)
+from skerry.logic.explanation.what import Subject
+from skerry.logic.placement.explain import explain as explain_location
+from skerry.logic.placement.index import PlacementIndex
+from skerry.logic.placement.records import (
+    Destination,
+    Place,
+    location_of,
+    place_of,
+    placement_of,
+    sync_target_of,
+)
+from skerry.logic.placement.slices import (
+    EDGE_PLACEMENTS,
+    SLICES,
+    destinations_in,
+    placement_name,
+)
+from skerry.logic.placement.whatif import Change, what_if
+from skerry.logic.resource import Object
+from skerry.logic.summary.selection import reports_status
+from skerry.logic.translation.categories import NAMESPACES, category_of, is_system_object
+from skerry.logic.translation.items import Item
+from skerry.logic.translation.what import mailbox_name
+from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
+from skerry.runtime.discovery import ServedTypes, discover
+from skerry.runtime.kubeconfig import kubeconfig_paths
+from skerry.runtime.transport import Transport
+
+EDGE, SCHEDULING, WORKLOAD, TENANCY = (
+    "edge.kcp.io",
+    "scheduling.kcp.io",
+    "workload.kcp.io",
+    "tenancy.kcp.io",
+)
+LOCATIONS = GroupVersionResource(SCHEDULING, "v1alpha1", "locations")
+SYNC_TARGETS = GroupVersionResource(WORKLOAD, "v1alpha1", "synctargets")
+WORKSPACES = GroupVersionResource(TENANCY, "v1alpha1", "workspaces")
+BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
+CUSTOMIZERS = GroupVersionResource(EDGE, "v1alpha1", "customizers")
+LOGICAL_CLUSTERS = GroupVersionResource("core.kcp.io", "v1alpha1", "logicalclusters")
+
+# Where the provider is unless somebody says otherwise.
+USUAL_PROVIDER = "root:espw"
+# Requests in flight: as many as the transport keeps connections for.
+_AT_ONCE = 16
+_ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
+
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """Why there is no answer, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about: nothing more than a placement, or some Locations and objects of it."""
+
+    placement: str
+    location: str = ""
+    """Name of a Location, or ``cluster/name``; empty means all."""
+
+    object: str = ""
+    """``kind/namespace/name`` or ``kind/name``; empty means all."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubSettings:
+    """How the hub is found."""
+
+    kubeconfig: str = ""
+    """File that says where the hub is; empty means what kubectl would take."""
+
+    context: str = ""
+    """Context to use; empty means the current one."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """``KUBECONFIG`` and ``HOME``, for the same end."""
+
+    provider: str = ""
+    """Path of the provider workspace; empty means the one the workspace is bound to."""
+
+
+@asynccontextmanager
+async def hub(settings: HubSettings) -> AsyncIterator[Hub]:
+    """Open the hub for reading; inside, ask."""
+    home = Path(settings.environment.get("HOME", ""))
+    paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
+    here = endpoint("espw", paths, ClientFlags(context=settings.context))
+    if not here.workspace:
+        raise Unanswered("the current context names no workspace; choose one with kubectl ws")
+    endpoints: dict[Role, Endpoint] = {
+        role: here if role == "espw" else endpoint(role, paths, ClientFlags()) for role in _ROLES
+    }
+    access, transports = access_by(endpoints, SystemClock(), "skerry/explain")
+    try:
+        yield Hub(
+            access.clients["espw"],
+            access.clients["root"],
+            access.clients["base"],
+            here.workspace,
+            settings.provider,
+        )
+    finally:
+        await _closed(transports)
+
+
+async def _closed(transports: Iterable[Transport]) -> None:
+    for transport in transports:
+        await transport.close()
+
+
+class Hub:
+    """Asks one hub, from one of its workspaces."""
+
+    def __init__(
+        self, own: Client, root: Client, base: Client, workspace: str, provider: str = ""
+    ) -> None:
+        """*own* is for the workspace, *root* for root's exports, *base* for mailboxes."""
+        self._own = own.at("", workspace)
+        self._root = root.at("", "root")
+        self._base = base
+        self.workspace = workspace
+        self._provider = provider
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    # -- explaining --------------------------------------------------------------------------
+
+    async def explain(self, question: Question) -> Answer:
+        """Explain a placement of the workspace."""
+        try:
+            placement = await self._own.get(EDGE_PLACEMENTS, question.placement)
+        except NotFound as error:
+            text = f"there is no EdgePlacement {question.placement!r} in {self.workspace}"
+            raise Unanswered(text) from error
+        types = await discover(self._own)
+        index, locations = await self._inventory([placement])
+        chosen = _matching(locations, question.location)
+        subjects = await self._subjects(types, question.object)
+        slices = await self._slices(question.placement)
+        mailboxes = {each["metadata"]["name"]: each for each in await self._mailboxes()}
+        place = place_of(placement)
+        what = what_or_none(placement)
+        near = self._destinations(index, place, chosen, slices)
+        wanted = {mailbox_name(d.cluster, d.uid) for d in near} & mailboxes.keys()
+        copies, unreadable = await self._copies(
+            [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in subjects}
+        )
+        statuses = _kinds_with_status(types)
+        facts = Facts(
+            place,
+            what,
+            index,
+            chosen,
+            frozenset(slices),
+            mailboxes,
+            unreadable,
+            subjects,
+            await self._customizers(),
+            copies,
+            lambda item: item.type in statuses,
+        )
+        return answer(facts, every_pair=bool(question.object or question.location))
+
+    def _destinations(
+        self,
+        index: PlacementIndex,
+        place: Place,
+        locations: Mapping[Place, Object],
+        slices: Sequence[Destination],
+    ) -> list[Destination]:
+        present = frozenset((each.cluster, each.location) for each in slices)
+        return [
+            Destination(where.cluster, where.name, name, uid)
+            for where in locations
+            for name, uid in targets_at(
+                index, where, explain_location(index, place, where, present)
+            )
+        ]
+
+    async def _subjects(self, types: ServedTypes, wanted: str) -> list[Subject]:
+        """Read the objects asked about, or every object of a kind that travels."""
+        if wanted:
+            kinds, namespace, name = _object_named(types, wanted)
+        else:
+            kinds = [info for info in types.preferred().values() if _travels(info)]
+            namespace = name = ""
+        lists = await self._all([self._listed(info, namespace, name) for info in kinds])
+        spaces = {
+            each["metadata"]["name"]: each["metadata"].get("labels") or {}
+            for each in (await self._own.list(_NAMESPACES)).items
+        }
+        found = [
+            Subject(item_of(info, obj), obj, spaces.get(obj["metadata"].get("namespace", "")))
+            for info, objects in zip(kinds, lists, strict=True)
+            for obj in objects
+            if wanted or not is_system_object(info.group_resource, obj)
+        ]
+        if wanted and not found:
+            raise Unanswered(f"there is no object {wanted!r} in {self.workspace}")
+        return sorted(found, key=lambda subject: subject.item)
+
+    async def _listed(self, info: ResourceInfo, namespace: str, name: str) -> list[Object]:
+        fields = f"metadata.name={name}" if name else ""
+        selection = Selection(namespace=namespace if info.namespaced else "", fields=fields)
+        return (await self._own.list(info.gvr, selection)).items
+
+    async def _customizers(self) -> dict[tuple[str, str], Object]:
+        items = (await self._own.list(CUSTOMIZERS)).items
+        return {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in items}
+
+    async def _copies(
+        self, mailboxes: Sequence[Object], types: ServedTypes, items: set[Item]
+    ) -> tuple[dict[tuple[str, Item], Object], dict[str, str]]:
+        """Read the copies of *items*, mailbox by mailbox and kind by kind."""
+        infos = types.preferred()
+        kinds = [infos[each] for each in sorted({item.type for item in items}) if each in infos]
+        asked = [(mailbox, info) for mailbox in mailboxes for info in kinds]
+        lists = await self._all([self._copies_in(mailbox, info) for mailbox, info in asked])
+        copies: dict[tuple[str, Item], Object] = {}
+        unreadable: dict[str, str] = {}
+        for (mailbox, info), found in zip(asked, lists, strict=True):
+            name = mailbox["metadata"]["name"]
+            if isinstance(found, str):
+                unreadable[name] = found
+                continue
+            for obj in found:
+                item = item_of(info, obj)
+                if item in items:
+                    copies[(name, item)] = obj
+        return copies, unreadable
+
+    async def _copies_in(self, mailbox: Object, info: ResourceInfo) -> list[Object] | str:
+        cluster = (mailbox.get("spec") or {}).get("cluster", "")
+        if not cluster:
+            return []
+        try:
+            return (await self._base.at("", cluster).list(info.gvr)).items
+        except NotFound:
+            return []  # the mailbox does not serve the type (yet)
+        except Forbidden as error:
+            return error.message
+
+    # -- what if -----------------------------------------------------------------------------
+
+    async def what_if(
+        self, documents: Sequence[Object], *, delete: bool = False
+    ) -> list[PlacementChange]:
+        """Tell what *documents* would change, applied (or deleted) in this workspace."""
+        types = await discover(self._own)
+        cluster = await self._cluster()
+        placements = await self._edge_kind(EDGE_PLACEMENTS)
+        everywhere = await self._every_placement() or placements
+        index, _ = await self._inventory(everywhere)
+        before = Workload(
+            {each["metadata"]["name"]: what_or_none(each) for each in placements},
+            {each.item: each.labels for each in await self._subjects(types, "")},
+        )
+        after, changed = before, list[Change]()
+        for document in documents:
+            info = _kind_of(types, document)
+            live = await self._live(info, document)
+            if delete and live is None:
+                raise Unanswered(f"there is no {_shown(document)} in {self.workspace}")
+            obj = placed_at(edited(live, document), cluster)
+            after, change = changed_by(after, info, obj, delete=delete)
+            changed += change
+        present = present_in(await self._every_slice())
+        return changes(cluster, before, after, what_if(index, changed, present))
+
+    async def _live(self, info: ResourceInfo, document: Object) -> Object | None:
+        metadata = document["metadata"]
+        namespace = metadata.get("namespace", "default") if info.namespaced else ""
+        try:
+            return await self._own.get(info.gvr, metadata["name"], namespace)
+        except NotFound:
+            return None
+
+    async def _every_placement(self) -> list[Object]:
+        return await self._edge_view(EDGE_PLACEMENTS)
+
+    async def _every_slice(self) -> list[Object]:
+        return await self._edge_view(SLICES) or await self._edge_kind(SLICES)
+
+    async def _edge_view(self, gvr: GroupVersionResource) -> list[Object]:
+        """Read a kind in all workspaces; nothing where only the own one may be read."""
+        try:
+            client = await self._view(self._own.at("", await self._provider_path()), EDGE)
+            return (await client.list(gvr)).items
+        except Forbidden:
+            return []
+
+    async def _edge_kind(self, gvr: GroupVersionResource) -> list[Object]:
+        """Read a kind in the own workspace; an inventory's need not serve it."""
+        try:
+            return (await self._own.list(gvr)).items
+        except NotFound:
+            return []
+
+    # -- reading -----------------------------------------------------------------------------
+
+    async def _cluster(self) -> str:
+        return cluster_of(await self._own.get(LOGICAL_CLUSTERS, "cluster"))
+
+    async def _provider_path(self) -> str:
+        if not self._provider:
+            for binding in (await self._own.list(BINDINGS)).items:
+                export = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
+                if export.get("name") == EDGE:
+                    self._provider = str(export.get("path", ""))
+        return self._provider or USUAL_PROVIDER
+
+    async def _inventory(
+        self, placements: Sequence[Object]
+    ) -> tuple[PlacementIndex, dict[Place, Object]]:
+        """Return an index of *placements* and of all Locations and SyncTargets."""
+        index = PlacementIndex()
+        records = [placement_of(each) for each in placements]
+        for record in records:
+            index.put_placement(record)
+        if any(record.workspaces is not None for record in records):
+            tenancy = await self._view(self._root, TENANCY)
+            for workspace in (await tenancy.list(WORKSPACES)).items:
+                cluster = (workspace.get("spec") or {}).get("cluster", "")
+                index.put_workspace(cluster, workspace["metadata"].get("labels") or {})
+        workload = await self._view(self._root, WORKLOAD)
+        for target in (await workload.list(SYNC_TARGETS)).items:
+            index.put_sync_target(sync_target_of(target))
+        scheduling = await self._view(self._root, SCHEDULING)
+        locations = (await scheduling.list(LOCATIONS)).items
+        for location in locations:
+            index.put_location(location_of(location))
+        return index, {place_of(each): each for each in locations}
+
+    async def _view(self, client: Client, export: str) -> Client:
+        """Return the client of an export's view."""
+        found = await client.get(APIEXPORTS, export)
+        views = (found.get("status") or {}).get("virtualWorkspaces") or ()
+        if not views:
+            raise Unanswered(f"the APIExport {export} has no view yet")
+        return client.at(urlsplit(str(views[0]["url"])).path, EVERYWHERE)
+
+    async def _slices(self, placement: str) -> list[Destination]:
+        return [
+            destination
+            for piece in (await self._own.list(SLICES)).items
+            if placement_name(piece) == placement
+            for destination in destinations_in(piece)
+        ]
+
+    async def _mailboxes(self) -> list[Object]:
+        provider = self._base.at("", await self._provider_path())
+        try:
+            return (await provider.list(WORKSPACES)).items
+        except Forbidden as error:
+            raise Unanswered(f"the mailboxes cannot be read: {error.message}") from error
+
+    async def _all(self, asked: Sequence[Awaitable[T]]) -> list[T]:
+        """Await everything, some at once; the first failure is raised."""
+
+        async def one(waiting: Awaitable[T]) -> T | ApiError:
+            async with self._room:
+                try:
+                    return await waiting
+                except ApiError as error:
+                    return error
+
+        async with asyncio.TaskGroup() as tasks:
+            started = [tasks.create_task(one(waiting)) for waiting in asked]
+        found: list[T] = []
+        for task in started:
+            result = task.result()
+            if isinstance(result, ApiError):
+                raise result
+            found.append(result)
+        return found
+
+
+_NAMESPACES = GroupVersionResource("", "v1", NAMESPACES.resource)
+
+
+def _travels(info: ResourceInfo) -> bool:
+    readable = {"list", "get"}.issubset(info.verbs)
+    return readable and category_of(info.group_resource).to_edge
+
+
+def _kinds_with_status(types: ServedTypes) -> frozenset[GroupResource]:
+    return frozenset(
+        info.group_resource
+        for info in types.preferred().values()
+        if reports_status(info.group_resource, [each.name for each in info.subresources])
+    )
+
+
+def _matching(locations: Mapping[Place, Object], wanted: str) -> dict[Place, Object]:
+    """Return the Locations *wanted* names: all of them, a name's, or exactly one."""
+    cluster, slash, name = wanted.rpartition("/")
+    found = {
+        place: obj
+        for place, obj in locations.items()
+        if not wanted or (place.name == name and (not slash or place.cluster == cluster))
+    }
+    if wanted and not found:
+        known = ", ".join(sorted({place.name for place in locations})[:10]) or "none"
+        raise Unanswered(f"there is no Location {wanted!r} (there are: {known})")
+    return found
+
+
+def _object_named(types: ServedTypes, text: str) -> tuple[list[ResourceInfo], str, str]:
+    """Return the kinds, namespace and name that ``kind/namespace/name`` means."""
+    parts = text.split("/")
+    if len(parts) not in (2, 3) or not all(parts):
+        raise Unanswered(f"object {text!r}: want kind/namespace/name, or kind/name")
+    kind, name = parts[0].lower(), parts[-1]
+    namespace = parts[1] if len(parts) == 3 else ""
+    kinds = [info for info in types.preferred().values() if kind in _names_of(info)]
+    kinds = [info for info in kinds if info.namespaced == bool(namespace)]
+    if not kinds:
+        scope = "namespaced" if namespace else "cluster-scoped"
+        raise Unanswered(f"object {text!r}: there is no {scope} kind {parts[0]!r} here")
+    return kinds, namespace, name
+
+
+def _names_of(info: ResourceInfo) -> set[str]:
+    plain = {info.resource, info.kind.lower(), info.singular, *info.short_names}
+    return plain | {f"{name}.{info.group}" for name in plain if info.group}
+
+
+def _kind_of(types: ServedTypes, document: Object) -> ResourceInfo:
+    group = str(document.get("apiVersion", "")).rpartition("/")[0]
+    info = types.for_group_kind(group, str(document.get("kind", "")))
+    if info is None:
+        raise Unanswered(f"{_shown(document)}: the workspace serves no such kind")
+    return info
+
+
+def _shown(document: Mapping[str, Any]) -> str:
+    return f"{document.get('kind')} {(document.get('metadata') or {}).get('name')!r}"

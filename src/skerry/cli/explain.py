@@ -1,0 +1,116 @@
+"""skerry explain: why an object is or is not at a destination."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+
+from skerry.api.errors import ApiError
+from skerry.app.explain import Hub, HubSettings, Question, Unanswered, hub
+from skerry.cli.options import Command
+from skerry.kit import log
+from skerry.logic.explanation.text import answer_text
+from skerry.runtime.kubeconfig import KubeconfigError
+from skerry.runtime.transport import TransportError
+
+T = TypeVar("T")
+
+_FLAGS = [
+    click.option(
+        "--kubeconfig",
+        default="",
+        help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config.",
+    ),
+    click.option("--context", default="", help="Kubeconfig context; else the current one."),
+    click.option(
+        "--espw-path",
+        default="",
+        help="Provider workspace; else the one the workspace is bound to, else root:espw.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Form of the answer.",
+    ),
+    click.option("--merged", envvar="KUBECONFIG", default="", hidden=True),
+    click.option("--home", envvar="HOME", default="", hidden=True),
+]
+
+
+def hub_flags(command: Command) -> Command:
+    """Add the flags by which a hub is found and answers are shaped."""
+    for flag in reversed(_FLAGS):
+        command = flag(command)
+    return command
+
+
+def asked(name: str, flags: dict[str, Any], ask: Callable[[Hub], Awaitable[T]]) -> T:
+    """Return what *ask* finds at the hub the flags name; exits with 1 where there is no answer."""
+    settings = HubSettings(
+        kubeconfig=flags["kubeconfig"],
+        context=flags["context"],
+        environment={"KUBECONFIG": flags["merged"], "HOME": flags["home"]},
+        provider=flags["espw_path"],
+    )
+
+    async def answered() -> T:
+        async with hub(settings) as found:
+            return await ask(found)
+
+    log.configure(verbosity=0)
+    try:
+        return asyncio.run(answered())
+    except (Unanswered, ApiError, KubeconfigError, TransportError) as error:
+        print(f"skerry {name}: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+@click.group()
+def explain() -> None:
+    """Tell why something is as it is."""
+
+
+@explain.command(
+    epilog="""\b
+Examples:
+  skerry explain placement edge-placement-c
+  skerry explain placement edge-placement-c --location guilder
+  skerry explain placement edge-placement-c --object deployment/commonstuff/commond
+  skerry explain placement edge-placement-c --object crd/widgets.example.org -o json
+
+\b
+Exit codes:
+  0  the answer was given, whatever it is
+  1  there is no answer: no such placement, Location or object, or no hub to ask
+  2  the command was called in a way it does not understand
+"""
+)
+@click.argument("name")
+@click.option("--location", default="", help="Only this Location: its name, or CLUSTER/NAME.")
+@click.option("--object", "wanted", default="", help="Only this object: KIND/NAMESPACE/NAME.")
+@hub_flags
+def placement(name: str, location: str, wanted: str, **flags: Any) -> None:
+    """Tell which Locations and objects the EdgePlacement NAME of the current workspace selects.
+
+    For each object and destination it tells how far the object got: which selector term fails,
+    whether its kind travels, customization withholds it, the mailbox is ready, the copy is there,
+    the edge has applied it and it is healthy; and the smallest label edit that would change the
+    answer. Nothing is written.
+    """
+
+    async def ask(found: Hub) -> tuple[Any, str]:
+        return await found.explain(Question(name, location, wanted)), found.workspace
+
+    answer, workspace = asked("explain", flags, ask)
+    if flags["output"] == "json":
+        print(json.dumps(answer.as_json(), indent=2))
+    else:
+        print(answer_text(answer, workspace), end="")
