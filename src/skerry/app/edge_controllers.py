@@ -33,6 +33,7 @@ from skerry.app.hub_server import HubServer
 from skerry.controllers.edge_scheduler import controller as edge_scheduler
 from skerry.controllers.mailbox import controller as mailbox
 from skerry.controllers.mailbox.observe import Provider
+from skerry.controllers.summarizer import controller as summarizer
 from skerry.controllers.tenancy.heartbeat import controller as heartbeat
 from skerry.controllers.tenancy.location import controller as location
 from skerry.kit import log as logging
@@ -138,9 +139,20 @@ async def _mailbox(environment: EdgeEnvironment) -> Runnable:
     )
 
 
+async def _summarizer(environment: EdgeEnvironment) -> Runnable:
+    edge = await environment.provider_view(_EDGE, quiet=True)
+    views = summarizer.Views(
+        environment.context(environment.following("admin", EVERYWHERE)),
+        edge.factory,
+        environment.following("espw", environment.provider),
+    )
+    return summarizer.build(views, workers=environment.concurrency or summarizer.WORKERS)
+
+
 EDGE_CONTROLLERS: dict[str, EdgeController] = {
     "mailbox": EdgeController(_mailbox, 10203),
     "edge-scheduler": EdgeController(_edge_scheduler, 10205),
+    "summarizer": EdgeController(_summarizer, 10206),
 }
 _ALL_PORT = 10203
 
