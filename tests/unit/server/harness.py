@@ -138,6 +138,10 @@ class Server:
     async def delete(self, path: str, body: Any = None) -> Reply:
         return await self.request("DELETE", path, body)
 
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass, which takes none in virtual time."""
+        await asyncio.sleep(seconds)
+
     @contextlib.asynccontextmanager
     async def watch(self, path: str) -> AsyncIterator[MemorySender]:
         """Watch *path*; the sender's queue gets the events."""
