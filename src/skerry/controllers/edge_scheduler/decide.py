@@ -5,6 +5,7 @@ from __future__ import annotations
 from skerry.controllers.edge_scheduler.observe import Observed
 from skerry.controllers.edge_scheduler.written import HeldSlice
 from skerry.logic.placement.slices import (
+    DESTINATIONS_PER_SLICE,
     SLICES,
     WantedSlice,
     corrected_metadata,
@@ -16,14 +17,14 @@ from skerry.logic.placement.slices import (
 from skerry.logic.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
 
 
-def decide(observed: Observed) -> Plan:
+def decide(observed: Observed, per_slice: int = DESTINATIONS_PER_SLICE) -> Plan:
     """Create, correct and delete slices until they are as wanted.
 
     With an invalid selector nothing is known to be right, so nothing is touched.
     """
     if observed.result.errors:
         return NOTHING
-    wanted = wanted_slices(observed.place.name, observed.destinations, observed.taken)
+    wanted = wanted_slices(observed.place.name, observed.destinations, observed.taken, per_slice)
     actions: list[Action] = []
     for each in wanted:
         actions += _written(observed, each, observed.slices.get(each.name))

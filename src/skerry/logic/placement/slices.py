@@ -58,15 +58,18 @@ class WantedSlice(NamedTuple):
 
 
 def wanted_slices(
-    name: str, destinations: Sequence[Destination], taken: AbstractSet[str] = frozenset()
+    name: str,
+    destinations: Sequence[Destination],
+    taken: AbstractSet[str] = frozenset(),
+    per_slice: int = DESTINATIONS_PER_SLICE,
 ) -> list[WantedSlice]:
     """Return the slices that hold *destinations*; at least the one with the placement's name.
 
     *taken* are the names of the other placements in the workspace.
     """
     pages = [
-        destinations[start : start + DESTINATIONS_PER_SLICE]
-        for start in range(0, max(len(destinations), 1), DESTINATIONS_PER_SLICE)
+        destinations[start : start + per_slice]
+        for start in range(0, max(len(destinations), 1), per_slice)
     ]
     names = slice_names(name, len(pages), taken)
     return [_wanted(name, each, page) for each, page in zip(names, pages, strict=True)]

@@ -1,0 +1,111 @@
+"""What placements say of themselves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from skerry.controllers.edge_scheduler.observe import Result
+from skerry.controllers.edge_scheduler.status import (
+    SATISFIABLE,
+    SCHEDULED,
+    ObservedStatus,
+    decide_status,
+)
+from skerry.logic.placement.records import Place
+from skerry.logic.plan import Update
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+LATER = datetime(2030, 1, 2, tzinfo=UTC)
+PLACE = Place("wmw", "web")
+Object = dict[str, Any]
+
+
+def observed(result: Result, status: Object | None = None) -> ObservedStatus:
+    obj: Object = {"metadata": {"name": "web", "resourceVersion": "3"}}
+    if status is not None:
+        obj["status"] = status
+    return ObservedStatus(PLACE, obj, result)
+
+
+def status_after(result: Result, status: Object | None = None, now: datetime = NOW) -> Object:
+    (action,) = decide_status(observed(result, status), now)
+    assert isinstance(action, Update)
+    assert action.subresource == "status"
+    told: Object = action.object["status"]
+    return told
+
+
+def condition(status: Object, kind: str) -> Object:
+    (found,) = [each for each in status["conditions"] if each["type"] == kind]
+    return dict(found)
+
+
+FINE = Result(4, matching=2, chosen=2, destinations=3)
+
+
+def test_counts_and_the_generation_are_told() -> None:
+    told = status_after(FINE)
+    assert (told["specGeneration"], told["matchingLocationCount"]) == (4, 2)
+    assert told["destinationCount"] == 3
+    assert condition(told, SCHEDULED) == {
+        "type": SCHEDULED,
+        "status": "True",
+        "reason": "DestinationsChosen",
+        "message": "3 destinations at 2 locations",
+        "lastTransitionTime": "2030-01-01T00:00:00Z",
+    }
+    assert condition(told, SATISFIABLE)["status"] == "True"
+
+
+def test_a_status_that_says_it_all_is_not_written_again() -> None:
+    assert not decide_status(observed(FINE, status_after(FINE)), LATER)
+
+
+def test_a_time_changes_only_with_the_status() -> None:
+    more = Result(4, matching=3, chosen=3, destinations=5)
+    told = status_after(more, status_after(FINE), LATER)
+    assert condition(told, SCHEDULED)["lastTransitionTime"] == "2030-01-01T00:00:00Z"
+    none = status_after(Result(5), told, LATER)
+    assert condition(none, SCHEDULED)["lastTransitionTime"] == "2030-01-02T00:00:00Z"
+
+
+def test_what_others_say_stays() -> None:
+    theirs = {"type": "Delivered", "status": "True", "lastTransitionTime": "x"}
+    told = status_after(FINE, {"deliveredObjects": 7, "conditions": [theirs]})
+    assert told["deliveredObjects"] == 7
+    assert condition(told, "Delivered") == theirs
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (Result(1), "NoLocationMatches"),
+        (Result(1, matching=2, chosen=2), "NoInstances"),
+        (Result(1, errors=("spec.x: bad",)), "InvalidSelector"),
+        (
+            Result(1, matching=9, chosen=2, destinations=2, wanted_locations=3),
+            "TooFewLocations",
+        ),
+        (
+            Result(1, matching=2, chosen=2, destinations=1, broken_locations=("imw|l: bad",)),
+            "InvalidInstanceSelector",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_word(result: Result, reason: str) -> None:
+    told = condition(status_after(result), SCHEDULED)
+    assert (told["status"], told["reason"]) == ("False", reason)
+
+
+def test_an_invalid_selector_leaves_the_counts_of_what_stands() -> None:
+    told = status_after(Result(5, errors=("bad",)), status_after(FINE))
+    assert (told["matchingLocationCount"], told["destinationCount"]) == (2, 3)
+    assert told["specGeneration"] == 5
+
+
+def test_a_contradiction_is_told() -> None:
+    told = condition(status_after(Result(1, unsatisfiable=("spec.x: never",))), SATISFIABLE)
+    assert (told["status"], told["message"]) == ("False", "spec.x: never")

@@ -1,0 +1,50 @@
+"""Heartbeats are passed on, not too often, and nonsense is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from skerry.controllers.mailbox.relay import Heartbeat, decide
+from skerry.logic.plan import Patch
+from skerry.runtime.index import Key
+
+NOW = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
+KEY = Key("imw", "", "florin")
+
+
+def heartbeat(renewed: str, relayed: str = "") -> Heartbeat:
+    return Heartbeat(KEY, renewed, relayed)
+
+
+def test_the_first_heartbeat_is_passed_on_at_once() -> None:
+    (action,) = decide(heartbeat("2030-01-01T12:00:29.500000Z"), NOW)
+    assert isinstance(action, Patch)
+    assert action.subresource == "status"
+    assert action.patch == {"status": {"lastSyncerHeartbeatTime": "2030-01-01T12:00:29Z"}}
+    assert (action.target.cluster, action.target.name) == ("imw", "florin")
+
+
+def test_a_newer_heartbeat_is_passed_on() -> None:
+    assert decide(heartbeat("2030-01-01T12:00:29Z", "2030-01-01T12:00:00Z"), NOW)
+
+
+def test_a_heartbeat_already_told_is_not_told_again() -> None:
+    plan = decide(heartbeat("2030-01-01T12:00:00.700000Z", "2030-01-01T12:00:00Z"), NOW)
+    assert not plan
+    assert plan.look_again_seconds is None
+
+
+def test_a_hasty_heartbeat_waits_for_its_turn() -> None:
+    plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), NOW)
+    assert not plan
+    assert plan.look_again_seconds == 5.0
+
+
+def test_an_older_heartbeat_never_replaces_a_newer() -> None:
+    assert not decide(heartbeat("2030-01-01T11:00:00Z", "2030-01-01T12:00:00Z"), NOW)
+
+
+def test_what_is_no_time_is_passed_over() -> None:
+    assert not decide(heartbeat(""), NOW)
+    assert not decide(heartbeat("yesterday"), NOW)
+    assert decide(heartbeat("2030-01-01T12:00:29Z", "nonsense"), NOW)

@@ -1,0 +1,75 @@
+"""Conditions of SyncTargets follow their heartbeats."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from skerry.controllers.tenancy.heartbeat.decide import decide
+from skerry.controllers.tenancy.heartbeat.observe import Observed
+from skerry.logic.plan import Patch, Plan
+from skerry.runtime.index import Key
+
+NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
+KEY = Key("imw", "", "florin")
+NEVER = [
+    {
+        "type": kind,
+        "status": "False",
+        "reason": "ErrorHeartbeat",
+        "message": "No heartbeat yet seen",
+        "severity": "Warning",
+        "lastTransitionTime": "2029-01-01T00:00:00Z",
+    }
+    for kind in ("Ready", "HeartbeatHealthy")
+]
+
+
+def observed(seconds_ago: float | None, *conditions: dict[str, Any]) -> Observed:
+    last = None if seconds_ago is None else NOW - timedelta(seconds=seconds_ago)
+    return Observed(KEY, "7", last, conditions)
+
+
+def told(plan: Plan) -> dict[str, dict[str, Any]]:
+    (action,) = plan
+    assert isinstance(action, Patch)
+    assert action.patch["metadata"] == {"resourceVersion": "7"}
+    return {each["type"]: each for each in action.patch["status"]["conditions"]}
+
+
+def test_a_target_never_heard_of_says_so_and_is_left_alone() -> None:
+    assert not decide(observed(None, *NEVER), NOW)
+    assert told(decide(observed(None), NOW))["Ready"]["message"] == "No heartbeat yet seen"
+
+
+def test_a_heartbeat_makes_a_target_ready_and_is_looked_at_when_it_expires() -> None:
+    plan = decide(observed(10, *NEVER), NOW)
+    conditions = told(plan)
+    for kind in ("Ready", "HeartbeatHealthy"):
+        assert conditions[kind] == {
+            "type": kind,
+            "status": "True",
+            "lastTransitionTime": "2030-01-01T12:00:00Z",
+        }
+    assert plan.look_again_seconds == 50.0
+    again = decide(observed(5, *conditions.values()), NOW)
+    assert not again
+    assert again.look_again_seconds == 55.0
+
+
+def test_silence_makes_it_unready() -> None:
+    ready = tuple(told(decide(observed(10, *NEVER), NOW)).values())
+    plan = decide(observed(61, *ready), NOW + timedelta(seconds=1))
+    conditions = told(plan)
+    assert conditions["Ready"]["status"] == "False"
+    assert conditions["Ready"]["message"] == "No heartbeat since 2030-01-01T11:58:59Z"
+    assert plan.look_again_seconds is None
+
+
+def test_ready_sums_up_what_else_is_said_and_that_stays() -> None:
+    syncer = {"type": "SyncerReady", "status": "False", "reason": "Busy", "message": "wait"}
+    conditions = told(decide(observed(1, syncer), NOW))
+    assert conditions["SyncerReady"] == syncer
+    assert conditions["HeartbeatHealthy"]["status"] == "True"
+    assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "Busy")
+    assert not decide(observed(1, *conditions.values()), NOW)

@@ -1,0 +1,79 @@
+"""Locations count their SyncTargets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skerry.controllers.tenancy.location.decide import decide
+from skerry.controllers.tenancy.location.keys import Waking, with_counts
+from skerry.controllers.tenancy.location.observe import Observed
+from skerry.logic.placement.inventory import Inventory
+from skerry.logic.placement.records import Place, lean_sync_target
+from skerry.logic.plan import Patch
+from tests.unit.logic.placement.building import equal, location, sync_target
+
+HERE = Place("imw", "l")
+
+
+class Woken:
+    def __init__(self) -> None:
+        self.inventory = Inventory()
+        self.places: list[Place] = []
+        self.waking = Waking(self.inventory, self.places.append)
+
+    def taken(self) -> set[Place]:
+        found = set(self.places)
+        self.places.clear()
+        return found
+
+    def counts(self) -> tuple[int, int]:
+        number = self.inventory.location_number(HERE)
+        assert number is not None
+        return len(self.inventory.destinations(number)), self.inventory.available(number)
+
+
+def target(**more: Any) -> dict[str, Any]:
+    return lean_sync_target(sync_target("t", {"id": "l"}, **more))
+
+
+def test_a_status_that_counts_wrongly_is_corrected() -> None:
+    (action,) = decide(Observed(HERE, (None, None), (2, 1)))
+    assert isinstance(action, Patch)
+    assert action.patch == {"status": {"instances": 2, "availableInstances": 1}}
+    assert not decide(Observed(HERE, (2, 1), (2, 1)))
+
+
+def test_a_location_is_woken_by_its_own_sync_targets_only() -> None:
+    woken = Woken()
+    woken.waking.location_changed(None, with_counts(location("l", {}, equal(id="l"))))
+    woken.waking.location_changed(None, with_counts(location("m", {}, equal(id="m"))))
+    assert woken.taken() == {HERE, Place("imw", "m")}
+    woken.waking.sync_target_changed(None, target())
+    assert woken.taken() == {HERE}
+    assert woken.counts() == (1, 0)
+
+
+def test_becoming_ready_counts_and_being_cordoned_does_not() -> None:
+    woken = Woken()
+    woken.waking.location_changed(None, with_counts(location("l", {}, {})))
+    woken.waking.sync_target_changed(None, target())
+    woken.taken()
+    woken.waking.sync_target_changed(target(), target(ready=True))
+    assert woken.taken() == {HERE}
+    assert woken.counts() == (1, 1)
+    woken.waking.sync_target_changed(None, target(ready=True, unschedulable=True))
+    assert woken.taken() == {HERE}
+    assert woken.counts() == (1, 0)
+    woken.waking.sync_target_changed(target(), None)
+    assert woken.taken() == {HERE}
+    assert woken.counts() == (0, 0)
+
+
+def test_a_location_that_goes_is_forgotten() -> None:
+    woken = Woken()
+    obj = with_counts(location("l", {}, {}))
+    woken.waking.location_changed(None, obj)
+    woken.taken()
+    woken.waking.location_changed(obj, None)
+    woken.waking.sync_target_changed(None, target())
+    assert woken.taken() == set()
