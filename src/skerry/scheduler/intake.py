@@ -56,7 +56,7 @@ class Intake:
         self._cluster = scheduler.cluster
         # Pods without a node that some profile is responsible for, as last told.
         self._unscheduled: dict[str, PodInfo] = {}
-        scheduler.lookup = self._lookup
+        scheduler.refusals.lookup = self._lookup
 
     def _lookup(self, pod: PodInfo) -> PodInfo | None:
         found = self._unscheduled.get(pod.uid)

@@ -12,11 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skerry.api.errors import ApiError
-from skerry.kit.clock import Clock, SystemClock, rfc3339
+from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
-from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.cluster import AssumeError, Cluster
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
@@ -48,14 +46,12 @@ from skerry.scheduler.handle import (
     Writer,
 )
 from skerry.scheduler.metrics import SchedulerMetrics
-from skerry.scheduler.outcome import Placed, Refused, pod_status_change
+from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.queue import QueuedPod, QueueProfile, QueueSettings, SchedulingQueue
+from skerry.scheduler.refusals import Refusals
 from skerry.scheduler.waiting import WaitingPods
 
 _log = Logger("scheduler")
-
-# The longest note the Events API takes.
-_NOTE_LIMIT = 1024
 
 
 @dataclass(slots=True)
@@ -99,8 +95,14 @@ class PodScheduler:
             self._clock.monotonic,
         )
         self.queue = self._make_queue(configuration)
-        # Returns the pod as last seen, None when it is gone; told by whoever follows the server.
-        self.lookup: Callable[[PodInfo], PodInfo | None] = lambda pod: pod
+        self.refusals = Refusals(
+            self.queue,
+            self.nominations,
+            self._parts.writer,
+            self._parts.events,
+            self.metrics,
+            self._clock,
+        )
         self.binding = 0
         self._connect_gauges()
 
@@ -410,92 +412,8 @@ class PodScheduler:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
 
     async def refuse(self, refused: Refused) -> None:
-        """Try to make room, return the pod to the queue, and tell people why."""
-        if refused.nominated is None and refused.diagnosis is not None:
-            await self._make_room(refused)
-        result = "unschedulable" if refused.status.rejected else "error"
-        elapsed = self._clock.monotonic() - refused.began
-        self.metrics.attempted(result, refused.profile.name, elapsed)
-        self._requeue(refused)
-        await self._report(refused)
-
-    async def _make_room(self, refused: Refused) -> None:
-        """Run PostFilter and carry out what it decided."""
-        diagnosis, state, pod = refused.diagnosis, refused.state, refused.queued.pod
-        framework = refused.profile.framework
-        if diagnosis is None or state is None:
-            return
-        if framework.post_filter:
-            self.metrics.preemption_attempts.add(())
-            began = self._clock.monotonic()
-            nominated, status = await self._post_filter(framework, state, pod, diagnosis)
-            self._record(refused.profile, "PostFilter", began, status)
-            refused.nominated = nominated
-            if status is not None:
-                diagnosis.post_filter_message = status.message
-                if status.code is Code.ERROR:
-                    # Making room failed for a reason of its own, which no event will cure: the
-                    # pod is retried after its back-off rather than left waiting.
-                    diagnosis.rejectors.clear()
-                    diagnosis.pending.clear()
-        refused.message = diagnosis.message()
-
-    async def _post_filter(
-        self,
-        framework: Framework[PodInfo, NodeInfo],
-        state: CycleState,
-        pod: PodInfo,
-        diagnosis: Diagnosis,
-    ) -> tuple[str | None, Status | None]:
-        try:
-            result, status = framework.run_post_filter(state, pod, diagnosis)
-            if result is None:
-                return None, status
-            if result.nominated:
-                # Promised before the victims are gone, or others would take the room.
-                self.nominations.nominate(pod, result.nominated)
-            if result.resolve is None:
-                return result.nominated, status
-            nominated, status = await result.resolve()
-        except PluginRaised as problem:
-            return None, problem.status()
-        if nominated:
-            self.nominations.nominate(pod, nominated)
-        elif result.nominated:
-            self.nominations.withdraw(pod.uid)
-        return nominated, status
-
-    def _requeue(self, refused: Refused) -> None:
-        queued = refused.queued
-        current = self.lookup(queued.pod)
-        if current is None or current.node_name:
-            # Deleted, or bound by somebody: nothing to retry.
-            self.queue.done(queued.pod.uid)
-            return
-        if refused.diagnosis is not None:
-            queued.rejectors = set(refused.diagnosis.rejectors)
-            queued.pending = set(refused.diagnosis.pending)
-        queued.pod = current
-        self.queue.add_unschedulable(queued)
-        if refused.nominated:
-            self.nominations.nominate(current, refused.nominated)
-        elif refused.nominated == "":
-            self.nominations.withdraw(current.uid)
-
-    async def _report(self, refused: Refused) -> None:
-        pod = refused.queued.pod
-        note = refused.message
-        if len(note) > _NOTE_LIMIT:
-            note = note[: _NOTE_LIMIT - 4] + " ..."
-        self._event(pod, "Warning", "FailedScheduling", "Scheduling", note)
-        reason = "Unschedulable" if refused.status.rejected else "SchedulerError"
-        status = pod_status_change(pod, reason, refused, rfc3339(self._clock.now()))
-        if not status:
-            return
-        try:
-            await self._parts.writer.patch_pod_status(pod, status)
-        except (ApiError, TransportError) as problem:
-            _log.warning("pod status not written", key=pod.key, error=problem)
+        """Do everything a refusal asks for, here and now."""
+        await self.refusals.settle(refused, self.refusals.make_room(refused))
 
     def _event(self, pod: PodInfo, type_: str, reason: str, action: str, note: str) -> None:
         self._parts.events.event(pod.pod, type_, reason, action, note)
@@ -503,7 +421,7 @@ class PodScheduler:
     # The loop.
 
     async def step(self, queued: QueuedPod, spawn: Callable[[Awaitable[None]], None]) -> None:
-        """Make one attempt; *spawn* runs the binding beside."""
+        """Make one attempt; *spawn* runs beside whatever then needs the server."""
         if self._parts.extenders:
             outcome = await self.attempt_with_extenders(queued)
         else:
@@ -511,7 +429,7 @@ class PodScheduler:
         if isinstance(outcome, Placed):
             spawn(self.bind(outcome))
         elif outcome is not None:
-            await self.refuse(outcome)
+            spawn(self.refusals.settle(outcome, self.refusals.make_room(outcome)))
 
 
 async def _bind_by_extender(extender: HttpExtender, pod: PodInfo, node: str) -> Status | None:

@@ -65,6 +65,14 @@ def test_a_pod_pinned_to_a_node_costs_nothing_elsewhere() -> None:
     assert found.evaluation is None
 
 
+def test_pinned_pods_do_not_crowd_out_what_is_remembered() -> None:
+    bench = Bench().nodes(*(node(f"n{i}") for i in range(4)))
+    bench.decide(pod("ordinary"))
+    for index in range(4):
+        assert bench.decide(pinned(f"p{index}", f"n{index}")) == f"n{index}"
+    assert len(bench.profile.evaluator._kept) == 1
+
+
 def test_a_pod_pinned_to_a_full_node_says_who_else_was_not_asked() -> None:
     bench = Bench().nodes(node("a", allocatable={"cpu": "0"}), node("b"), node("c"))
     assert bench.why(pinned("p", "a")) == (

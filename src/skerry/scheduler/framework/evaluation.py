@@ -211,6 +211,9 @@ class Evaluator(Generic[Item, Target]):
 
         prepared = self.framework.run_pre_filter(state, item, answer)
         evaluation.known = self._all_known(known)
+        if prepared.names is not None and len(prepared.names) == 1:
+            # One of a kind, as every daemon's is: keeping it would only push out others.
+            del self._kept[signature]
         return evaluation, state, prepared
 
     def _all_known(self, answers: dict[str, tuple[Any, Status | None]]) -> Known | None:
