@@ -149,6 +149,9 @@ class EdgeEnvironment:
     tell: Callable[[str], None] | None = None
     """Gets lines for people, which are not log lines."""
 
+    mutation_check: bool = False
+    """Whether caches notice being changed by their readers; for tests."""
+
     _views: dict[tuple[str, str], View] = field(default_factory=dict)
     _factories: dict[tuple[Role, str], InformerFactory] = field(default_factory=dict)
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -220,6 +223,8 @@ class EdgeEnvironment:
             factory.stop(informer)
 
     def _running(self, client: Client) -> InformerFactory:
-        factory = InformerFactory(client, ids=self.ids, metrics=self.metrics)
+        factory = InformerFactory(
+            client, ids=self.ids, metrics=self.metrics, mutation_check=self.mutation_check
+        )
         self._background.append(self.tasks.create_task(factory.run()))
         return factory

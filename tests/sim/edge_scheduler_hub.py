@@ -1,0 +1,258 @@
+"""A real hub without sockets, edge controllers on it behind faults, and a scan to measure by."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from skerry.api.errors import ApiError, NotFound
+from skerry.api.kinds import GroupVersionResource
+from skerry.app.api_server import Parts
+from skerry.app.edge_controllers import EDGE_CONTROLLERS
+from skerry.app.edge_environment import EdgeEnvironment, HubAccess, Role
+from skerry.app.hub_content import ensure_edge_provider
+from skerry.app.hub_server import HubFacts, HubServer
+from skerry.kit.clock import LoopClock
+from skerry.kit.ids import SeededIds
+from skerry.logic.placement.records import Destination, Place, place_of
+from skerry.logic.placement.slices import (
+    EDGE_PLACEMENTS,
+    SLICES,
+    destinations_in,
+    owner_of,
+    placement_name,
+)
+from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.runtime.client import EVERYWHERE, Client
+from skerry.runtime.embedded import EmbeddedTransport
+from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.security.tokens import ServiceAccountTokens, SigningKey
+from skerry.server.workspaces.state import HubState
+from skerry.store.memory import MemoryStore
+from tests.sim.engine import request, version
+from tests.sim.faults import FaultyTransport, Rates
+from tests.unit.logic.placement.reference import Reference
+from tests.unit.server.harness import Everybody
+
+Object = dict[str, Any]
+PROVIDER = "root:espw"
+NO_FAULTS = Rates(0, 0, 0, 0, 0)
+WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
+BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
+LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
+SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+_RESOURCE = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
+_ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
+_SIGNING_KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
+
+
+async def _nobody(*_: object) -> None:
+    """Look up what a token refers to: there is nothing."""
+
+
+class Hub:
+    """One seed's hub. Faults are for the controllers only; ``client`` has none."""
+
+    def __init__(self, seed: int = 1, rates: Rates = NO_FAULTS) -> None:
+        self.clock, self.ids = LoopClock(), SeededIds(seed)
+        everybody, server_ids = Everybody(), SeededIds(seed + 1)
+        self.store = MemoryStore(server_ids.uid())
+        parts = Parts(
+            store=self.store,
+            clock=self.clock,
+            ids=server_ids,
+            authenticator=everybody,
+            authorizer=everybody,
+            flow=everybody,
+            recorder=everybody,
+            paths={"/version": version},
+        )
+        tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
+        facts = HubFacts("https://hub.example", "CA", tokens)
+        self.api = HubServer(parts, RbacAuthorizer(shared=SYSTEM_ADMIN), HubState(), facts)
+        embedded = EmbeddedTransport(self.api.engine.handle, request)
+        self.faults = FaultyTransport(embedded, self.ids, rates)
+        self.client = Client(embedded, clock=self.clock)
+
+    # -- running -----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(self, *workspaces: str) -> AsyncIterator[None]:
+        """Run the hub with a provider, and workspaces below root that may place."""
+        await self.api.prepare()
+        async with _unwrapped() as start:
+            start(self.api.run())
+            await asyncio.sleep(0.001)
+            await self.make_workspace("root", "compute")
+            await ensure_edge_provider(self.api)
+            for name in workspaces:
+                await self.make_workspace("root", name)
+                await self.bind(f"root:{name}")
+            yield
+
+    @asynccontextmanager
+    async def controlled(self, *names: str) -> AsyncIterator[None]:
+        """Run edge controllers while inside."""
+        client = Client(self.faults, clock=self.clock)
+        access = HubAccess(dict.fromkeys(_ROLES, client), {})
+        async with asyncio.TaskGroup() as tasks:
+            environment = EdgeEnvironment(
+                access, PROVIDER, self.clock, self.ids, tasks, mutation_check=True
+            )
+            started = [tasks.create_task(_run(environment, name)) for name in names]
+            failure: Exception | None = None
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised again below, unwrapped
+                failure = error
+            for task in started:
+                task.cancel()
+            environment.stop()
+        if failure is not None:
+            raise failure
+
+    async def settle(self, seconds: float = 120.0) -> None:
+        """Let a world without further changes find its peace; virtual seconds are free."""
+        self.faults.heal()
+        await asyncio.sleep(seconds)
+
+    # -- what people do ----------------------------------------------------------------------
+
+    def at(self, workspace: str) -> Client:
+        return self.client.at("", workspace)
+
+    async def make_workspace(self, parent: str, name: str, **labels: str) -> None:
+        body = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "spec": {}}
+        metadata = {"name": name, "labels": labels}
+        await self.at(parent).create(WORKSPACES, {**body, "metadata": metadata})
+
+    async def bind(self, workspace: str) -> None:
+        reference = {"export": {"path": PROVIDER, "name": "edge.kcp.io"}}
+        body = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIBinding"}
+        spec = {"reference": reference}
+        await self.at(workspace).create(
+            BINDINGS, {**body, "metadata": {"name": "bind-espw"}, "spec": spec}
+        )
+
+    async def place(self, workspace: str, name: str, *selectors: Object, **more: Any) -> None:
+        spec = {"locationSelectors": list(selectors), **more}
+        body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "EdgePlacement"}
+        await self._put(workspace, EDGE_PLACEMENTS, {**body, "metadata": {"name": name}}, spec)
+
+    async def locate(
+        self, workspace: str, name: str, labels: dict[str, str], instances: Object | None
+    ) -> None:
+        spec: Object = {"resource": _RESOURCE}
+        if instances is not None:
+            spec["instanceSelector"] = instances
+        body = {"apiVersion": "scheduling.kcp.io/v1alpha1", "kind": "Location"}
+        metadata = {"name": name, "labels": labels}
+        await self._put(workspace, LOCATIONS, {**body, "metadata": metadata}, spec)
+
+    async def target(self, workspace: str, name: str, labels: dict[str, str]) -> None:
+        body = {"apiVersion": "workload.kcp.io/v1alpha1", "kind": "SyncTarget"}
+        metadata = {"name": name, "labels": labels}
+        await self._put(workspace, SYNC_TARGETS, {**body, "metadata": metadata}, {})
+
+    async def _put(
+        self, workspace: str, gvr: GroupVersionResource, obj: Object, spec: Object
+    ) -> None:
+        client = self.at(workspace)
+        try:
+            live = await client.get(gvr, obj["metadata"]["name"])
+        except NotFound:
+            await client.create(gvr, {**obj, "spec": spec})
+            return
+        kept = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
+        metadata = {**obj["metadata"], **kept}
+        await client.update(gvr, {**obj, "metadata": metadata, "spec": spec})
+
+    async def remove(self, workspace: str, gvr: GroupVersionResource, name: str) -> None:
+        with suppress(NotFound):
+            await self.at(workspace).delete(gvr, name)
+
+    async def collect_garbage(self) -> None:
+        """Delete slices without owner, as the garbage collector of a whole hub would."""
+        owners = {obj["metadata"]["uid"] for obj in await self.everything(EDGE_PLACEMENTS)}
+        for piece in await self.everything(SLICES):
+            owner = owner_of(piece["metadata"])
+            if owner is not None and owner.uid not in owners:
+                place = place_of(piece)
+                with suppress(ApiError):
+                    await self.at(place.cluster).delete(SLICES, place.name)
+
+    # -- what is found -----------------------------------------------------------------------
+
+    async def everything(self, gvr: GroupVersionResource) -> list[Object]:
+        """Return the objects of a type in every workspace."""
+        exporter = PROVIDER if gvr.group == "edge.kcp.io" else "root"
+        if exporter == PROVIDER:
+            exporter = (await self.at("root").get(WORKSPACES, "espw"))["spec"]["cluster"]
+        view = self.client.at(f"/services/apiexport/{exporter}/{gvr.group}", EVERYWHERE)
+        return (await view.list(gvr)).items
+
+    async def destinations(self) -> dict[Place, list[Destination]]:
+        """Return what the slices of each placement say, in the order of their names."""
+        found: dict[Place, list[Destination]] = {}
+        pieces = await self.everything(SLICES)
+        for piece in sorted(pieces, key=place_of):
+            place = Place(place_of(piece).cluster, placement_name(piece))
+            found.setdefault(place, []).extend(destinations_in(piece))
+        return found
+
+    async def reference(self) -> Reference:
+        """Return everything there is, to be scanned."""
+        spaces = await self.everything(WORKSPACES)
+        return Reference(
+            {place_of(obj): obj for obj in await self.everything(EDGE_PLACEMENTS)},
+            {place_of(obj): _labelled(obj) for obj in await self.everything(LOCATIONS)},
+            {place_of(obj): _labelled(obj) for obj in await self.everything(SYNC_TARGETS)},
+            {obj["spec"]["cluster"]: obj["metadata"].get("labels") or {} for obj in spaces},
+        )
+
+    async def assert_scheduled(self) -> None:
+        """Check slices and statuses against the scan."""
+        reference = await self.reference()
+        wanted = {place: reference.destinations(place) for place in reference.placements}
+        assert await self.destinations() == wanted
+        owners = {place: obj["metadata"]["uid"] for place, obj in reference.placements.items()}
+        for piece in await self.everything(SLICES):
+            owner = owner_of(piece["metadata"])
+            assert owner is not None
+            assert owners[Place(place_of(piece).cluster, owner.name)] == owner.uid
+        for place, obj in reference.placements.items():
+            assert obj["status"]["destinationCount"] == len(wanted[place])
+            assert obj["status"]["specGeneration"] == obj["metadata"]["generation"]
+
+
+async def _run(environment: EdgeEnvironment, name: str) -> None:
+    controller = await EDGE_CONTROLLERS[name].build(environment)
+    await controller.run()
+
+
+def _labelled(obj: Object) -> Object:
+    return {**obj, "metadata": {"labels": {}, **obj["metadata"]}}
+
+
+@asynccontextmanager
+async def _unwrapped() -> AsyncIterator[Callable[[Coroutine[Any, Any, None]], None]]:
+    """Run coroutines while inside; an error inside leaves as itself."""
+    failure: Exception | None = None
+    async with asyncio.TaskGroup() as tasks:
+        started: list[asyncio.Task[None]] = []
+
+        def start(coroutine: Coroutine[Any, Any, None]) -> None:
+            started.append(tasks.create_task(coroutine))
+
+        try:
+            yield start
+        except Exception as error:  # noqa: BLE001 - raised again below, unwrapped
+            failure = error
+        for task in started:
+            task.cancel()
+    if failure is not None:
+        raise failure

@@ -1,0 +1,286 @@
+"""Scheduler and mailboxes on a real hub: they converge whatever happens, and then rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from skerry.api.errors import ApiError
+from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION, mailbox_named
+from skerry.kit.clock import rfc3339_micro
+from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
+from tests.sim.edge_scheduler_hub import (
+    BINDINGS,
+    LOCATIONS,
+    PROVIDER,
+    SYNC_TARGETS,
+    WORKSPACES,
+    Hub,
+)
+from tests.sim.faults import Rates
+from tests.sim.loop import virtual
+from tests.sim.world import SEEDS
+
+Object = dict[str, Any]
+# Each seed is a whole hub; the budget of one file is a few seconds.
+_FEW = range(min(len(SEEDS), max(len(SEEDS) // 6, 8)))
+KEYS, VALUES = ("env", "tier"), ("a", "b")
+
+
+def equal(**labels: str) -> Object:
+    return {"matchLabels": labels}
+
+
+class People:
+    """Somebody who does things at random."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+
+    def one_of(self, *choices: Any) -> Any:
+        return choices[int(self.hub.ids.fraction() * len(choices))]
+
+    def labels(self) -> dict[str, str]:
+        return {key: self.one_of(*VALUES) for key in KEYS if self.hub.ids.fraction() < 0.6}
+
+    def selector(self) -> Object:
+        listed = {"key": self.one_of(*KEYS), "operator": "In", "values": [self.one_of(*VALUES)]}
+        absent = {"key": self.one_of(*KEYS), "operator": "DoesNotExist"}
+        expressions = {"matchExpressions": [self.one_of(listed, absent)]}
+        return dict(self.one_of({}, equal(**self.labels()), expressions))
+
+    async def act(self) -> None:
+        hub, name = self.hub, self.one_of("x", "y", "z")
+        inventory, workload = self.one_of("root:imw1", "root:imw2"), self.one_of("a", "b")
+        more = self.one_of({}, {"locationWorkspaceSelector": equal(org=self.one_of("p", "q"))})
+        deed = self.one_of(
+            lambda: hub.place(f"root:{workload}", name, self.selector(), **more),
+            lambda: hub.place(f"root:{workload}", name, self.selector(), self.selector()),
+            lambda: hub.locate(inventory, name, self.labels(), self.selector()),
+            lambda: hub.locate(inventory, name, self.labels(), self.one_of(None, {})),
+            lambda: hub.target(inventory, name, self.labels()),
+            lambda: hub.remove(f"root:{workload}", EDGE_PLACEMENTS, name),
+            lambda: hub.remove(inventory, LOCATIONS, name),
+            lambda: hub.remove(inventory, SYNC_TARGETS, name),
+            lambda: hub.remove(f"root:{workload}", SLICES, name),
+            lambda: self.vandalise(f"root:{workload}", name),
+            lambda: self.relabel(inventory.removeprefix("root:")),
+            hub.collect_garbage,
+        )
+        with suppress(ApiError):
+            await deed()
+
+    async def vandalise(self, workspace: str, name: str) -> None:
+        patch = self.one_of(
+            {"destinations": []},
+            {"metadata": {"ownerReferences": None}},
+            {"metadata": {"labels": {"edge.kcp.io/source-placement": "nobody"}}},
+        )
+        await self.hub.at(workspace).patch(SLICES, name, patch)
+
+    async def relabel(self, workspace: str) -> None:
+        patch = {"metadata": {"labels": {"org": self.one_of("p", "q", None)}}}
+        await self.hub.at("root").patch(WORKSPACES, workspace, patch)
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_slices_say_what_a_scan_says_after_any_history(seed: int) -> None:
+    hub = Hub(seed, Rates())
+    people = People(hub)
+    async with hub.running("imw1", "imw2", "a", "b"):
+        for _ in range(3):  # each time by a new process
+            async with hub.controlled("edge-scheduler"):
+                for _ in range(12):
+                    await people.act()
+                    await asyncio.sleep(hub.ids.fraction() * 2)
+        async with hub.controlled("edge-scheduler"):
+            await hub.settle()
+            await hub.collect_garbage()
+            await hub.settle()
+            await hub.assert_scheduled()
+        revision = await hub.store.revision()
+        async with hub.controlled("edge-scheduler"):
+            await hub.settle()
+        assert await hub.store.revision() == revision, "a second pass writes nothing"
+
+
+@virtual
+async def test_a_slice_edited_or_deleted_by_hand_is_restored() -> None:
+    hub = Hub()
+    async with hub.running("imw", "wmw"), hub.controlled("edge-scheduler"):
+        await hub.target("root:imw", "t", {})
+        await hub.place("root:wmw", "web", {})
+        await asyncio.sleep(1)
+        wanted = await hub.destinations()
+        assert [len(found) for found in wanted.values()] == [1]
+        await hub.at("root:wmw").patch(SLICES, "web", {"destinations": []})
+        await asyncio.sleep(1)
+        assert await hub.destinations() == wanted
+        await hub.remove("root:wmw", SLICES, "web")
+        await asyncio.sleep(1)
+        assert await hub.destinations() == wanted
+
+
+@virtual
+async def test_an_invalid_selector_keeps_the_slice_and_tells() -> None:
+    hub = Hub()
+    async with hub.running("imw", "wmw"), hub.controlled("edge-scheduler"):
+        await hub.target("root:imw", "t", {})
+        await hub.place("root:wmw", "web", {})
+        await asyncio.sleep(1)
+        wanted = await hub.destinations()
+        # A key too long is beyond what the schema's keywords of that time can say.
+        await hub.place("root:wmw", "web", equal(**{"x" * 70: "y"}))
+        await asyncio.sleep(6)
+        assert await hub.destinations() == wanted
+        status = (await hub.at("root:wmw").get(EDGE_PLACEMENTS, "web"))["status"]
+        (told,) = [each for each in status["conditions"] if each["type"] == "Scheduled"]
+        assert told["reason"] == "InvalidSelector"
+        assert "spec.locationSelectors[0].matchLabels" in told["message"]
+
+
+@virtual
+async def test_a_number_of_locations_is_chosen_and_kept_over_a_restart() -> None:
+    hub = Hub()
+    strategy = {"numberOfLocations": 2}
+    async with hub.running("imw", "wmw"):
+        for name in ("b", "c", "d"):
+            await hub.target("root:imw", name, {"id": name})
+            await hub.locate("root:imw", name, {"env": "a"}, equal(id=name))
+        async with hub.controlled("edge-scheduler"):
+            await hub.place("root:wmw", "web", equal(env="a"), strategy=strategy)
+            await asyncio.sleep(1)
+            (found,) = (await hub.destinations()).values()
+            assert [each.location for each in found] == ["b", "c"]
+        await hub.target("root:imw", "a", {"id": "a"})
+        await hub.locate("root:imw", "a", {"env": "a"}, equal(id="a"))
+        async with hub.controlled("edge-scheduler"):
+            await asyncio.sleep(1)
+            (found,) = (await hub.destinations()).values()
+            assert [each.location for each in found] == ["b", "c"], "who is there stays"
+            await hub.remove("root:imw", LOCATIONS, "b")
+            await asyncio.sleep(1)
+            (found,) = (await hub.destinations()).values()
+            assert [each.location for each in found] == ["a", "c"]
+
+
+async def mailboxes(hub: Hub) -> dict[str, Object]:
+    """Return the mailbox workspaces by the SyncTarget they are marked with."""
+    spaces = (await hub.at(PROVIDER).list(WORKSPACES)).items
+    return {
+        space["metadata"]["annotations"].get(SYNC_TARGET_ANNOTATION, ""): space
+        for space in spaces
+        if mailbox_named(space["metadata"]["name"])
+    }
+
+
+async def assert_mailboxes(hub: Hub) -> None:
+    targets = {
+        f"{obj['metadata']['annotations']['kcp.io/cluster']}-mb-{obj['metadata']['uid']}"
+        for obj in await hub.everything(SYNC_TARGETS)
+    }
+    spaces = (await hub.at(PROVIDER).list(WORKSPACES)).items
+    assert {s["metadata"]["name"] for s in spaces} == targets | {"somebody-mb-elses"}
+    for space in spaces:
+        if space["metadata"]["name"] in targets:
+            bound = await hub.at(space["spec"]["cluster"]).get(BINDINGS, "bind-edge")
+            assert bound["spec"]["reference"]["export"] == {
+                "path": PROVIDER,
+                "name": "edge.kcp.io",
+            }
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_every_sync_target_has_its_mailbox_after_any_history(seed: int) -> None:
+    hub = Hub(seed, Rates())
+    people = People(hub)
+    async with hub.running("imw1", "imw2"):
+        await hub.make_workspace(PROVIDER, "somebody-mb-elses")
+        for _ in range(2):
+            async with hub.controlled("mailbox"):
+                for _ in range(8):
+                    await vandalise_mailboxes(hub, people)
+                    await asyncio.sleep(hub.ids.fraction() * 2)
+        async with hub.controlled("mailbox"):
+            await hub.settle()
+            await assert_mailboxes(hub)
+        revision = await hub.store.revision()
+        async with hub.controlled("mailbox"):
+            await hub.settle()
+        assert await hub.store.revision() == revision, "a second pass writes nothing"
+
+
+async def vandalise_mailboxes(hub: Hub, people: People) -> None:
+    inventory, name = people.one_of("root:imw1", "root:imw2"), people.one_of("x", "y", "z")
+    found = list((await mailboxes(hub)).values())
+    space = people.one_of(*found) if found else None
+    deeds: list[Callable[[], Awaitable[Any]]] = [
+        lambda: hub.target(inventory, name, {}),
+        lambda: hub.target(inventory, name, {}),
+        lambda: hub.remove(inventory, SYNC_TARGETS, name),
+    ]
+    if space is not None:
+        workspace, content = space["metadata"]["name"], space["spec"]["cluster"]
+        unmark = {"metadata": {"annotations": {SYNC_TARGET_ANNOTATION: None}}}
+        deeds += [
+            lambda: hub.remove(PROVIDER, WORKSPACES, workspace),
+            lambda: hub.remove(content, BINDINGS, "bind-edge"),
+            lambda: hub.at(PROVIDER).patch(WORKSPACES, workspace, unmark),
+        ]
+    with suppress(ApiError):
+        await people.one_of(*deeds)()
+
+
+@virtual
+async def test_a_heartbeat_reaches_the_sync_target() -> None:
+    hub = Hub()
+    async with hub.running("imw"), hub.controlled("mailbox"):
+        await hub.target("root:imw", "florin", {})
+        await asyncio.sleep(1)
+        content = (await mailboxes(hub))["florin"]["spec"]["cluster"]
+        client = hub.at(content)
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
+            "spec": {"renewTime": rfc3339_micro(hub.clock.now())},
+        }
+        first = (await client.create(LEASES, lease))["spec"]["renewTime"]
+        await asyncio.sleep(1)
+        assert await heartbeat(hub) == first[:19] + "Z"
+        await asyncio.sleep(30)
+        renewed = rfc3339_micro(hub.clock.now())
+        patch = {"spec": {"renewTime": renewed}}
+        await client.patch(LEASES, HEARTBEAT_LEASE, patch, HEARTBEAT_NAMESPACE)
+        await asyncio.sleep(1)
+        assert await heartbeat(hub) == renewed[:19] + "Z"
+
+
+async def heartbeat(hub: Hub) -> str:
+    target = await hub.at("root:imw").get(SYNC_TARGETS, "florin")
+    return str(target["status"]["lastSyncerHeartbeatTime"])
+
+
+@virtual
+async def test_the_worked_case_of_the_documentation() -> None:
+    hub = Hub()
+    async with hub.running("imw", "wmw"), hub.controlled("edge-scheduler"):
+        for name in ("prod", "dev"):
+            await hub.locate("root:imw", name, {"env": name}, equal(env=name))
+            await hub.target("root:imw", name, {"env": name})
+        await hub.place("root:wmw", "all2all", {})
+        await hub.place("root:wmw", "dev", equal(env="dev"))
+        await asyncio.sleep(1)
+        found = {place.name: each for place, each in (await hub.destinations()).items()}
+        pairs = [(each.location, each.sync_target) for each in found["all2all"]]
+        assert pairs == [("default", "dev"), ("default", "prod"), ("dev", "dev"), ("prod", "prod")]
+        assert [(each.location, each.sync_target) for each in found["dev"]] == [("dev", "dev")]
+        await asyncio.sleep(6)
+        await hub.assert_scheduled()
