@@ -9,6 +9,7 @@ import click
 from skerry.app.hub import hub_kind
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import StartError, run_server
+from skerry.app.supervised import announcing
 from skerry.cli.options import server_flags
 
 
@@ -23,14 +24,15 @@ Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
 )
 @server_flags
 @click.option("--init", is_flag=True, help="Also make root:espw and the finer compute exports.")
-def hub(settings: ServerSettings, init: bool) -> None:
+@click.option("--ready-fd", type=int, default=-1, hidden=True)
+def hub(settings: ServerSettings, init: bool, ready_fd: int) -> None:
     """Run a hub: an API server with workspaces, exports and bindings, as kcp has them.
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     kind = hub_kind(with_edge_provider=init)
     try:
-        run_server(settings, kind, announce=lambda line: print(line, flush=True))
+        run_server(settings, kind, announce=announcing(ready_fd))
     except StartError as error:
         print(f"skerry hub: {error}", file=sys.stderr)
         sys.exit(1)

@@ -15,6 +15,7 @@ from skerry.cli.hub import hub
 from skerry.cli.manifests import manifests
 from skerry.cli.serve import serve
 from skerry.cli.syncer import syncer
+from skerry.cli.up import down, status, up
 from skerry.cli.whatif import whatif
 
 
@@ -39,3 +40,6 @@ main.add_command(demo)
 main.add_command(docs)
 main.add_command(explain)
 main.add_command(whatif)
+main.add_command(up)
+main.add_command(down)
+main.add_command(status)

@@ -1,0 +1,149 @@
+"""A command kept running by a supervisor, found again by what is recorded of it.
+
+Who runs is recorded by pid and start time, so neither a crash nor a reused pid can mislead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skerry.edge.agent.processes import Process, alive
+
+_SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
+# A start is about a second of work; a machine that needs a minute has other problems.
+_START_SECONDS = 60.0
+_STOP_SECONDS = 15.0
+
+
+class NotStarted(Exception):
+    """The command ended, or said nothing, before it was ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supervised:
+    """One command of ours, supervised."""
+
+    record: Path
+    log: Path
+
+    @property
+    def running(self) -> bool:
+        """Whether the command runs now."""
+        return alive(self._recorded("server"))
+
+    @property
+    def supervised(self) -> bool:
+        """Whether somebody starts the command again when it fails."""
+        return alive(self._recorded("supervisor"))
+
+    @property
+    def pid(self) -> int:
+        """The process of the command; 0 when it does not run."""
+        process = self._recorded("server")
+        return process.pid if alive(process) else 0
+
+    def _recorded(self, role: str) -> Process:
+        try:
+            pid, start = json.loads(self.record.read_text())[role]
+        except (FileNotFoundError, json.JSONDecodeError, KeyError, ValueError):
+            return Process(0, 0)
+        return Process(pid, start)
+
+    def start(self, command: Sequence[str], *, ready_flag: str = "") -> None:
+        """Run ``skerry COMMAND``, detached. Harmless when it runs already.
+
+        With *ready_flag* the command is told, by that flag, a descriptor to speak on when it is
+        ready, and this waits for it; without, it returns at once.
+        """
+        if self.supervised and self.running:
+            return
+        self.end()
+        heard, told = os.pipe()
+        os.set_inheritable(told, True)
+        full = [sys.executable, "-m", "skerry.cli", *command]
+        if ready_flag:
+            full += [ready_flag, str(told)]
+        with self.log.open("ab") as log:
+            supervisor = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-I", "-S", _SUPERVISOR, str(self.record), str(told), *full],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                close_fds=True,
+                pass_fds=(told,),
+            )
+        os.close(told)
+        # It is to outlive us: nobody waits for it here.
+        supervisor.returncode = 0
+        try:
+            if ready_flag and not _heard(heard, _START_SECONDS):
+                self.stop()
+                raise NotStarted(self.last_words())
+        finally:
+            os.close(heard)
+
+    def stop(self) -> None:
+        """End the command and its supervisor; harmless when neither runs."""
+        supervisor = self._recorded("supervisor")
+        if alive(supervisor):
+            os.kill(supervisor.pid, signal.SIGTERM)
+            _wait_gone(supervisor, _STOP_SECONDS)
+        self.end()
+
+    def end(self) -> None:
+        """Make sure nothing of it runs, supervised or not."""
+        for role in ("supervisor", "server"):
+            process = self._recorded(role)
+            if alive(process):
+                os.kill(process.pid, signal.SIGKILL)
+                _wait_gone(process, _STOP_SECONDS)
+
+    def last_words(self) -> str:
+        """Return the end of the log, where the reason usually is."""
+        try:
+            lines = self.log.read_text(errors="replace").strip().splitlines()
+        except FileNotFoundError:
+            lines = []
+        told = [line for line in lines[-40:] if line.startswith("skerry ")]
+        return told[-1] if told else f"see {self.log}"
+
+
+def announcing(descriptor: int) -> Callable[[str], None]:
+    """Return what prints a line and tells a waiting starter, once, that all is ready."""
+    waiting = [descriptor] if descriptor >= 0 else []
+
+    def announce(line: str) -> None:
+        print(line, flush=True)  # noqa: T201 - the log's own line
+        while waiting:
+            told = waiting.pop()
+            os.write(told, b"ready\n")
+            os.close(told)
+
+    return announce
+
+
+def _heard(descriptor: int, seconds: float) -> bytes:
+    """Return what is said on a pipe; empty when it is closed, or nothing is said in time."""
+    readable, _, _ = select.select([descriptor], [], [], seconds)
+    return os.read(descriptor, 4096) if readable else b""
+
+
+def _wait_gone(process: Process, seconds: float) -> None:
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:
+        return
+    try:
+        if alive(process):
+            select.select([descriptor], [], [], seconds)
+    finally:
+        os.close(descriptor)
