@@ -17,7 +17,9 @@ _SKERRY = [sys.executable, "-m", "skerry.cli"]
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*_SKERRY, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [*_SKERRY, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def _parts(data: Path) -> dict[str, Any]:
