@@ -102,6 +102,7 @@ class HubServer(ApiServer):
             catalogue,
             self.seeder,
             parts.authorizer,
+            parts.store,
             clock,
             ids,
             base_url=self._base_url,

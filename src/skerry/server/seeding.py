@@ -30,21 +30,21 @@ class Seeder:
         self._ids = ids
         self._stamp = stamp
 
-    def born(self, types: TypeSet, cluster: str, obj: Object) -> Write:
-        """Return the write that creates *obj*, complete with defaults and metadata."""
-        resource = next(
-            r
-            for r in types.resources
-            if r.info.kind == obj["kind"] and r.info.api_version == obj["apiVersion"]
-        )
+    def born(self, types: TypeSet, cluster: str, obj: Object, now: str = "") -> Write:
+        """Return the write that creates *obj*, complete with defaults and metadata.
+
+        With *now* the object was made for that moment and lacks no defaults of custom kinds.
+        """
+        resource = types.by_kind[(obj["apiVersion"], obj["kind"])]
         metadata = obj["metadata"]
         status = obj.get("status")
         metadata.setdefault("uid", self._ids.uid())
-        metadata["creationTimestamp"] = rfc3339(self._clock.now())
+        metadata["creationTimestamp"] = now or rfc3339(self._clock.now())
         if resource.counts_generation:
             metadata["generation"] = 1
-        resource.default(obj)
-        resource.prepare_create(obj)
+        if not (now and resource.custom):
+            resource.default(obj)
+            resource.prepare_create(obj)
         if status is not None:
             obj["status"] = status
         self._stamp.put(obj, cluster)

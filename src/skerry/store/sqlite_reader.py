@@ -32,18 +32,26 @@ _BEYOND = "\U0010ffff" * 64
 
 _GET = "SELECT log.rv, log.v FROM cur JOIN log ON log.rv = cur.rv WHERE cur.k = ?"
 _COUNT = "SELECT count(*) FROM cur WHERE k >= ? AND k < ?"
+# Exactly one lower bound: of two SQLite seeks to the first and filters by the second, which for
+# an empty ``after`` is a scan of everything before the prefix.
 _NOW = (
     "SELECT cur.k, log.v, log.rv FROM cur CROSS JOIN log ON log.rv = cur.rv"
-    " WHERE cur.k > ? AND cur.k >= ? AND cur.k < ? ORDER BY cur.k LIMIT ?"
+    " WHERE cur.k {above} ?1 AND cur.k < ?2 ORDER BY cur.k LIMIT ?3"
 )
 # Both halves come ordered from their tree, so SQLite merges them and stops at the limit.
 _THEN = (
     "SELECT seen.k, log.v, log.rv FROM ("
-    " SELECT k, rv FROM cur WHERE k > ?1 AND k >= ?2 AND k < ?3 AND rv <= ?5"
+    " SELECT k, rv FROM cur WHERE k {above} ?1 AND k < ?2 AND rv <= ?4"
     " UNION ALL"
-    " SELECT k, rv FROM past WHERE k > ?1 AND k >= ?2 AND k < ?3 AND rv <= ?5 AND until > ?5"
-    " ORDER BY k LIMIT ?4) AS seen CROSS JOIN log ON log.rv = seen.rv ORDER BY seen.k"
+    " SELECT k, rv FROM past WHERE k {above} ?1 AND k < ?2 AND rv <= ?4 AND until > ?4"
+    " ORDER BY k LIMIT ?3) AS seen CROSS JOIN log ON log.rv = seen.rv ORDER BY seen.k"
 )
+# By whether the range begins with the bound itself, and whether it is of now or of then.
+_RANGES = {
+    (including, now): statement.format(above=">=" if including else ">")
+    for including in (True, False)
+    for now, statement in ((True, _NOW), (False, _THEN))
+}
 _WINDOW = "SELECT rv FROM log WHERE rv > ? ORDER BY rv LIMIT 1 OFFSET ?"
 _HISTORY = (
     "SELECT log.rv, log.k, log.v, old.v, log.prev_rv"
@@ -138,10 +146,9 @@ async def _page(
     while True:
         size = min(CHUNK, limit + 1 - len(entries)) if limit else CHUNK
         last = entries[-1].key if entries else after
-        bindings = (last, prefix, end, size)
-        found = (
-            rows(connection, _NOW, bindings) if now else rows(connection, _THEN, (*bindings, at))
-        )
+        including = last < prefix
+        bindings = (prefix if including else last, end, size)
+        found = rows(connection, _RANGES[including, now], bindings if now else (*bindings, at))
         entries.extend([Entry(*row) for row in found])
         if len(found) < size or (limit and len(entries) > limit):
             break

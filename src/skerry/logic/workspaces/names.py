@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
 ROOT = "root"
 # Bootstrap RBAC that counts in every cluster lives here; nobody else's objects do.
@@ -53,16 +54,19 @@ def home_cluster_name(user: str) -> str:
     return base36(hashlib.sha224(user.encode()).digest()[:8])
 
 
+@lru_cache(maxsize=16)
 def shard_name_hash(shard: str) -> str:
     """Return the short hash that stands for a shard in annotations."""
     return base36(hashlib.sha224(shard.encode()).digest())[:8]
 
 
+@lru_cache(maxsize=4096)
 def label_hash(text: str) -> str:
     """Return the hash by which labels refer to ``cluster:name`` pairs."""
     return base62(hashlib.sha224(text.encode()).digest())
 
 
+@lru_cache(maxsize=256)
 def initializer_label(initializer: str) -> tuple[str, str]:
     """Return the label that marks clusters which still have *initializer* to go."""
     digest = hashlib.sha224(initializer.encode()).hexdigest()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
@@ -26,12 +27,14 @@ from skerry.logic.workspaces.types import (
 )
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
+from skerry.server.codec import decode, encode
 from skerry.server.http.message import User
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
-from skerry.server.workspaces.state import TENANCY, HubState
-from skerry.store.base import Write
+from skerry.server.workspaces.emptying import mark
+from skerry.server.workspaces.state import CORE, TENANCY, HubState
+from skerry.store.base import Store, Write
 
 # Initializers that stand for what this server does itself, in the creating transaction.
 _OWN_INITIALIZERS = frozenset({"root:universal", "system:apibindings"})
@@ -47,6 +50,7 @@ class WorkspaceBirth:
         catalogue: HubCatalogue,
         seeder: Seeder,
         authorizer: Authorizer,
+        store: Store,
         clock: Clock,
         ids: IdSource,
         *,
@@ -57,17 +61,22 @@ class WorkspaceBirth:
         self._catalogue = catalogue
         self._seeder = seeder
         self._authorizer = authorizer
+        self._store = store
         self._clock = clock
         self._ids = ids
         self._base_url = base_url
         self._root_ca = root_ca
+        self._bound_key: tuple[str, str, int] = ("", "", 0)
+        self._bound: list[tuple[str, dict[str, str], Object, Object]] = []
 
     async def admit(self, operation: Operation) -> None:
         if operation.type != (TENANCY, "workspaces") or operation.subresource == "status":
             return
         if operation.verb == "CREATE":
             self._create(operation)
-        elif operation.verb == "UPDATE" and operation.old is not None:
+        elif operation.verb == "DELETE":
+            await self._mark_cluster(operation)
+        elif operation.old is not None:
             self._update(operation, operation.old)
 
     def _create(self, operation: Operation) -> None:
@@ -84,7 +93,8 @@ class WorkspaceBirth:
         name = workspace["metadata"]["name"]
         birth = self.birth(
             resolved,
-            cluster_name(self._ids.bytes(32)),
+            # Two random UUIDs: unique is all it must be, and they cost no system call.
+            cluster_name(f"{self._ids.uid()}{self._ids.uid()}".encode()),
             self._state.child_path(parent, name),
             "" if masters else call.user.name,
         )
@@ -100,6 +110,23 @@ class WorkspaceBirth:
             "uid": workspace["metadata"]["uid"],
         }
         operation.writes += self.content(resolved, birth, owner)
+
+    async def _mark_cluster(self, operation: Operation) -> None:
+        """Say of the logical cluster, together with its Workspace, that it is going away.
+
+        From that moment on nothing is created in it any more, whichever server is asked.
+        """
+        cluster = (operation.obj.get("spec") or {}).get("cluster", "")
+        key = ObjectKey(CORE, "logicalclusters", cluster, "", "cluster").path()
+        entry = await self._store.get(key) if cluster and not operation.dry_run else None
+        labels = operation.obj["metadata"].setdefault("labels", {})
+        labels[births.PHASE_LABEL] = "Deleting"
+        if entry is None:
+            return
+        obj = decode(entry.value, entry.revision)
+        if mark(obj, rfc3339(self._clock.now())):
+            obj["metadata"].setdefault("labels", {})[births.PHASE_LABEL] = "Deleting"
+            operation.writes.append(Write(key, encode(obj), expected=entry.revision))
 
     def birth(self, resolved: Resolved, cluster: str, path: str, owner: str) -> Birth:
         """Return the birth of a workspace of that type."""
@@ -125,29 +152,42 @@ class WorkspaceBirth:
             *births.first_objects(birth.owner, self._root_ca),
             *self._bindings(resolved, birth),
         ]
-        return [self._seeder.born(types, birth.cluster, obj) for obj in objects]
+        return [self._seeder.born(types, birth.cluster, obj, birth.now) for obj in objects]
 
     def _bindings(self, resolved: Resolved, birth: Birth) -> list[Object]:
-        found = []
-        for path, name in resolved.default_bindings():
-            export = self._state.export(path, name, birth.cluster)
-            spec = {"reference": {"export": {"path": path, "name": name}}}
-            metadata: Object = {
-                "name": f"{name}-{self._ids.suffix()}",
-                "finalizers": [FINALIZER],
+        return [
+            {
+                "apiVersion": "apis.kcp.io/v1alpha1",
+                "kind": "APIBinding",
+                "metadata": {
+                    "name": f"{name}-{self._ids.suffix()}",
+                    "finalizers": [FINALIZER],
+                    "labels": labels,
+                },
+                "spec": spec,
+                "status": status,
             }
-            if export is not None:
-                metadata["labels"] = binding_labels(export.cluster, name)
-            found.append(
-                {
-                    "apiVersion": "apis.kcp.io/v1alpha1",
-                    "kind": "APIBinding",
-                    "metadata": metadata,
-                    "spec": spec,
-                    "status": bound_status(export, (), spec, {}, birth.now),
-                }
-            )
-        return found
+            for name, labels, spec, status in self._default_bindings(resolved, birth)
+        ]
+
+    def _default_bindings(
+        self, resolved: Resolved, birth: Birth
+    ) -> list[tuple[str, dict[str, str], Object, Object]]:
+        """Return name, labels, spec and status of what workspaces of a type bind.
+
+        Equal for all that are born in the same second under the same exports, so it is worked
+        out once.
+        """
+        key = (birth.type_name, birth.now, self._state.offers)
+        if self._bound_key != key:
+            bound = []
+            for path, name in resolved.default_bindings():
+                export = self._state.export(path, name, birth.cluster)
+                spec: Object = {"reference": {"export": {"path": path, "name": name}}}
+                labels = binding_labels(export.cluster, name) if export is not None else {}
+                bound.append((name, labels, spec, bound_status(export, (), spec, {}, birth.now)))
+            self._bound_key, self._bound = key, bound
+        return self._bound
 
     def _resolved(self, operation: Operation, parent: str, spec: Object) -> Resolved:
         """Return the type of a new workspace: the one it names, or its parent's default."""

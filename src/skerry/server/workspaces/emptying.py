@@ -45,44 +45,68 @@ class Emptying:
         self._catalogue = catalogue
         self._clock = clock
 
-    async def empty(self, cluster: str) -> Emptied:
-        """Remove everything in *cluster* but the logical cluster itself."""
+    async def empty(self, cluster: str, last: Sequence[Write]) -> Emptied:
+        """Remove everything in *cluster* but the logical cluster itself.
+
+        When nothing is left to wait for, the writes *last* are committed too, with the rest.
+        """
         stored = {
             (r.stored_group, r.storage_resource) for r in self._catalogue.types(cluster).stored
         }
-        result = await self.remove(cluster, sorted(stored - {_LAST, _KEPT}), also=_SERVER_KEYS)
-        if not result.waits:
-            result = await self.remove(cluster, [_LAST])
-        return result
+        removal = _Removal(self._store, rfc3339(self._clock.now()))
+        for group, resource in _SERVER_KEYS:
+            await removal.notes(type_prefix(group, resource, cluster))
+        for group, resource in sorted(stored - {_LAST, _KEPT}):
+            await removal.objects(group, resource, cluster)
+        if not removal.result.waits:
+            await removal.objects(*_LAST, cluster)
+        if not removal.result.waits:
+            removal.writes += last
+        await removal.finish()
+        return removal.result
 
-    async def remove(
-        self,
-        cluster: str,
-        types: Sequence[tuple[str, str]],
-        also: Sequence[tuple[str, str]] = (),
-    ) -> Emptied:
-        """Remove all objects of *types* in *cluster*, and the server's own notes *also*."""
-        result, writes = Emptied(), list[Write]()
-        for group, resource in also:
-            async for batch in _batches(self._store, type_prefix(group, resource, cluster)):
-                writes += [Write(entry.key, None) for entry in batch]
+    async def remove(self, cluster: str, types: Sequence[tuple[str, str]]) -> Emptied:
+        """Remove all objects of *types* in *cluster*."""
+        removal = _Removal(self._store, rfc3339(self._clock.now()))
         for group, resource in types:
-            prefix = type_prefix(group, resource, cluster)
-            waits = False
-            async for batch in _batches(self._store, prefix):
-                for entry in batch:
-                    write, held = self._removal(entry)
-                    waits = waits or held
-                    if write is not None:
-                        writes.append(write)
-                if len(writes) >= _BATCH:
-                    await self._store.commit(writes)
-                    writes = []
-            if waits:
-                result.waits.append((type_prefix(group, resource), prefix))
-        if writes:
-            await self._store.commit(writes)
-        return result
+            await removal.objects(group, resource, cluster)
+        await removal.finish()
+        return removal.result
+
+
+class _Removal:
+    """One removal under way: writes that wait for company, and what stays for now."""
+
+    def __init__(self, store: Store, now: str) -> None:
+        self._store = store
+        self._now = now
+        self.writes: list[Write] = []
+        self.result = Emptied()
+
+    async def notes(self, prefix: str) -> None:
+        """Remove what is no object."""
+        async for batch in _batches(self._store, prefix):
+            self.writes += [Write(entry.key, None) for entry in batch]
+
+    async def objects(self, group: str, resource: str, cluster: str) -> None:
+        """Remove the objects of one type, or mark them."""
+        prefix, waits = type_prefix(group, resource, cluster), False
+        async for batch in _batches(self._store, prefix):
+            for entry in batch:
+                write, held = self._removal(entry)
+                waits = waits or held
+                if write is not None:
+                    self.writes.append(write)
+            if len(self.writes) >= _BATCH:
+                await self.finish()
+        if waits:
+            self.result.waits.append((type_prefix(group, resource), prefix))
+
+    async def finish(self) -> None:
+        """Commit what has gathered."""
+        if self.writes:
+            await self._store.commit(self.writes)
+            self.writes = []
 
     def _removal(self, entry: Entry) -> tuple[Write | None, bool]:
         """Return the write that removes or marks an object, and whether it stays for now."""
@@ -91,7 +115,7 @@ class Emptying:
         obj = decode(entry.value, entry.revision)
         if all(name in _OWN for name in obj["metadata"].get("finalizers") or ()):
             return Write(entry.key, None, expected=entry.revision), False
-        if mark(obj, rfc3339(self._clock.now())):
+        if mark(obj, self._now):
             return Write(entry.key, encode(obj), expected=entry.revision), True
         return None, True
 

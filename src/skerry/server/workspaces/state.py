@@ -119,6 +119,8 @@ class HubState:
     types_changed: Callable[[str], None] = lambda _: None
     # Called when what exports offer may have changed.
     offers_changed: Callable[[], None] = lambda: None
+    # How often that happened.
+    offers: int = 0
     # Called with an export's cluster and name when what its users let it see has changed.
     claims_changed: Callable[[str, str], None] = lambda _, __: None
     # Bindings that do not have all they ask for, by cluster and name.
@@ -198,10 +200,14 @@ class HubState:
 
     def _schema_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.schemas, (key.cluster, key.name), obj)
-        self.offers_changed()
+        self._offers_changed()
 
     def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.exports, (key.cluster, key.name), obj)
+        self._offers_changed()
+
+    def _offers_changed(self) -> None:
+        self.offers += 1
         self.offers_changed()
 
     def _binding_changed(self, key: ObjectKey, obj: Object | None) -> None:
