@@ -11,8 +11,7 @@ import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skerry.api.errors import NotFound
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.errors import AlreadyExists, NotFound
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import embedded_transport
 from skerry.app.edge_config import PODS_DIRECTORY, EdgeConfig, NodeConfig
@@ -20,6 +19,8 @@ from skerry.app.security import build_security
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import Face, Foundation, Kind, StartError, plain_face
 from skerry.app.workload_controllers import run_workload_controllers
+from skerry.controllers.workload.kinds import SERVICES, STORAGE_CLASSES
+from skerry.controllers.workload.volume.decide import standard_class
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
@@ -30,6 +31,7 @@ from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.edge.agent.services import ServiceProxy
 from skerry.edge.agent.settings import AgentSettings
 from skerry.edge.agent.sources import PodSources
+from skerry.edge.agent.volume_cleanup import run_volume_cleanup
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
@@ -39,7 +41,6 @@ from skerry.scheduler.config.load import load
 from skerry.scheduler.service import SchedulerOptions, run_scheduler
 from skerry.server.http.message import User
 
-SERVICES = GroupVersionResource("", "v1", "services")
 _MASTERS = ("system:masters", "system:authenticated")
 CATALOGUE_FILE = "images.yaml"
 # There is only one scheduler, and it goes with the server: nobody to elect among.
@@ -101,6 +102,7 @@ class Edge:
         named = self.config.catalogue
         catalogue = Catalogue(Path(named) if named else directory / CATALOGUE_FILE)
         self._runtime = make_runtime(catalogue)
+        self._volumes = str((directory / "volumes").resolve())
         self._published: list[Forwarder] = []
         self._scheduler = _scheduler_options()
         agent_client = self._client("system:node-agent", "skerry/node-agent")
@@ -144,6 +146,9 @@ class Edge:
         except PortTaken as error:
             raise StartError(f"cannot publish a port of the edge: {error}") from error
         await self._ensure_kubernetes_service()
+        with contextlib.suppress(AlreadyExists):
+            client = self._client("system:apiserver", "skerry/apiserver")
+            await client.create(STORAGE_CLASSES, standard_class())
         for agent in self.agents:
             await agent.heartbeat.register()
         await self._scheduler.ready.wait()
@@ -172,10 +177,12 @@ class Edge:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(factory.run())
-                tasks.create_task(run_workload_controllers(controllers, factory))
+                tasks.create_task(run_workload_controllers(controllers, factory, self._volumes))
                 tasks.create_task(run_scheduler(self._scheduler, scheduler, self._ids))
                 tasks.create_task(self._agent_factory.run())
                 tasks.create_task(self._services.run())
+                cleanup = run_volume_cleanup(Path(self._volumes), self._sources.volumes)
+                tasks.create_task(cleanup)
                 for agent in self.agents:
                     tasks.create_task(agent.recorder.run())
                     tasks.create_task(agent.run())

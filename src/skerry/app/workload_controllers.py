@@ -6,8 +6,14 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.app.core_controllers import Runnable
+from skerry.controllers.workload.cronjob import controller as cronjob
+from skerry.controllers.workload.daemonset import controller as daemonset
 from skerry.controllers.workload.deployment import controller as deployment
+from skerry.controllers.workload.endpointslice import controller as endpointslice
+from skerry.controllers.workload.job import controller as job
 from skerry.controllers.workload.replicaset import controller as replicaset
+from skerry.controllers.workload.statefulset import controller as statefulset
+from skerry.controllers.workload.volume import controller as volume
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
@@ -16,19 +22,30 @@ from skerry.runtime.informer import InformerFactory
 _BUILDERS: dict[str, Callable[[ControllerContext], Runnable]] = {
     deployment.NAME: deployment.build,
     replicaset.NAME: replicaset.build,
+    statefulset.NAME: statefulset.build,
+    daemonset.NAME: daemonset.build,
+    job.NAME: job.build,
+    cronjob.NAME: cronjob.build,
+    endpointslice.NAME: endpointslice.build,
 }
 
 
 def build_workload_controllers(
-    client: Client, factory: InformerFactory
+    client: Client, factory: InformerFactory, volumes: str
 ) -> tuple[list[Runnable], list[EventRecorder]]:
     """Return every workload controller, and the recorders of their events.
 
-    Each has a recorder of its own, so that an Event names who it comes from.
+    Each has a recorder of its own, so that an Event names who it comes from. Local volumes are
+    directories below *volumes*.
     """
     found: list[Runnable] = []
     recorders: list[EventRecorder] = []
-    for name, build in _BUILDERS.items():
+
+    def build_volume(context: ControllerContext) -> Runnable:
+        return volume.build(context, volumes)
+
+    builders = {**_BUILDERS, volume.NAME: build_volume}
+    for name, build in builders.items():
         recorder = EventRecorder(client, name)
         recorders.append(recorder)
         context = ControllerContext(client, factory, factory.ids, recorder=recorder)
@@ -36,9 +53,9 @@ def build_workload_controllers(
     return found, recorders
 
 
-async def run_workload_controllers(client: Client, factory: InformerFactory) -> None:
+async def run_workload_controllers(client: Client, factory: InformerFactory, volumes: str) -> None:
     """Run all of them until cancelled; *factory* is run by whoever owns it."""
-    controllers, recorders = build_workload_controllers(client, factory)
+    controllers, recorders = build_workload_controllers(client, factory, volumes)
     async with asyncio.TaskGroup() as tasks:
         for recorder in recorders:
             tasks.create_task(recorder.run())

@@ -14,6 +14,7 @@ from skerry.edge.agent.pod import PODS, PodWorker
 from skerry.edge.agent.sources import refers_to
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
+from skerry.logic.workload.pods import is_finished
 from skerry.runtime.client import Selection
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import Handler, InformerFactory
@@ -91,11 +92,17 @@ class NodeAgent:
         worker = self._workers.get(uid)
         if worker is not None:
             worker.update(new)
-        elif self._tasks is not None:
+        elif self._tasks is not None and not self._done_with(new):
             worker = self._workers[uid] = PodWorker(self._node, new)
             if "deletionTimestamp" in new["metadata"]:
                 worker.update(new)
             self._tasks.create_task(self._work(worker))
+
+    def _done_with(self, pod: Object) -> bool:
+        """Tell whether nothing is left to do for a pod that only a finalizer still holds."""
+        metadata = pod["metadata"]
+        going = "deletionTimestamp" in metadata and is_finished(pod)
+        return going and not (self._node.root / metadata["uid"]).exists()
 
     async def _work(self, worker: PodWorker) -> None:
         try:

@@ -426,7 +426,7 @@ class PodWorker:
 
     def _last_state(self) -> PodState:
         """Return the state to be told last: nothing of the pod is held any more."""
-        return replace(self._state(), sandboxed=False)
+        return replace(self._state(), sandboxed=False, over=True)
 
 
 def _removed(directory: Path) -> None:

@@ -79,6 +79,8 @@ class PodState:
     sandboxed: bool = False
     # Set when the agent itself ends the pod: phase Failed with this reason and message.
     failure: tuple[str, str] | None = None
+    # Nothing of the pod runs or will run again, whatever its restart policy says.
+    over: bool = False
 
 
 def pod_status(pod: Object, state: PodState, now: datetime) -> Object:
@@ -107,6 +109,8 @@ def pod_phase(pod: Object, state: PodState) -> str:
     """Return the phase, as kubelet finds it."""
     if state.failure is not None:
         return "Failed"
+    if state.over:
+        return "Succeeded" if all(map(_succeeded, state.containers)) else "Failed"
     policy = pod["spec"].get("restartPolicy", "Always")
     if any(_failed_for_good(pod, item) for item in state.initial):
         return "Failed"
@@ -126,6 +130,10 @@ def pod_phase(pod: Object, state: PodState) -> str:
     if all(item.exit.code == 0 for item in ends):
         return "Succeeded"
     return "Failed" if policy == "Never" else "Running"
+
+
+def _succeeded(item: ContainerState) -> bool:
+    return isinstance(item.state, Ended) and item.state.exit.code == 0
 
 
 def initialized(pod: Object, state: PodState) -> bool:

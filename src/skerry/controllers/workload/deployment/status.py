@@ -66,9 +66,7 @@ def complete(deployment: Object, status: Object) -> bool:
     counted = ("updatedReplicas", "replicas", "availableReplicas")
     if any(status.get(name, 0) != wanted for name in counted):
         return False
-    return bool(
-        status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
-    )
+    return bool(status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0))
 
 
 def _availability(

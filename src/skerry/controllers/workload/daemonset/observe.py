@@ -1,0 +1,47 @@
+"""A DaemonSet, its pods and revisions, and the nodes there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skerry.controllers.workload.recent import RecentWrites
+from skerry.controllers.workload.waking import OWNER_UID, candidates
+from skerry.kit.ids import IdSource
+from skerry.logic.resource import Object
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """``suffixes`` are fresh, one for each node."""
+
+    daemon_set: Object
+    pods: tuple[Object, ...]
+    revisions: tuple[Object, ...]
+    nodes: tuple[Object, ...]
+    suffixes: tuple[str, ...] = ()
+
+
+class Observer:
+    """Reads from caches."""
+
+    def __init__(
+        self,
+        informers: tuple[Informer, Informer, Informer, Informer],
+        recent: RecentWrites,
+        ids: IdSource,
+    ) -> None:
+        self._sets, self._pods, self._revisions, self._nodes = informers
+        self._recent = recent
+        self._ids = ids
+
+    async def observe(self, key: Key) -> Observed | None:
+        found = self._sets.index.get(key)
+        if found is None:
+            return None
+        pods = await self._recent.overlaid(key, candidates(self._pods, found))
+        revisions = self._revisions.index.by(OWNER_UID, found["metadata"]["uid"])
+        nodes = tuple(self._nodes.index.objects())
+        suffixes = tuple(self._ids.suffix(5) for _ in nodes)
+        return Observed(found, tuple(pods), tuple(revisions), nodes, suffixes)

@@ -1,0 +1,58 @@
+"""A Service, the pods it selects, and what is told of it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skerry.api.errors import NotFound
+from skerry.controllers.workload.endpointslice.keys import BY_SERVICE, IN_NAMESPACE
+from skerry.controllers.workload.kinds import ENDPOINTS
+from skerry.logic.resource import Object
+from skerry.logic.selectors import Selector
+from skerry.runtime.client import Client
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """``endpoints`` is the Endpoints object of the same name, when there is one."""
+
+    service: Object
+    pods: tuple[Object, ...]
+    slices: tuple[Object, ...]
+    endpoints: Object | None = None
+
+
+class Observer:
+    """Reads from caches; Endpoints, which few read, live."""
+
+    def __init__(
+        self, client: Client, services: Informer, pods: Informer, slices: Informer
+    ) -> None:
+        self._client = client
+        self._services = services
+        self._pods = pods
+        self._slices = slices
+
+    async def observe(self, key: Key) -> Observed | None:
+        service = self._services.index.get(key)
+        # Without a selector somebody else tells where a Service leads.
+        if service is None or not service["spec"].get("selector"):
+            return None
+        if service["spec"].get("type") == "ExternalName":
+            return None
+        selector = Selector.from_labels(service["spec"]["selector"])
+        pods = tuple(
+            pod
+            for pod in self._pods.index.by(IN_NAMESPACE, (key.cluster, key.namespace))
+            if selector.matches(pod["metadata"].get("labels"))
+        )
+        slices = tuple(self._slices.index.by(BY_SERVICE, (key.namespace, key.name)))
+        try:
+            endpoints = await self._client.for_cluster(key.cluster).get(
+                ENDPOINTS, key.name, key.namespace
+            )
+        except NotFound:
+            endpoints = None
+        return Observed(service, pods, slices, endpoints)
