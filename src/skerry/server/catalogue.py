@@ -100,6 +100,10 @@ class Catalogue:
         """Return the CustomResourceDefinitions of *cluster*; not to be changed."""
         return tuple(self._definitions.get(cluster, {}).values())
 
+    def definition(self, cluster: str, name: str) -> Object | None:
+        """Return one definition of *cluster*; not to be changed."""
+        return self._definitions.get(cluster, {}).get(name)
+
     async def load(self, store: Store) -> None:
         """Read every definition; call before the dispatcher moves on."""
         page = await store.range(CRD_PREFIX)

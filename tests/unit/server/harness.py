@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ import yaml
 from skerry.app.api_server import ApiServer, Parts
 from skerry.kit.clock import Clock, LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.server.access import Attributes, Decision
+from skerry.server.access import Attributes, Authorizer, Decision
+from skerry.server.admission.operation import Admission
+from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream, User
 from skerry.server.request_info import RequestInfo
 from skerry.store.base import Store
@@ -163,9 +165,16 @@ async def _run(stream: Stream, sender: MemorySender) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(
-    store: Store | None = None, clock: Clock | None = None, seed: int = 1
+    store: Store | None = None,
+    clock: Clock | None = None,
+    seed: int = 1,
+    *,
+    authorizer: Authorizer | None = None,
+    admission: tuple[Admission, ...] = (),
+    virtual: Mapping[tuple[str, str], ResourceHandler] | None = None,
+    prepared: Callable[[ApiServer], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Server]:
-    """Run a server over *store* (memory by default)."""
+    """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), SeededIds(seed)
     api = ApiServer(
         Parts(
@@ -173,12 +182,16 @@ async def serving(
             clock=clock or LoopClock(),
             ids=ids,
             authenticator=everybody,
-            authorizer=everybody,
+            authorizer=authorizer or everybody,
             flow=everybody,
             recorder=everybody,
+            admission=admission,
+            virtual=virtual or {},
         )
     )
     await api.prepare()
+    if prepared is not None:
+        await prepared(api)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(api.run())
         try:

@@ -7,6 +7,7 @@ type is served when the client has its answer.
 
 from __future__ import annotations
 
+from skerry.api.errors import MethodNotAllowed
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic import crd
 from skerry.logic.resource import Object
@@ -25,6 +26,8 @@ class DefinitionAdmission:
 
     async def admit(self, operation: Operation) -> None:
         if operation.type != (CRD_GROUP, CRD_RESOURCE):
+            if operation.verb == "CREATE" and operation.call.resource.custom:
+                self._refuse_terminating(operation)
             return
         obj, metadata = operation.obj, operation.obj["metadata"]
         now = self._clock.now()
@@ -42,6 +45,16 @@ class DefinitionAdmission:
         ]
         crd.remember_storage_version(obj)
         obj["status"] = crd.establish(obj, others, now, self._reserved(obj, operation))
+
+    def _refuse_terminating(self, operation: Operation) -> None:
+        """Refuse new objects of a type whose objects are being removed."""
+        group, resource = operation.type
+        cluster = operation.call.info.cluster
+        definition = self._catalogue.definition(cluster, f"{resource}.{group}")
+        if definition is not None and "deletionTimestamp" in definition["metadata"]:
+            raise MethodNotAllowed(
+                "create not allowed while custom resource definition is terminating"
+            )
 
     def _reserved(self, obj: Object, operation: Operation) -> crd.TakenNames:
         """Return the names that types served here by other means have in the same group."""
