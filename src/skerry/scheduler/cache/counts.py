@@ -63,6 +63,8 @@ class Tally:
     def __init__(self, capacity: int, label: Callable[[str], LabelColumn]) -> None:
         self.by_row: Ints = np.zeros(capacity, np.int64)
         self.total = 0
+        # False once nobody keeps the tally up to date any more.
+        self.kept = True
         self._label = label
         self._domains: dict[str, tuple[LabelColumn, Ints]] = {}
 
@@ -84,6 +86,20 @@ class Tally:
             sums = domain_sums(column.codes, self.by_row, len(column.values))
             self._domains[key] = kept = (column, sums)
         return kept[1]
+
+    def near(self, key: str, rows: NDArray[np.int64]) -> Ints:
+        """Return, for each row, the sum over its domain; 0 where the label is absent."""
+        column = self._label(key)
+        if column.one_to_one:
+            # Every node is a domain of its own, as by host name: nothing to add up.
+            alone: Ints = self.by_row[rows]
+            return alone
+        sums = self.domains(key)
+        if sums[-1]:
+            sums = sums.copy()
+            sums[-1] = 0
+        found: Ints = sums[column.codes[rows]]
+        return found
 
     def relabelled(self) -> None:
         """Forget sums by domain: rows have moved between domains."""
@@ -212,6 +228,7 @@ class PodCounts:
         return tally
 
     def _forget(self, tally: Tally) -> None:
+        tally.kept = False
         for state in self._groups.values():
             if tally in state.tallies:
                 state.tallies.remove(tally)

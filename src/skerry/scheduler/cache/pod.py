@@ -84,7 +84,7 @@ class PodTemplate:
     # Per evaluator, what cacheable plugins see of such pods; filled in by the scheduling cycle.
     signatures: dict[object, Any] = field(default_factory=dict)
     # Plugins may keep what they derive from the template here, under their own name.
-    derived: dict[str, Any] = field(default_factory=dict)
+    derived: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def affine(self) -> bool:

@@ -43,11 +43,17 @@ class LabelColumn:
         self.codes: NDArray[np.int32] = np.full(capacity, -1, np.int32)
         # How many live rows have each value; by value number.
         self.population: list[int] = []
+        # Rows with the label, values that several rows share, live rows without the label.
+        self.labelled = 0
+        self._shared = 0
+        self.unlabelled = 0
 
     def set(self, row: int, value: str | None) -> None:
         old = int(self.codes[row])
         if old >= 0:
             self.population[old] -= 1
+            self.labelled -= 1
+            self._shared -= self.population[old] == 1
         code = -1
         if value is not None:
             code = self.index.get(value, -1)
@@ -56,7 +62,14 @@ class LabelColumn:
                 self.values.append(value)
                 self.population.append(0)
             self.population[code] += 1
+            self.labelled += 1
+            self._shared += self.population[code] == 2
         self.codes[row] = code
+
+    @property
+    def one_to_one(self) -> bool:
+        """Tell whether every live row has the label, each with a value of its own."""
+        return self._shared == 0 and self.unlabelled == 0
 
     def grow(self, capacity: int) -> None:
         codes = np.full(capacity, -1, np.int32)
@@ -187,6 +200,7 @@ class NodeTable:
         self.taint_list[row] = self._taints(info.taints)
         for label in self._labels.values():
             label.set(row, info.labels.get(label.key))
+            self._count_unlabelled(label)
         self._remember_images(info)
         self._rows = self._order = None
         self.target_log.append(row)
@@ -212,6 +226,7 @@ class NodeTable:
         self._forget_images(info)
         for label in self._labels.values():
             label.set(row, None)
+            self._count_unlabelled(label)
         self._nodes[row] = None
         self.live[row] = False
         self._free.append(row)
@@ -273,7 +288,11 @@ class NodeTable:
             column = self._labels[key] = LabelColumn(key, self._capacity)
             for info in self.nodes():
                 column.set(info.row, info.labels.get(key))
+            self._count_unlabelled(column)
         return column
+
+    def _count_unlabelled(self, column: LabelColumn) -> None:
+        column.unlabelled = len(self._row_of) - column.labelled
 
     def resource(self, columns: dict[str, Ints], name: str) -> Ints:
         """Return the column of a resource, zeros when nobody has it."""

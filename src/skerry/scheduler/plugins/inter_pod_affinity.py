@@ -84,11 +84,28 @@ class InterPodAffinity:
         )
         if not existing and not spec.affinity and not spec.anti_affinity:
             return None, SKIP
-        affinity = self._tally(spec.affinity) if spec.affinity else None
-        anti = tuple((term.topology_key, self._tally((term,))) for term in spec.anti_affinity)
+        affinity = self._kept_tallies(pod, "affinity")[0] if spec.affinity else None
+        keys = (term.topology_key for term in spec.anti_affinity)
+        anti = tuple(zip(keys, self._kept_tallies(pod, "anti"), strict=True))
         alone = bool(spec.affinity) and self._means_all(spec.affinity, pod)
         state.write(self.name, _State(affinity, anti, existing, alone))
         return None, None
+
+    def _kept_tallies(self, pod: PodInfo, kind: str) -> tuple[Tally, ...]:
+        """Return the tallies of a pod's required terms, remembered with its template.
+
+        Which namespaces a selector means may change, so terms with one are looked up anew.
+        """
+        name = f"{self.name}/{kind}"
+        known: tuple[Tally, ...] | None = pod.spec.derived.get(name)
+        if known is not None and all(tally.kept for tally in known):
+            return known
+        spec = pod.spec
+        groups = [spec.affinity] if kind == "affinity" else [(t,) for t in spec.anti_affinity]
+        found = tuple(self._tally(terms) for terms in groups)
+        if all(term.namespace_selector.nothing for terms in groups for term in terms):
+            spec.derived[name] = found
+        return found
 
     def _tally(self, terms: Sequence[AffinityTerm]) -> Tally:
         """Return the count of pods every one of *terms* means."""
@@ -189,11 +206,8 @@ class InterPodAffinity:
         codes = np.zeros(len(rows), np.int16)
         for number, tallies in ((3, prepared.existing), (2, prepared.anti)):
             for key, tally in tallies:
-                sums = tally.domains(key)
-                lookup = sums > 0
-                lookup[-1] = False
-                if lookup.any():
-                    codes[lookup[self._table.label(key).codes[rows]]] = number
+                if tally.total:
+                    codes[tally.near(key, rows) > 0] = number
         if prepared.affinity is not None:
             codes[~self._friendly(prepared, pod, rows)] = 1
         return Verdicts(codes, (_AFFINITY, _ANTI, _EXISTING))
@@ -251,9 +265,7 @@ class InterPodAffinity:
         weighted: tuple[tuple[int, str, Tally], ...] = state.read(f"{self.name}/score")
         total = np.zeros(len(rows), np.int64)
         for weight, key, tally in weighted:
-            sums = weight * tally.domains(key)
-            sums[-1] = 0
-            total += sums[self._table.label(key).codes[rows]]
+            total += weight * tally.near(key, rows)
         return total
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores, rows: Rows) -> Scores:

@@ -180,10 +180,19 @@ class PodTopologySpread:
         return sums, present[:-1]
 
     def _tally(self, pod: PodInfo, item: Constraint) -> Tally:
+        # A pod's own constraints live as long as its template, so their selectors' identity
+        # names the question; selectors of defaults are made anew each time.
+        key = (self.name, id(item.selector)) if pod.spec.spread else None
+        known: Tally | None = pod.spec.derived.get(key)
+        if known is not None and known.kept:
+            return known
         # Nothing matches an empty selector here, against the habit of selectors elsewhere.
         selector = Selector(nothing=True) if item.selector.empty else item.selector
         question = Question(frozenset({pod.namespace}), (selector,), count_terminating=False)
-        return self._table.counts.tally(question)
+        found = self._table.counts.tally(question)
+        if key is not None:
+            pod.spec.derived[key] = found
+        return found
 
     def _counting_rows(
         self, pod: PodInfo, item: Constraint, columns: Sequence[LabelColumn]
