@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skerry.api.errors import AlreadyExists, NotFound
+from skerry.api.keys import PLAIN
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import embedded_transport
 from skerry.app.edge_config import PODS_DIRECTORY, EdgeConfig, NodeConfig
+from skerry.app.edge_connect import AgentConnection
 from skerry.app.security import build_security
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import Face, Foundation, Kind, StartError, plain_face
@@ -138,6 +140,8 @@ class Edge:
             context, self._agent_factory, control_plane=node.control_plane, tainted=tainted
         )
         self.agents.append(agent)
+        connection = AgentConnection(agent, self._runtime, self._clock)
+        self.api.connections.register(PLAIN, node.name, connection)
 
     async def complete(self) -> None:
         """Have nodes, published ports and the API server's own Service before saying ready."""

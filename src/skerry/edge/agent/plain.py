@@ -31,7 +31,7 @@ from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Exi
 
 _SHIM = str(Path(__file__).parent / "shim.py")
 RECORD = "record.json"
-_EXIT = "exit.json"
+EXIT = "exit.json"
 LOG = "log"
 # As kubelet: containerLogMaxSize.
 _LOG_BYTES = 10 * 1024 * 1024
@@ -69,7 +69,7 @@ class PlainRuntime:
                 "log": str(spec.directory / LOG),
                 "log_bytes": _LOG_BYTES,
                 "record": str(spec.directory / RECORD),
-                "exit": str(spec.directory / _EXIT),
+                "exit": str(spec.directory / EXIT),
             }
         )
         loop = asyncio.get_running_loop()
@@ -161,7 +161,7 @@ class _ProcessContainer:
         # Reap it when it is our child; a found one is init's.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._shim.pid, os.WNOHANG)  # noqa: ASYNC222 - does not wait
-        found = _read(self._directory / _EXIT)
+        found = _read(self._directory / EXIT)
         if found is not None:
             failure = str(found.get("failure") or "")
             return Exit(
@@ -169,13 +169,14 @@ class _ProcessContainer:
                 _moment(found["began_ns"]),
                 _moment(found["ended_ns"]),
                 found["signal"],
-                "StartError" if failure else "",
-                failure,
+                "StartError" if failure else "ContainerStatusUnknown" if found.get("lost") else "",
+                failure or (_LOST if found.get("lost") else ""),
             )
         # The shim was killed, or the machine went down; the program must not go on unwatched.
         end_group(self._program)
         await wait_gone(self._program)
         ended = self._last_sign()
+        self._record_loss(ended)
         return Exit(137, self.began, ended, signal.SIGKILL, "ContainerStatusUnknown", _LOST)
 
     def _last_sign(self) -> datetime:
@@ -185,6 +186,14 @@ class _ProcessContainer:
         except OSError:
             return self.began
         return max(self.began, _EPOCH + timedelta(seconds=int(seconds)))
+
+    def _record_loss(self, ended: datetime) -> None:
+        """Write what the shim could not, for whoever asks later."""
+        began_ns, ended_ns = (int((m - _EPOCH).total_seconds() * 1e9) for m in (self.began, ended))
+        lost = {"code": 137, "signal": 9, "failure": "", "lost": True}
+        found = {**lost, "began_ns": began_ns, "ended_ns": ended_ns}
+        with contextlib.suppress(OSError):
+            (self._directory / EXIT).write_text(json.dumps(found))
 
     def signal(self, number: int) -> None:
         signal_group(self._program, number)

@@ -102,5 +102,22 @@ class Stream:
     headers: Headers = ()
 
 
+class Duplex(Sender, Protocol):
+    """A connection that was taken over: what is written goes out as it is."""
+
+    async def read(self) -> bytes:
+        """Return what has arrived, waiting for it; empty once the peer says no more."""
+
+
+@dataclass(slots=True)
+class Upgrade(Stream):
+    """Takes the connection over for another protocol; ``run`` is given a ``Duplex``.
+
+    Only a request that offered *protocol* may be answered so. The connection ends with it.
+    """
+
+    protocol: str = "websocket"
+
+
 Answer = Response | Stream
 Handler = Callable[[Request], Awaitable[Answer]]

@@ -38,7 +38,15 @@ from skerry.server.http.encoding import (
     error_response,
     gzipped,
 )
-from skerry.server.http.message import Answer, Handler, Peer, Request, Response, Stream
+from skerry.server.http.message import (
+    Answer,
+    Handler,
+    Peer,
+    Request,
+    Response,
+    Stream,
+    Upgrade,
+)
 from skerry.server.http.reading import Read, RequestReader, RequestTimeout
 from skerry.server.http.settings import HttpSettings
 
@@ -98,6 +106,7 @@ class Connection(asyncio.Protocol):
         "_streaming",
         "_task",
         "_transport",
+        "_upgraded",
         "_writable",
     )
 
@@ -117,6 +126,8 @@ class Connection(asyncio.Protocol):
         self._paused = self._reading_paused = False
         self._stalled_at = 0.0
         self._stalled_size = 0
+        # Set once another protocol has taken the connection over.
+        self._upgraded: _Duplex | None = None
 
     # The transport calls these.
 
@@ -128,7 +139,10 @@ class Connection(asyncio.Protocol):
             self._reader.refuse(ServiceUnavailable("the server has too many connections"))
 
     def data_received(self, data: bytes) -> None:
-        self._reader.feed(data)
+        if self._upgraded is not None:
+            self._upgraded.feed(data)
+        else:
+            self._reader.feed(data)
 
     def eof_received(self) -> bool:
         """Keep the way back open while an answer is due; a stream's reader has gone."""
@@ -367,6 +381,8 @@ class Connection(asyncio.Protocol):
     # Streams; the methods without underscore are those of ``Sender``.
 
     async def _run_stream(self, read: Read, stream: Stream, keep: bool) -> bool:
+        if isinstance(stream, Upgrade):
+            return await self._run_upgrade(stream)
         request, _, chunked, _ = read
         keep = keep and chunked
         head = self._host.heads.head(stream.status, stream.content_type, stream.headers, None)
@@ -385,7 +401,19 @@ class Connection(asyncio.Protocol):
             self._write(_LAST_CHUNK)
         return keep and not self._draining
 
-    async def _finished(self, stream: Stream, sender: Connection | _ChunkedSender) -> bool:
+    async def _run_upgrade(self, upgrade: Upgrade) -> bool:
+        """Hand the connection over to another protocol, until that has ended."""
+        lines = [b"HTTP/1.1 101 Switching Protocols", b"Connection: Upgrade"]
+        for name, value in (("Upgrade", upgrade.protocol), *upgrade.headers):
+            lines.append(f"{name}: {value}".encode("latin-1"))
+        self._upgraded = _Duplex(self)
+        self._write(b"\r\n".join(lines) + b"\r\n\r\n")
+        await self._finished(upgrade, self._upgraded)
+        return False
+
+    async def _finished(
+        self, stream: Stream, sender: Connection | _ChunkedSender | _Duplex
+    ) -> bool:
         """Run the stream; True when it ended as it should, by itself or by the server's wish."""
         self._streaming = True
         try:
@@ -479,6 +507,51 @@ class Connection(asyncio.Protocol):
         elif now - self._stalled_at > self._host.settings.stalled_seconds:
             log.info("peer takes nothing; connection cut", v=2, peer=self._reader.peer.address)
             self.abort()
+
+
+class _Duplex:
+    """A ``Duplex`` over a connection; reads no further ahead than its reader can bear."""
+
+    __slots__ = ("_arrived", "_connection", "_held", "_size")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._held: deque[bytes] = deque()
+        self._size = 0
+        self._arrived = asyncio.Event()
+
+    def feed(self, data: bytes) -> None:
+        self._held.append(data)
+        self._size += len(data)
+        self._arrived.set()
+        if self._size > _YIELD_BYTES:
+            self._connection._pause_reading()
+
+    async def read(self) -> bytes:
+        while not self._held:
+            if self._connection.closed:
+                return b""
+            self._arrived.clear()
+            await self._arrived.wait()
+        data = self._held.popleft()
+        self._size -= len(data)
+        if self._connection._reading_paused and self._size < _YIELD_BYTES:
+            self._connection._resume_reading()
+        return data
+
+    def write(self, chunk: bytes) -> None:
+        self._connection.write(chunk)
+
+    async def drain(self) -> None:
+        await self._connection.drain()
+
+    @property
+    def closed(self) -> bool:
+        return self._connection.closed
+
+    @property
+    def queued_bytes(self) -> int:
+        return self._connection.queued_bytes
 
 
 class _ChunkedSender:

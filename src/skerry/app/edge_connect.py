@@ -1,0 +1,228 @@
+"""Logs and exec of an embedded edge: the server's requests answered by the node's agent.
+
+The agent knows nothing of HTTP and the server nothing of processes; here the two meet. Exec speaks
+the channel protocol of Kubernetes over WebSocket: the first byte of a message names the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime, timedelta
+from urllib.parse import parse_qsl
+
+from skerry.api.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
+from skerry.edge.agent.agent import NodeAgent
+from skerry.edge.agent.container import ContainerLife
+from skerry.edge.agent.execute import Session, session
+from skerry.edge.agent.logs import LogOptions, read_log
+from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
+from skerry.kit.clock import Clock, parse_rfc3339
+from skerry.logic.resource import Object
+from skerry.server.codec import dump
+from skerry.server.http.message import Answer, Duplex, Sender, Stream, Upgrade
+from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake
+from skerry.server.rest.call import Call
+
+_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _END = 0, 1, 2, 3, 4, 255
+_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+
+
+class AgentConnection:
+    """Answers requests that end at one node; registered with the server's connections."""
+
+    def __init__(self, agent: NodeAgent, runtime: ContainerRuntime, clock: Clock) -> None:
+        self._agent = agent
+        self._runtime = runtime
+        self._clock = clock
+
+    async def connect(self, call: Call, pod: Object | None, container: str) -> Answer:
+        """Answer a log or exec request; the others are not served by plain processes."""
+        kind = call.info.subresource
+        if pod is None or kind not in ("log", "exec"):
+            raise ServiceUnavailable(f"{kind} is not supported by the agent of an embedded node")
+        life = self._agent.life(pod["metadata"]["uid"], container)
+        if kind == "log":
+            return self._log(call, pod, container, life)
+        if life is None or life.running is None or life.run_spec is None:
+            name = pod["metadata"]["name"]
+            raise BadRequest(f'container {container} of pod "{name}" is not running')
+        return self._exec(call, life.run_spec)
+
+    # Logs.
+
+    def _log(self, call: Call, pod: Object, container: str, life: ContainerLife | None) -> Answer:
+        query = call.request.query
+        options = log_options(query, self._clock.now())
+        previous = query.get("previous") == "true"
+        path = None if life is None else life.log_path(previous=previous)
+        if path is None:
+            raise _no_log(pod, container, previous=previous)
+
+        async def run(sender: Sender) -> None:
+            async for chunk in read_log(path, options):
+                sender.write(chunk)
+                await sender.drain()
+
+        return Stream(run, content_type="text/plain")
+
+    # Exec.
+
+    def _exec(self, call: Call, spec: ContainerSpec) -> Answer:
+        request = call.request
+        pairs = parse_qsl(request.query_string, keep_blank_values=True)
+        argv = [value for name, value in pairs if name == "command"]
+        if not argv:
+            raise BadRequest("you must specify at least 1 command")
+        headers = handshake(request, _PROTOCOLS)
+        flags = {name: request.query.get(name) in ("true", "1") for name in ("stdin", "tty")}
+        quiet = request.query.get("stdout") in (None, "false", "0") and not flags["tty"]
+
+        async def run(duplex: Sender) -> None:
+            socket = WebSocket(_as_duplex(duplex))
+            # An empty message tells the client that the connection stands.
+            socket.send(bytes([_ERROR if quiet else _STDOUT]))
+            socket.send(bytes([_ERROR]) + await self._conversation(socket, spec, argv, flags))
+            socket.close()
+            with contextlib.suppress(ConnectionError):
+                await socket.drain()
+
+        return Upgrade(run, status=101, headers=tuple(headers))
+
+    async def _conversation(
+        self, socket: WebSocket, spec: ContainerSpec, argv: list[str], flags: Mapping[str, bool]
+    ) -> bytes:
+        """Carry a command's streams both ways; returns the Status that tells how it ended."""
+        try:
+            async with session(
+                self._runtime, spec, argv, stdin=flags["stdin"], tty=flags["tty"]
+            ) as running:
+                return exit_status(await _carried(socket, running))
+        except CannotStart as error:
+            return _failure(str(error))
+
+
+async def _carried(socket: WebSocket, running: Session) -> int:
+    async with asyncio.TaskGroup() as tasks:
+        listening = tasks.create_task(_listen(socket, running))
+        writing = [
+            tasks.create_task(_speak(socket, _STDOUT, running.output())),
+            tasks.create_task(_speak(socket, _STDERR, running.errors())),
+        ]
+        await asyncio.wait([*writing, listening], return_when=asyncio.FIRST_COMPLETED)
+        if listening.done() and not all(task.done() for task in writing):
+            # The user has left; so does the command.
+            for task in writing:
+                task.cancel()
+            return 137
+        await asyncio.wait(writing)
+        code = await running.wait()
+        listening.cancel()
+    return code
+
+
+async def _speak(socket: WebSocket, channel: int, chunks: AsyncIterator[bytes]) -> None:
+    async for chunk in chunks:
+        socket.send(bytes([channel]) + chunk)
+        await socket.drain()
+
+
+async def _listen(socket: WebSocket, running: Session) -> None:
+    """Pass on what the user sends, until they leave."""
+    while True:
+        try:
+            message = await socket.receive()
+        except WebSocketClosed:
+            return
+        if not message:
+            continue
+        channel, content = message[0], message[1:]
+        if channel == _STDIN:
+            await running.write(content)
+        elif channel == _END and content[:1] == bytes([_STDIN]):
+            running.end_input()
+        elif channel == _RESIZE:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                size = json.loads(content)
+                running.resize(int(size["Width"]), int(size["Height"]))
+
+
+def exit_status(code: int) -> bytes:
+    """Return the Status of a command's end, as kubelet sends it on the error channel."""
+    if code == 0:
+        return dump({"metadata": {}, "status": "Success"})
+    return dump(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"command terminated with non-zero exit code: exit status {code}",
+            "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+        }
+    )
+
+
+def _failure(message: str) -> bytes:
+    text = f"Internal error occurred: {message}"
+    return dump(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": text,
+            "reason": "InternalError",
+            "details": {"causes": [{"message": message}]},
+            "code": 500,
+        }
+    )
+
+
+def _as_duplex(sender: Sender) -> Duplex:
+    """Return what an upgraded connection is given, which can be read from too."""
+    if not hasattr(sender, "read"):
+        raise BadRequest("this connection cannot be upgraded")
+    return sender  # type: ignore[return-value]
+
+
+def log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
+    """Return what part of a log a request wants; raises ``BadRequest``."""
+    since = None
+    try:
+        if query.get("sinceSeconds"):
+            since = now - timedelta(seconds=int(query["sinceSeconds"]))
+        elif query.get("sinceTime"):
+            since = parse_rfc3339(query["sinceTime"])
+        return LogOptions(
+            follow=query.get("follow") == "true",
+            timestamps=query.get("timestamps") == "true",
+            since=since,
+            tail_lines=_number(query, "tailLines"),
+            limit_bytes=_number(query, "limitBytes"),
+            stream={"Stdout": "stdout", "Stderr": "stderr"}.get(query.get("stream", ""), ""),
+        )
+    except ValueError as error:
+        raise BadRequest(f"log options: {error}") from error
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    if not query.get(name):
+        return None
+    number = int(query[name])
+    if number < 0:
+        raise ValueError(f"{name}: must be greater than or equal to 0")
+    return number
+
+
+def _no_log(pod: Object, container: str, *, previous: bool) -> ApiError:
+    name = pod["metadata"]["name"]
+    if previous:
+        return BadRequest(f'previous terminated container "{container}" in pod "{name}" not found')
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    found = next((item for item in statuses if item["name"] == container), None)
+    waiting = ((found or {}).get("state") or {}).get("waiting")
+    if waiting is None:
+        return NotFound(f'the log of container "{container}" in pod "{name}" is gone')
+    return BadRequest(
+        f'container "{container}" in pod "{name}" is waiting to start: {waiting["reason"]}'
+    )
