@@ -13,12 +13,11 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from skerry.app.core_controllers import embedded_transport
 from skerry.app.edge_environment import (
     ClientFlags,
     EdgeEnvironment,
@@ -29,7 +28,6 @@ from skerry.app.edge_environment import (
     access_by,
     endpoint,
 )
-from skerry.app.hub_server import HubServer
 from skerry.controllers.edge_scheduler import controller as edge_scheduler
 from skerry.controllers.mailbox import controller as mailbox
 from skerry.controllers.mailbox.observe import Provider
@@ -48,6 +46,9 @@ from skerry.runtime.metrics import RuntimeMetrics
 from skerry.server.health import Health
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
+
+if TYPE_CHECKING:
+    from skerry.app.hub_server import HubServer
 
 _EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
     "edge.kcp.io",
@@ -221,6 +222,9 @@ async def run_embedded(
 
 async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -> None:
     """Run beside a hub what keeps SyncTargets' conditions and Locations' counts true."""
+    # A process of controllers alone has no use for a server.
+    from skerry.app.core_controllers import embedded_transport
+
     client = Client(embedded_transport(api), user_agent="skerry/tenancy-controllers", clock=clock)
     roles: tuple[Role, ...] = ("espw", "root", "base", "admin")
     access = HubAccess(dict.fromkeys(roles, client), {})

@@ -144,7 +144,8 @@ def _stage(placement: Object) -> tuple[object, ...]:
 
 
 def _tell_observed(old: Object | None, new: Object) -> None:
-    if old is None:
-        _log.info("Observed add", v=2, obj=new)
-    else:
-        _log.info("Observed update", v=4, obj=new)
+    verbosity = 2 if old is None else 4
+    if _log.enabled(verbosity):
+        metadata = {k: v for k, v in new["metadata"].items() if k != "managedFields"}
+        shown = {**new, "metadata": metadata}
+        _log.info("Observed add" if old is None else "Observed update", v=verbosity, obj=shown)

@@ -6,7 +6,7 @@ all mailboxes. Writes Workspaces ``<cluster>-mb-<UID>``, their annotation, their
 ``bind-edge``, and ``status.lastSyncerHeartbeatTime`` of SyncTargets.
 
 Invariants: a mailbox that is missing, unbound or unmarked is repaired at once. A workspace is
-deleted only if its name and its annotation say that it is a mailbox, its SyncTarget is in no
-cache and, asked again, not on the server, and then only as it was seen (by UID). No other
-workspace is ever written to.
+deleted only if its name is a mailbox's (a logical cluster, ``-mb-`` and a UUID), its SyncTarget
+is in no cache and, asked again, not on the server, and then only as it was seen (by UID). No
+other workspace is ever written to.
 """

@@ -37,9 +37,9 @@ def decide(observed: Observed) -> Plan:
 
 
 def _departure(observed: Observed) -> Plan:
-    """Delete a mailbox without SyncTarget; a workspace without our mark is not one."""
+    """Delete a mailbox without SyncTarget."""
     workspace = observed.workspace
-    if workspace is None or is_leaving(workspace) or not _marked_as(workspace):
+    if workspace is None or is_leaving(workspace):
         return NOTHING
     uid = workspace["metadata"]["uid"]
     return Plan([Delete(_workspace(observed), reason="SyncTargetGone", uid=uid)])

@@ -77,14 +77,18 @@ class Observer:
         """Ask the server for a SyncTarget that no cache has, before its mailbox goes for it."""
         annotations = workspace["metadata"].get("annotations") or {}
         name = annotations.get(SYNC_TARGET_ANNOTATION)
-        if not name:
-            return None
+        client = self._client.for_cluster(mailbox.cluster)
         try:
-            live = await self._client.for_cluster(mailbox.cluster).get(SYNC_TARGETS, name)
+            if name:
+                found = [await client.get(SYNC_TARGETS, name)]
+            else:  # somebody took our mark off
+                found = (await client.list(SYNC_TARGETS)).items
         except (NotFound, Forbidden):
             return None  # gone, or its whole workspace is, which nobody may enter then
-        same = live["metadata"]["uid"] == mailbox.uid and not is_leaving(live)
-        return str(name) if same else None
+        for target in found:
+            if target["metadata"]["uid"] == mailbox.uid and not is_leaving(target):
+                return str(target["metadata"]["name"])
+        return None
 
     async def _binding(self, cluster: str) -> Object | None:
         """Return the binding; one the cache lacks may be bound elsewhere, or not be there."""

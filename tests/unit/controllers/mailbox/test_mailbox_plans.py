@@ -102,8 +102,8 @@ def test_a_mailbox_goes_with_its_sync_target_and_only_as_it_was_seen() -> None:
     assert not decide(observed(None))
 
 
-def test_a_workspace_that_merely_looks_like_a_mailbox_is_not_deleted() -> None:
-    assert not decide(observed(None, workspace(mark="")))
+def test_a_mailbox_whose_mark_was_taken_off_goes_too() -> None:
+    assert decide(observed(None, workspace(mark="")))
 
 
 @pytest.mark.parametrize(
