@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ class _Connection(asyncio.Protocol):
         self._outcome = outcome
         self._buffer = bytearray()
         self._need = -1
+        self._chunked = False
+        self._tail = b""
         self._began = 0.0
         self._status = 0
         self._transport: asyncio.Transport | None = None
@@ -73,13 +76,19 @@ class _Connection(asyncio.Protocol):
             head = bytes(self._buffer[:end]).lower()
             self._status = int(head[9:12])
             at = head.find(_LENGTH)
+            self._chunked = b"transfer-encoding: chunked" in head
+            data = bytes(self._buffer[end + 4 :])
             length = int(head[at + len(_LENGTH) :].split(b"\r\n", 1)[0]) if at >= 0 else 0
-            self._need = length - (len(self._buffer) - end - 4)
+            self._need = length - len(data)
             self._buffer.clear()
         else:
             self._need -= len(data)
+        if self._chunked:
+            # The body's own end is looked for; nothing else in it can look like that at an end.
+            self._tail = (self._tail + data)[-len(_LAST_CHUNK) :]
+            self._need = 0 if self._tail == _LAST_CHUNK else 1
         if self._need <= 0:
-            self._need = -1
+            self._need, self._tail = -1, b""
             self._outcome.requests += 1
             self._outcome.failures += self._status >= 300
             self._outcome.latencies.append(time.perf_counter() - self._began)

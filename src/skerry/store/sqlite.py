@@ -30,6 +30,7 @@ from skerry.kit.log import Logger
 from skerry.store.base import Entry, Event, Future, Page, StoreError, Unavailable, Write
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes
+from skerry.store.recent import RecentEntries
 from skerry.store.sqlite_reader import Reader, check_kept, unavailable
 from skerry.store.sqlite_schema import (
     FileLock,
@@ -59,6 +60,9 @@ class SqliteStore:
         self._identity = reader.identity()
         self._feed = Feed(reader.bounds()[0])
         self._writer: Writer | None = None
+        self._recent = RecentEntries()
+        # How many batches the loop knows the end of.
+        self._settled = 0
 
     @classmethod
     async def open(
@@ -114,10 +118,19 @@ class SqliteStore:
     async def get(self, key: str) -> Entry | None:
         if self._feed.closed is not None:
             raise _closed()
+        writer = self._writer
+        quiet = writer is not None and writer.begun == self._settled
+        if quiet:
+            known = self._recent.get(key)
+            if known is not None:
+                return known
         try:
-            return self._reader.get(key)
+            entry = self._reader.get(key)
         except apsw.Error as error:
             raise unavailable(error) from error
+        if quiet and entry is not None and writer is not None and writer.begun == self._settled:
+            self._recent.put(entry)
+        return entry
 
     async def range(
         self, prefix: str, *, after: str = "", limit: int = 0, revision: int | None = None
@@ -152,6 +165,7 @@ class SqliteStore:
     async def adopt(self, identity: str, revision: int) -> None:
         """Begin a new history named *identity* at *revision* or later, the past compacted."""
         await self._writing().adopt(identity, revision)
+        self._recent.clear()
         self._identity = identity
         newest = await self.revision()
         self._feed.restart(newest)
@@ -181,6 +195,8 @@ class SqliteStore:
         self, batch: list[Pending], outcomes: Sequence[Outcome], events: list[Event]
     ) -> None:
         """Tell watchers and waiters of a durable batch; a waiter that left is passed over."""
+        self._settled += 1
+        self._recent.forget(events)
         if events and self._feed.closed is None:
             self._feed.publish(events)
         for pending, outcome in zip(batch, outcomes, strict=True):

@@ -1,0 +1,77 @@
+"""What a store remembers never differs from what it would read."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from skerry.kit.ids import SeededIds
+from skerry.store.base import Entry, Event, Write
+from skerry.store.recent import RecentEntries
+from skerry.store.sqlite import SqliteStore
+
+
+def test_what_changed_is_forgotten_and_the_rest_kept() -> None:
+    recent = RecentEntries()
+    recent.put(Entry("/a", b"1", 1))
+    recent.put(Entry("/b", b"2", 2))
+    recent.forget([Event(3, "/a", b"3", b"1", 1)])
+    assert recent.get("/a") is None
+    assert recent.get("/b") == Entry("/b", b"2", 2)
+
+
+def test_memory_is_bounded_and_large_values_are_not_kept() -> None:
+    recent = RecentEntries()
+    recent.put(Entry("/large", b"x" * (1 << 20), 1))
+    assert recent.get("/large") is None
+    for number in range(2000):
+        recent.put(Entry(f"/{number}", b"x" * 20_000, number))
+    kept = sum(recent.get(f"/{number}") is not None for number in range(2000))
+    assert 0 < kept < 1300
+
+
+async def test_a_read_after_a_write_returns_what_was_written(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "s.db", SeededIds(1))
+    try:
+        for number in range(50):
+            await store.commit([Write("/k", str(number).encode())])
+            first, second = await store.get("/k"), await store.get("/k")
+            assert first is not None
+            assert first.value == str(number).encode()
+            assert first == second
+        await store.commit([Write("/k", None)])
+        assert await store.get("/k") is None
+    finally:
+        await store.close()
+
+
+async def test_reads_during_writes_never_go_back(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "s.db", SeededIds(1))
+    try:
+        await store.commit([Write("/k", b"0"), Write("/l", b"0")])
+
+        async def write() -> None:
+            for number in range(1, 200):
+                text = str(number).encode()
+                await store.commit([Write("/k", text), Write("/l", text)])
+
+        async def read() -> None:
+            newest = 0
+            while newest < 199:
+                for key in ("/k", "/l", "/k"):
+                    entry = await store.get(key)
+                    assert entry is not None
+                    assert int(entry.value) >= newest
+                    newest = int(entry.value)
+                page = await store.range("/")
+                values = {int(each.value) for each in page.entries}
+                assert len(values) == 1
+                assert min(values) >= newest
+                newest = max(newest, *values)
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(write())
+            tasks.create_task(read())
+    finally:
+        await store.close()
