@@ -130,7 +130,9 @@ class PodScheduler:
                     "initializing profiles: creating profile for scheduler name "
                     f"{spec.scheduler_name}: {problem}"
                 ) from problem
-            framework: Framework[PodInfo, NodeInfo] = Framework(assembled, self.metrics)
+            framework: Framework[PodInfo, NodeInfo] = Framework(
+                assembled, self.metrics, self._clock.monotonic
+            )
             handle.framework = framework
             percentage = spec.percentage_of_nodes_to_score
             if percentage is None:

@@ -17,7 +17,7 @@ from tests.unit.scheduler.reference import World
 Object = dict[str, Any]
 
 # Enough to notice a mistake on every run; thousands when somebody asks for them.
-EXAMPLES = int(os.environ.get("SKERRY_AGREEMENT_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("SKERRY_AGREEMENT_EXAMPLES", "30"))
 
 thorough = settings(
     max_examples=EXAMPLES,

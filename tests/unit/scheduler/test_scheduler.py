@@ -99,6 +99,21 @@ async def test_a_pod_is_bound_and_people_are_told() -> None:
     assert desk.scheduler.metrics.attempts.value("scheduled", "default-scheduler") == 1
 
 
+async def test_a_tenth_of_the_calls_to_plugins_are_timed() -> None:
+    desk = Desk()
+    desk.intake.node(None, node("a"))
+    for index in range(20):
+        desk.intake.pod(None, pod(f"p{index}"))
+    await desk.run()
+    metrics = desk.scheduler.metrics
+    timed = sum(
+        metrics.plugin_duration.count(labels) for labels in list(metrics.plugin_duration._series)
+    )
+    assert timed > 0
+    points = {labels[0] for labels in metrics.point_duration._series}
+    assert {"PreFilter", "Filter", "Reserve", "Bind"} <= points
+
+
 async def test_the_servers_word_confirms_the_assumption() -> None:
     desk = Desk()
     desk.intake.node(None, node("a"))

@@ -296,6 +296,11 @@ class Evaluator(Generic[Item, Target]):
         kept: ScoreColumn[Item] = column
         return kept
 
+    def _asked(self, plugin: Any, point: str, rows: int, began: float | None) -> None:
+        self.framework.recorder.evaluated(plugin.name, point, self.framework.name, rows)
+        if began is not None:
+            self.framework.time(plugin, point, began)
+
     def count_evaluations(self) -> None:
         """Tell the recorder how often cached plugins really were asked since last time."""
         for (kind, name, _), column in self._columns.items():
@@ -371,8 +376,9 @@ class Evaluator(Generic[Item, Target]):
             final = self.framework.normalized(column.plugin, state, item, raw, rows)
             total = total + column.weight * final
         for plugin in self.scorers(state, item, rows):
+            began = self.framework.now() if self.framework.sampled() else None
             raw = evaluate_score(plugin, state, item, rows, self.table)
-            self.framework.recorder.evaluated(plugin.name, "Score", self.framework.name, len(rows))
+            self._asked(plugin, "Score", len(rows), began)
             final = self.framework.normalized(plugin, state, item, raw, rows)
             total = total + self.framework.weights[plugin.name] * final
         return total

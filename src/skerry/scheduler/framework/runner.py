@@ -99,7 +99,14 @@ class Permitted:
 class Framework(Generic[Item, Target]):
     """One profile, ready to run."""
 
-    def __init__(self, assembled: Assembled, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        assembled: Assembled,
+        recorder: Recorder | None = None,
+        now: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.now = now
+        self._calls = 0
         self.name = assembled.spec.scheduler_name
         self.spec = assembled.spec
         self.weights = assembled.weights
@@ -126,6 +133,15 @@ class Framework(Generic[Item, Target]):
         self._extensions: Sequence[Any] = [
             plugin for plugin in self.pre_filter if isinstance(plugin, points.PreFilterExtensions)
         ]
+
+    def sampled(self) -> bool:
+        """Tell whether to time this call to a plugin: every tenth, which costs next to nothing."""
+        self._calls += 1
+        return self._calls % 10 == 0
+
+    def time(self, plugin: Plugin, point: str, began: float, status: Status | None = None) -> None:
+        """Note how long a sampled call took."""
+        self.recorder.plugin(plugin.name, point, status_label(status), self.now() - began)
 
     def registrations(self) -> dict[str, Sequence[Registration]]:
         """Return, for each plugin that may reject, the events that may change its mind.
@@ -174,7 +190,10 @@ class Framework(Generic[Item, Target]):
         names = known.names if known else None
         refusal: Status | None = None
         for plugin in known.plugins if known else self.pre_filter:
+            began = self.now() if self.sampled() else None
             result, status = ask(plugin, state, item)
+            if began is not None:
+                self.time(plugin, "PreFilter", began, status)
             if status is not None:
                 if status.code is Code.SKIP:
                     skipped.add(plugin.name)
@@ -246,8 +265,11 @@ class Framework(Generic[Item, Target]):
         outcome: PostFilterResult | None = None
         rejector = ""
         for plugin in self.post_filter:
+            began = self.now() if self.sampled() else None
             with guarded(plugin, "PostFilter"):
                 result, status = plugin.post_filter(state, item, diagnosis)
+            if began is not None:
+                self.time(plugin, "PostFilter", began, status)
             if status is None:
                 return result, None
             if status.code is Code.UNRESOLVABLE:
@@ -276,8 +298,11 @@ class Framework(Generic[Item, Target]):
 
     def run_reserve(self, state: CycleState, item: Item, target: str) -> Status | None:
         for plugin in self.reserve:
+            began = self.now() if self.sampled() else None
             with guarded(plugin, "Reserve"):
                 status = plugin.reserve(state, item, target)
+            if began is not None:
+                self.time(plugin, "Reserve", began, status)
             if status is not None:
                 if status.rejected:
                     return status.of(plugin.name)
@@ -307,8 +332,11 @@ class Framework(Generic[Item, Target]):
 
     async def run_pre_bind(self, state: CycleState, item: Item, target: str) -> Status | None:
         for plugin in self.pre_bind:
+            began = self.now() if self.sampled() else None
             with guarded(plugin, "PreBind"):
                 status = await plugin.pre_bind(state, item, target)
+            if began is not None:
+                self.time(plugin, "PreBind", began, status)
             if status is not None:
                 if status.rejected:
                     return status.of(plugin.name)
@@ -318,8 +346,11 @@ class Framework(Generic[Item, Target]):
     async def run_bind(self, state: CycleState, item: Item, target: str) -> Status | None:
         """Return the first answer that is not SKIP."""
         for plugin in self.bind:
+            began = self.now() if self.sampled() else None
             with guarded(plugin, "Bind"):
                 status = await plugin.bind(state, item, target)
+            if began is not None:
+                self.time(plugin, "Bind", began, status)
             if status is not None and status.code is Code.SKIP:
                 continue
             if status is not None and not status.rejected:
