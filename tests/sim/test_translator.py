@@ -550,7 +550,7 @@ async def test_a_missing_customizer_withholds_the_object_and_says_so() -> None:
         assert not await hub.found("florin", CONFIG_MAPS, "page", "shop")
         told = (await hub.conditions("all"))["Translated"]
         assert (told["status"], told["reason"]) == ("False", "CustomizerNotFound")
-        assert told["message"] == "there is no Customizer shop/c"
+        assert told["message"] == "configmaps shop/page is withheld: there is no Customizer shop/c"
         assert [each["reason"] for each in await hub.events()] == ["CustomizerNotFound"]
         await hub.put(CUSTOMIZERS, customizer("c", "$.data.k", '"new"'), "shop")
         await hub.settle()
@@ -561,7 +561,7 @@ async def test_a_missing_customizer_withholds_the_object_and_says_so() -> None:
 @virtual
 async def test_without_strictness_what_cannot_be_customized_is_shipped_as_it_is() -> None:
     hub = Hub()
-    lenient = TranslatorSettings(strict_customization=False)
+    lenient = TranslatorSettings(strict_customization=False, withhold_denatured=False)
     async with hub.running(), hub.translating(lenient):
         await hub.namespace("shop")
         await hub.put(CONFIG_MAPS, config_map("page", {"k": "v"}, customizer="c"), "shop")
@@ -575,7 +575,7 @@ async def test_without_strictness_what_cannot_be_customized_is_shipped_as_it_is(
 @virtual
 async def test_kinds_that_would_act_on_a_foreign_hub_are_withheld_there() -> None:
     hub = Hub()
-    async with hub.running(), hub.translating(TranslatorSettings(withhold_denatured=True)):
+    async with hub.running(), hub.translating(TranslatorSettings()):
         await hub.put(CLUSTER_ROLES, role("reader", go="yes"))
         await hub.place("all", "florin", nonNamespacedObjects=[ROLES])
         await hub.settle()

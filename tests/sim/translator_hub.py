@@ -189,7 +189,8 @@ class Hub:
         edge = self._factory(faulty.at(f"/services/apiexport/{provider}/edge.kcp.io", EVERYWHERE))
         where = faulty.at("/services/apiexport/root/scheduling.kcp.io", EVERYWHERE)
         scheduling, own = self._factory(where), self._factory(faulty.for_cluster(provider))
-        translator = build(Views(context, edge, scheduling, own), settings)
+        chosen = settings or TranslatorSettings(withhold_denatured=False)
+        translator = build(Views(context, edge, scheduling, own), chosen)
         async with _unwrapped() as started:
             for part in (edge, scheduling, own, recorder, translator):
                 started(part.run())

@@ -29,7 +29,7 @@ from skerry.controllers.placement_translator.observe import Accepted, MailboxKey
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.relations import Relations
 from skerry.controllers.placement_translator.resolve import Resolver
-from skerry.controllers.placement_translator.settings import TranslatorSettings
+from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.placement_translator.status import StatusObserver, decide_status
 from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
 from skerry.kit.log import Logger
@@ -201,6 +201,7 @@ class PlacementTranslator:
         while True:
             try:
                 types = await discover(client)
+                version = await client.version()
             except (ApiError, TransportError) as error:
                 attempt += 1
                 _log.warning("discovery failed", attempt=attempt, error=error)
@@ -210,6 +211,8 @@ class PlacementTranslator:
                 attempt += 1
                 _log.warning("discovery is not complete", attempt=attempt, error=str(types.failed))
             await client.clock.sleep(backoff.seconds(attempt, self._context.ids))
+        if self._settings.withhold_denatured is None:
+            self.resolver.withholds_denatured = not copies_are_inert(version)
         self.workspaces.learn_common(common_types(types.resources))
         self.marks.bring_back()
 

@@ -138,10 +138,10 @@ class Observer:
             told += tuple(Told(name, problem) for name in self._resolver.placements(mailbox, item))
         self._problems.merged(mailbox, item, told)
         if gvr is None or occupied or self._is_right(mailbox, item, resolved.proof, existing):
+            self._problems.refused(mailbox, item, ())
             self._marks.settle(mailbox, item)
             return None
         if resolved.proof is None and not self._may_go(mailbox, cluster, item):
-            self._marks.settle(mailbox, item)
             return None
         wanted = None if resolved.make is None else resolved.make()
         target = Target(gvr, item.name, item.namespace, cluster)
@@ -174,15 +174,21 @@ class Observer:
         return self._accepted.get((mailbox, item)) == (proof, existing.proof)
 
     def _may_go(self, mailbox: str, cluster: str, item: Item) -> bool:
-        """Tell whether there is reason enough to remove a copy."""
-        if self._resolver.malformed(mailbox):
-            return False
-        return item.type != NAMESPACES or self._is_ours_alone(cluster, item.name)
+        """Tell whether there is reason enough to remove a copy.
 
-    def _is_ours_alone(self, cluster: str, namespace: str) -> bool:
-        if not self._workspaces.knows_everything(cluster):
+        If not, the mark is settled: whatever changes that marks anew.
+        """
+        if item.type == NAMESPACES and not self._workspaces.knows_everything(cluster):
+            self._marks.put_aside(mailbox, item)
             return False
-        return not any(
+        held = item.type == NAMESPACES and self._holds_foreign(cluster, item.name)
+        if held or self._resolver.malformed(mailbox):
+            self._marks.settle(mailbox, item)
+            return False
+        return True
+
+    def _holds_foreign(self, cluster: str, namespace: str) -> bool:
+        return any(
             record.is_foreign
             for served, feed in self._workspaces.followed_types(cluster)
             if served.namespaced

@@ -257,7 +257,7 @@ def _turn(table, key, name, *, on: bool) -> None:  # type: ignore[no-untyped-def
 
 
 def _take(table, key, name) -> None:  # type: ignore[no-untyped-def]
-    names = table[key]
+    names = table.get(key, set())
     names.discard(name)
     if not names:
-        del table[key]
+        table.pop(key, None)

@@ -71,7 +71,9 @@ class Resolver:
         """*customizer* and *location* look one up by cluster, namespace and name."""
         self._workspaces = workspaces
         self._relations = relations
-        self._settings = settings
+        self._strict = settings.strict_customization
+        # Until the hub is known, what might act on it stays out of it.
+        self.withholds_denatured = settings.withhold_denatured is not False
         self._customizer = customizer
         self._location = location
 
@@ -133,7 +135,7 @@ class Resolver:
             if not wanted:
                 bare = bare_namespace(item.name)
                 return Resolved(digest(NAMESPACES, bare), lambda: bare)
-        if self._settings.withhold_denatured and category_of(item.type) is Category.DENATURED:
+        if self.withholds_denatured and category_of(item.type) is Category.DENATURED:
             problem = withheld_kind(item)
             told = tuple(Told(name, problem) for _, _, names in wanted for name in names)
             return Resolved(None, told=told)
@@ -148,7 +150,7 @@ class Resolver:
             record = wanted[0][1]
             return Resolved(record.proof, lambda: labelled(record.copy()))
         origins = [self._origin(mailbox, *each) for each in wanted]
-        result = merged(item, origins, strict=self._settings.strict_customization)
+        result = merged(item, origins, strict=self._strict)
         found = result.object
         if found is None:
             return Resolved(None, told=result.told)

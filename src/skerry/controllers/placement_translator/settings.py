@@ -13,8 +13,8 @@ class TranslatorSettings:
     strict_customization: bool = True
     """Withhold objects that cannot be customized as asked; else ship them as far as they could."""
 
-    withhold_denatured: bool = False
-    """Withhold kinds that would act on the hub itself: right where copies are not inert."""
+    withhold_denatured: bool | None = None
+    """Withhold kinds that would act on the hub itself; None: unless the hub is one of ours."""
 
     concurrency: int = 32
     """Mailboxes written to at once. Enough to keep a hub of two cores busy from afar."""
@@ -23,10 +23,9 @@ class TranslatorSettings:
     """How long news for a placement's conditions are gathered before they are written."""
 
 
-# What a hub says of itself on which copies are inert; others act on Roles and quotas they find.
-_INERT_MARK = "skerry"
-
-
 def copies_are_inert(version: Mapping[str, str]) -> bool:
-    """Tell by ``/version`` whether a hub leaves projected copies without effect."""
-    return any(_INERT_MARK in str(value) for value in version.values())
+    """Tell by ``/version`` whether a hub leaves projected copies without effect.
+
+    Ours does, and says what it runs on; kcp is written in Go and obeys every Role it finds.
+    """
+    return version.get("goVersion", "").startswith("python")

@@ -93,8 +93,16 @@ def _customized(item: Item, origin: Origin, *, strict: bool) -> Merged:
     known = dict(origin.locations)
     first = customize(origin.copy, origin.customizer, known.get(names[0]), strict=strict)
     if isinstance(first, Withheld):
-        return Merged(None, _tell(origin, first.problem))
-    told = [each for problem in first.undone for each in _tell(origin, problem)]
+        problem = first.problem
+        text = f"{item} is withheld: {problem.message}"
+        return Merged(None, _tell(origin, Problem(problem.reason, text)))
+    told = [
+        each
+        for problem in first.undone
+        for each in _tell(
+            origin, Problem(problem.reason, f"{item} is not as asked for: {problem.message}")
+        )
+    ]
     if first.object is not origin.copy:
         told += _disagreements(item, origin, first, names[1:], strict=strict)
     return Merged(first.object, tuple(told))
