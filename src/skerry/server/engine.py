@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from skerry.api.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
+from skerry.api.errors import (
+    ApiError,
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    ServiceUnavailable,
+)
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import SystemClock
 from skerry.server.access import Attributes, Authenticator, Authorizer
@@ -23,6 +29,7 @@ from skerry.server.http.message import Answer, Request, Response, User
 from skerry.server.request_info import RequestInfo, request_info
 from skerry.server.rest.call import Call
 from skerry.server.security.authorization import forbidden
+from skerry.store.base import Unavailable
 
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
 # On every answer: which history of objects it was given from. A client that remembers what it saw
@@ -141,6 +148,8 @@ class Engine:
                 answer = await self._act(request, info, user, route)
         except ApiError as error:
             answer = error_answer(error)
+        except Unavailable as error:
+            answer = error_answer(ServiceUnavailable(str(error)))
         if self._identity is not None:
             _sign(answer, self._identity())
         self._recorder.finished(request, info, user, answer)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from typing import Any
 
 import orjson
 from hypothesis import given, settings
@@ -102,6 +104,53 @@ def test_pages_put_together_are_the_list(count: int, limit: int) -> None:
             assert len(revisions) == 1
 
     run_virtual(story())
+
+
+@virtual
+async def test_a_page_tells_how_many_follow() -> None:
+    async with serving() as server:
+        await filled(server, 7)
+        query, left = "limit=3", []
+        for _ in range(3):
+            metadata = (await server.get(f"{MAPS}?{query}")).body["metadata"]
+            left.append(metadata.get("remainingItemCount"))
+            query = f"limit=3&continue={metadata.get('continue')}"
+        assert left == [4, 1, None]
+        selected = (await server.get(f"{MAPS}?limit=3&labelSelector=parity")).body["metadata"]
+        assert "remainingItemCount" not in selected
+
+
+@virtual
+async def test_tokens_nobody_gave_out_are_refused() -> None:
+    async with serving() as server:
+        await filled(server, 3)
+        tokens: list[Any] = [
+            {"rv": 10**9, "start": "/core/configmaps/local/default/c00"},
+            {"rv": 10**30, "start": ""},
+            {"rv": 1, "start": 5},
+            {"rv": -1, "start": "x"},
+            {"rv": 1, "start": "x", "left": "many"},
+            [],
+            5,
+        ]
+        for token in tokens:
+            text = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
+            refused = await server.get(f"{MAPS}?limit=2&continue={text}")
+            assert refused.status == 400, token
+            assert "continue key is not valid" in refused.body["message"]
+
+
+@virtual
+async def test_a_store_out_of_reach_is_told_as_unavailable() -> None:
+    async with serving() as server:
+        await server.api.store.close()
+        for reply in (
+            await server.get(f"{MAPS}/c"),
+            await server.get(MAPS),
+            await server.create(MAPS, config_map("c")),
+        ):
+            assert reply.status == 503
+            assert reply.body["reason"] == "ServiceUnavailable"
 
 
 @virtual

@@ -51,6 +51,7 @@ class ListOptions:
     limit: int = 0
     continue_key: str = ""
     continue_revision: int = 0
+    continue_remaining: int | None = None
     timeout_seconds: int | None = None
     bookmarks: bool = False
     initial_events: bool | None = None
@@ -143,7 +144,7 @@ def list_options(request: Request) -> ListOptions:
     if not query:
         return EVERYTHING
     token = query.get("continue", "")
-    key, revision = decode_continue(token) if token else ("", 0)
+    key, revision, remaining = decode_continue(token) if token else ("", 0, None)
     resource_version = query.get("resourceVersion", "")
     match = query.get("resourceVersionMatch", "")
     initial = query.get("sendInitialEvents")
@@ -155,6 +156,7 @@ def list_options(request: Request) -> ListOptions:
         limit=max(0, _integer(query.get("limit", "0") or "0", "limit")),
         continue_key=key,
         continue_revision=revision,
+        continue_remaining=remaining,
         timeout_seconds=_timeout(query),
         bookmarks=truth(query.get("allowWatchBookmarks", "")),
         initial_events=None if initial is None else truth(initial),
@@ -239,23 +241,33 @@ def _integer(text: str, field: str) -> int:
         raise BadRequest(f"{field}: {text!r} is not a whole number") from error
 
 
-def encode_continue(key: str, revision: int) -> str:
-    """Return the token that goes on after *key* in the snapshot at *revision*."""
-    raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": key})
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+def encode_continue(key: str, revision: int, remaining: int | None = None) -> str:
+    """Return the token that goes on after *key* in the snapshot at *revision*, where *remaining*
+    items follow if that is known."""
+    token: dict[str, Any] = {"v": "meta.k8s.io/v1", "rv": revision, "start": key}
+    if remaining is not None:
+        token["left"] = remaining
+    return base64.urlsafe_b64encode(orjson.dumps(token)).decode().rstrip("=")
 
 
-def decode_continue(token: str) -> tuple[str, int]:
-    """Return the key and revision a continue token stands for."""
+def decode_continue(token: str) -> tuple[str, int, int | None]:
+    """Return the key, the revision and the items left that a continue token stands for."""
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         parsed = orjson.loads(raw)
-        key, revision = parsed["start"], parsed["rv"]
+        key, revision, left = parsed["start"], parsed["rv"], parsed.get("left")
         if not isinstance(key, str) or not isinstance(revision, int) or revision <= 0:
             raise ValueError(token)
-    except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise BadRequest("continue key is not valid: encoded continue token is invalid") from error
-    return key, revision
+        if not isinstance(left, int | None):
+            raise ValueError(token)
+    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise invalid_continue() from error
+    return key, revision, left
+
+
+def invalid_continue() -> BadRequest:
+    """Say that a continue token is none of ours."""
+    return BadRequest("continue key is not valid: encoded continue token is invalid")
 
 
 def expired_continue() -> Gone:

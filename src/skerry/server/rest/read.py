@@ -15,13 +15,14 @@ from skerry.server.rest.options import (
     ListOptions,
     encode_continue,
     expired_continue,
+    invalid_continue,
     list_options,
     truth,
 )
 from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.store.base import Compacted, Entry, Store
+from skerry.store.base import Compacted, Entry, Future, Store
 
 # How long a read waits for a revision this server has not seen yet, as kube-apiserver does.
 _FRESHNESS_SECONDS = 3.0
@@ -116,10 +117,25 @@ class Reader:
                 break
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if more:
-            metadata["continue"] = encode_continue(last_key, revision)
-            if selection.everything and remaining is not None:
+            if selection.everything:
+                remaining = await self._remaining(call, options, len(items), remaining)
                 metadata["remainingItemCount"] = remaining
+            metadata["continue"] = encode_continue(last_key, revision, remaining)
         return items, metadata
+
+    async def _remaining(
+        self, call: Call, options: ListOptions, shown: int, known: int | None
+    ) -> int:
+        """Return how many items follow, which clients may use as an estimate.
+
+        A store that cannot tell is asked for the whole once, and the token carries on from there.
+        """
+        if known is None:
+            before = options.continue_remaining
+            if before is None:
+                before = await self._store.count(call.prefix)
+            known = before - shown
+        return max(1, known)
 
     async def pages(
         self, call: Call, options: ListOptions, selection: Selection
@@ -139,6 +155,8 @@ class Reader:
                 raise Gone(
                     f"The resourceVersion for the provided list is too old: {error}"
                 ) from error
+            except Future as error:
+                raise invalid_continue() from error
             revision = page.revision
             yield page.revision, page.entries, page.more, page.remaining
             if not page.more:

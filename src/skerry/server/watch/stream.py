@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from skerry.api.errors import ApiError, Gone
+from skerry.api.errors import ApiError, Gone, ServiceUnavailable
 from skerry.server.codec import dump
 from skerry.server.http.message import Sender
 from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
 from skerry.server.watch.change import Change, EventType, event_line
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.store.base import Compacted
+from skerry.store.base import Compacted, Unavailable
 
 # A watcher this far behind will not catch up; it is told to start again rather than buffered.
 _QUEUED_BYTES_AT_MOST = 16 << 20
@@ -70,6 +70,8 @@ class WatchStream:
             self._send_error(Gone(f"too old resource version: {self._after} ({error.oldest})"))
         except ApiError as error:
             self._send_error(error)
+        except Unavailable as error:
+            self._send_error(ServiceUnavailable(str(error)))
         finally:
             self._dispatcher.unsubscribe(self)
             for timer in timers:
