@@ -10,6 +10,8 @@ ROOT = "root"
 # Bootstrap RBAC that counts in every cluster lives here; nobody else's objects do.
 SYSTEM_ADMIN = "system:admin"
 WILDCARD = "*"
+# Administrators of every cluster.
+ADMIN_GROUP = "system:kcp:admin"
 
 _SEGMENT = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _PATH = re.compile(rf"^({_SEGMENT}:)*{_SEGMENT}$")

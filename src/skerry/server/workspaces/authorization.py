@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD
+from skerry.logic.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
@@ -24,6 +24,8 @@ _ALLOWED = Decision(True)
 _ACCOUNT = "system:serviceaccount:"
 _BOUND_PREFIX = "apis.kcp.io:binding:"
 _PHASES = ("Initializing", "Ready")
+# Groups whose rights do not end at a cluster; only masters may act as their members.
+_ABOVE_CLUSTERS = frozenset({MASTERS, ADMIN_GROUP})
 
 
 class HubAuthorizer:
@@ -39,6 +41,9 @@ class HubAuthorizer:
         if ":" in attributes.resource:
             # Rights are to a type, whichever way it is named.
             attributes = replace(attributes, resource=attributes.resource.partition(":")[0])
+        if attributes.verb == "impersonate" and attributes.name in _ABOVE_CLUSTERS:
+            # An administrator of one workspace must not become one of all.
+            return _DENIED
         cluster = attributes.cluster
         if cluster == SYSTEM_ADMIN and attributes.path:
             return self._rbac.authorize(user, attributes)

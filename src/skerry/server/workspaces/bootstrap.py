@@ -25,7 +25,7 @@ from skerry.logic.workspaces.bindings import (
     bound_status,
 )
 from skerry.logic.workspaces.births import PATH_ANNOTATION, Birth
-from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN
+from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.seeding import Seeder
@@ -36,7 +36,6 @@ from skerry.store.base import Conflict, Store, Write
 # Names of schemas carry when they were made, so that a changed one can stand beside the old.
 _PREFIX = "v261115"
 _RBAC = "rbac.authorization.k8s.io"
-ADMIN_GROUP = "system:kcp:admin"
 
 
 def root_definitions() -> dict[str, list[Raw]]:

@@ -166,12 +166,23 @@ class WorkspaceUpkeep:
             return
         cluster = (workspace.get("spec") or {}).get("cluster", "")
         last = [without_finalizer(entry, workspace, WORKSPACE_FINALIZER)]
-        if not cluster:
+        if not cluster or not await self._owns(workspace, cluster):
             await self._store.commit(last)
             return
         last.append(Write(_cluster_key(cluster), None))
         if await self._emptied(cluster, entry.key, last):
             log.info("workspace deleted", v=2, key=entry.key, cluster=cluster)
+
+    async def _owns(self, workspace: Object, cluster: str) -> bool:
+        """Tell whether the logical cluster says it belongs to that Workspace.
+
+        What only one side says is no reason to delete anything.
+        """
+        entry = await self._store.get(_cluster_key(cluster))
+        if entry is None:
+            return True
+        owner = (decode(entry.value, entry.revision).get("spec") or {}).get("owner") or {}
+        return bool(owner.get("uid") == workspace["metadata"]["uid"])
 
     async def _empty_cluster(self, entry: Entry, cluster: Object, key: ObjectKey) -> None:
         """Empty a cluster that was deleted itself; one with a Workspace goes with that."""
