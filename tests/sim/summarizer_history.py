@@ -46,10 +46,9 @@ class History:
 
     async def step(self) -> None:
         doings = (
-            self._create,
-            self._place,
-            self._copy,
-            self._copy,
+            *[self._create] * 3,
+            *[self._place] * 3,
+            *[self._copy] * 4,
             *[self._report] * 6,
             *[self._apply] * 3,
             self._lose,
@@ -82,7 +81,7 @@ class History:
         await self._hub.reslice(self._one(PLACEMENTS), *self._some(EDGES))
 
     async def _relabel(self) -> None:
-        labels = {"go": self._one(["yes", "no"])}
+        labels = {"go": self._one(["yes", "yes", "yes", "no"])}
         await self._hub.owner.patch(NAMESPACES, self._one(SPACES), {"metadata": {"labels": labels}})
 
     async def _copy(self) -> None:

@@ -283,6 +283,49 @@ async def test_kinds_that_a_workspace_defines_itself_have_summaries_too() -> Non
 
 
 @virtual
+async def test_a_restart_reads_kinds_of_single_workspaces_before_it_writes() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]):
+        await hub.namespace("shop", go="yes")
+        await hub.place("p", "florin")
+        await hub.owner.create(DEFINITIONS, definition())
+        await hub.mailbox("florin").create(DEFINITIONS, definition())
+        widget = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        await hub.owner.create(WIDGETS, widget, "shop")
+        await hub.project("florin", WIDGETS, widget, "shop")
+        await hub.report("florin", WIDGETS, "w", "shop", {"size": 3})
+        async with hub.summarizing():
+            await asyncio.sleep(5)
+        assert (await hub.summaries("shop"))["p-widgets-w"]["reported"] == 1
+        revision = await hub.store.revision()
+        async with hub.summarizing():
+            await asyncio.sleep(5)
+        assert await hub.store.revision() == revision
+
+
+@virtual
+async def test_a_placement_whose_workspace_goes_holds_nobody_up() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing() as summarizer:
+        await hub.workspace("root", "other")
+        await hub.bind("root:other", "bind-espw", PROVIDER, "edge.kcp.io")
+        other = await hub.cluster_of("root:other")
+        placement = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "EdgePlacement",
+            "metadata": {"name": "q"},
+            "spec": {"locationSelectors": [{}]},
+        }
+        await hub.at(other).create(EDGE_PLACEMENTS, placement)
+        await hub.at("root").delete(WORKSPACES, "other")
+        await furnished(hub, "florin")
+        await asyncio.sleep(60)
+        assert set(await hub.summaries("shop")) == {"p-deployments-web"}
+        assert not summarizer.board.is_workload(other)
+        assert summarizer.queue.idle
+
+
+@virtual
 async def test_a_mailbox_made_anew_is_followed_where_it_is_now() -> None:
     hub = Hub()
     async with hub.running(["florin"]), hub.summarizing():

@@ -65,6 +65,10 @@ class Board:
         """Tell whether a cluster is a mailbox's."""
         return cluster in self._mailboxes
 
+    def mailbox_clusters(self) -> list[str]:
+        """Return the clusters of all mailboxes."""
+        return list(self._mailboxes)
+
     def mailbox_cluster(self, uid: str) -> str:
         """Return the cluster of the mailbox of a SyncTarget; empty when there is none."""
         return self._mailbox_of.get(uid, "")

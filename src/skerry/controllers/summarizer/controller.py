@@ -134,7 +134,10 @@ class Summarizer:
             self._wake_cluster(cluster)
 
     async def _observe_delivery(self, place: Place) -> ObservedDelivery | None:
-        await self.kinds.settled(place.cluster)
+        if not self.kinds.is_settled(place.cluster):
+            wake = self._placement_pace.wake
+            self.kinds.call_again(place.cluster, place, lambda: wake(place))
+            return None
         self._placement_pace.looking(place)
         placement = self._placements.index.get(Key(place.cluster, "", place.name))
         delivered = self.board.ledger.delivered(place)

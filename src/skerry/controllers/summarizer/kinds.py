@@ -5,14 +5,16 @@ at once (the latter under its export's identity): one watch shows sources and co
 whatever the number of edges. A kind that a workspace defines for itself exists there only, so it
 is watched in that workspace and in each mailbox that has the definition.
 
-A workspace is *settled* once everything it serves has been read to the end. Before that nothing
-can be said to be absent from it.
+A kind is *readable* once every watch on it has been read to the end: before that no report on it
+is complete. A workspace is *settled* once that holds for everything it serves: before that nothing
+can be said to be absent from it. Whoever cannot wait leaves a word and is called again; one kind
+that cannot be read holds up no other.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from skerry.api.errors import ServiceUnavailable
@@ -35,6 +37,8 @@ from skerry.runtime.discovery import discover
 from skerry.runtime.informer import Informer, InformerFactory
 
 _NEEDED_VERBS = frozenset(("list", "watch"))
+# A first list of a hundred thousand objects takes a few seconds; what takes longer is not coming.
+_PATIENCE_SECONDS = 30
 
 Cluster = tuple[str]
 
@@ -54,9 +58,11 @@ class Kinds:
         """*context* speaks to all logical clusters at once."""
         self._context = context
         self._informers: dict[tuple[Kind, _Scope], Informer] = {}
+        self._by_type: dict[GroupResource, list[Informer]] = {}
         self._factories: dict[str, InformerFactory] = {}
         self._served: dict[str, frozenset[Kind]] = {}
-        self._settled: dict[str, asyncio.Event] = {}
+        self._settled: set[str] = set()
+        self._waiting: dict[str, dict[Hashable, Callable[[], None]]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._board: Board | None = None
         self.bindings = context.factory.informer(API_BINDINGS, transform=lean_binding)
@@ -68,10 +74,21 @@ class Kinds:
         """Have *board* told of every object of every kind followed from now on."""
         self._board = board
 
-    async def settled(self, cluster: str) -> None:
-        """Wait until everything a workspace with placements serves has been read."""
-        if self._board is not None and self._board.is_workload(cluster):
-            await self._event(cluster).wait()
+    def is_settled(self, cluster: str) -> bool:
+        """Tell whether everything a workspace with placements serves has been read."""
+        board = self._board
+        return board is None or not board.is_workload(cluster) or cluster in self._settled
+
+    def is_readable(self, cluster: str, resource: GroupResource) -> bool:
+        """Tell whether every watch on a kind has been read to the end, seen from a workspace."""
+        if self.is_settled(cluster):
+            return True
+        watches = self._by_type.get(resource, ())
+        return bool(watches) and all(informer.synced.is_set() for informer in watches)
+
+    def call_again(self, cluster: str, who: Hashable, wake: Callable[[], None]) -> None:
+        """Have *wake* called when more of a workspace has been read."""
+        self._waiting.setdefault(cluster, {})[who] = wake
 
     async def follow(self, key: Cluster) -> None:
         """Follow what one cluster serves, if it has a role; the ``observe`` of a controller."""
@@ -82,14 +99,29 @@ class Kinds:
         if board.is_mailbox(cluster):
             self._start(cluster, self._defined(cluster))
         elif board.is_workload(cluster):
-            kinds = await self._discovered(cluster)
-            for informer in self._start(cluster, kinds):
-                await informer.wait_synced()
-            self._lose(board, cluster, frozenset(kind for kind, _ in kinds))
-            self._event(cluster).set()
+            await self._read(board, cluster)
         else:
-            self._event(cluster).clear()
+            self._settled.discard(cluster)
             self._served.pop(cluster, None)
+        self._resume(cluster)
+
+    async def _read(self, board: Board, cluster: str) -> None:
+        """Read everything a workspace serves, or fail after a while and be tried again."""
+        kinds = await self._discovered(cluster)
+        if any(scope.cluster for _, scope in kinds):
+            for mailbox in board.mailbox_clusters():
+                self._start(mailbox, self._defined(mailbox))
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            for informer in self._start(cluster, kinds):
+                if not informer.synced.is_set():
+                    await informer.wait_synced()
+                    self._resume(cluster)
+        self._lose(board, cluster, frozenset(kind for kind, _ in kinds))
+        self._settled.add(cluster)
+
+    def _resume(self, cluster: str) -> None:
+        for wake in self._waiting.pop(cluster, {}).values():
+            wake()
 
     async def run(self) -> None:
         """Run the watches of single clusters until cancelled."""
@@ -101,9 +133,6 @@ class Kinds:
                 await asyncio.Event().wait()
         finally:
             self._tasks = None
-
-    def _event(self, cluster: str) -> asyncio.Event:
-        return self._settled.setdefault(cluster, asyncio.Event())
 
     async def _discovered(self, cluster: str) -> list[tuple[Kind, _Scope]]:
         types = await discover(self._context.client.for_cluster(cluster))
@@ -150,6 +179,7 @@ class Kinds:
         ]
         for known in gone:
             informer = self._informers.pop(known)
+            self._by_type[known[0].type].remove(informer)
             self._factories[cluster].stop(informer)
             if self._board is not None:
                 self._board.unfollow(informer.index)
@@ -169,6 +199,7 @@ class Kinds:
         factory = self._factory(scope.cluster)
         informer = self._informers[(kind, scope)] = factory.informer(gvr, transform=kind.form)
         informer.index.add_index(BY_CLUSTER, by_cluster)
+        self._by_type.setdefault(kind.type, []).append(informer)
         board = self._board
         if board is not None:
 

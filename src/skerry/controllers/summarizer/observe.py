@@ -70,15 +70,24 @@ class Observer:
         self._pace = pace
 
     async def observe(self, key: Key) -> Observed | None:
-        await self._kinds.settled(key.cluster)
+        """Return what is to be compared; None when there is nothing to do, or not yet."""
+        cause = self._board.names.cause(key)
+        if not self._is_readable(key, cause):
+            self._kinds.call_again(key.cluster, key, lambda: self._pace.wake(key))
+            return None
         self._pace.looking(key)
         held = self._summaries if key.namespace else self._cluster_summaries
         existing = held.index.get(key)
-        cause = self._board.names.cause(key)
         wanted = None if cause is None else self._wanted(cause)
         if cause is None or wanted is None:
             return None if existing is None else Observed(key, existing, None)
         return Observed(key, existing, wanted, await self._returned(cause))
+
+    def _is_readable(self, key: Key, cause: Cause | None) -> bool:
+        """Tell whether enough has been read: of the object's kind, or to know it has gone."""
+        if cause is None:
+            return self._kinds.is_settled(key.cluster)
+        return self._kinds.is_readable(key.cluster, cause.item.type)
 
     def _wanted(self, cause: Cause) -> Wanted | None:
         place, item = cause

@@ -194,10 +194,12 @@ class Accumulator:
             (self._times.add if by > 0 else self._times.remove)(report.time)
 
     def _count_number(self, field: str, value: Number, by: int) -> None:
+        numbers = self._numbers.get(field)
+        if numbers is None:
+            numbers = self._numbers[field] = _Numbers()
         if by > 0:
-            self._numbers.setdefault(field, _Numbers()).add(value)
+            numbers.add(value)
             return
-        numbers = self._numbers[field]
         numbers.remove(value)
         if not numbers:
             del self._numbers[field]
