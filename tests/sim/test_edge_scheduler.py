@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from skerry.api.errors import ApiError
+from skerry.app.edge_controllers import provider_near
+from skerry.app.edge_environment import APIEXPORTS as EXPORTS
 from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION, mailbox_named
 from skerry.kit.clock import rfc3339_micro
 from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
@@ -284,3 +286,14 @@ async def test_the_worked_case_of_the_documentation() -> None:
         assert [(each.location, each.sync_target) for each in found["dev"]] == [("dev", "dev")]
         await asyncio.sleep(6)
         await hub.assert_scheduled()
+
+
+@virtual
+async def test_the_usual_provider_is_taken_when_the_current_workspace_is_none() -> None:
+    hub = Hub()
+    async with hub.running("wmw"):
+        client = hub.at("")
+        assert await provider_near(client, "root:wmw") == PROVIDER
+        assert await provider_near(client, PROVIDER) == PROVIDER
+        await hub.remove(PROVIDER, EXPORTS, "edge.kcp.io")
+        assert await provider_near(client, "root:wmw") == "root:wmw", "it may come yet"

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Literal
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from skerry.api.errors import ApiError
 from skerry.app.edge_environment import (
+    APIEXPORTS,
     ClientFlags,
     EdgeEnvironment,
     Endpoint,
@@ -43,6 +45,7 @@ from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.election import LeaderElection
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.transport import TransportError
 from skerry.server.health import Health
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
@@ -57,6 +60,7 @@ _EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
     "tenancy.kcp.io",
 )
 _LEASE_NAMESPACE = "default"
+USUAL_PROVIDER = "root:espw"
 
 log = Logger("controllers")
 
@@ -167,14 +171,15 @@ def run_controllers(settings: ControllerSettings, announce: Callable[[str], None
 async def _until_stopped(settings: ControllerSettings, announce: Callable[[str], None]) -> None:
     clock, ids = SystemClock(), SystemIds()
     endpoints = _endpoints(settings)
-    provider = settings.provider or endpoints["espw"].workspace
-    if not provider:
+    current = settings.provider or endpoints["espw"].workspace
+    if not current:
         raise StartError("the current context names no workspace; give --espw-path")
     access, transports = access_by(endpoints, clock, "skerry/controllers")
     metrics = RuntimeMetrics(CollectorRegistry())
     health = Health()
     server = await _observed(settings, metrics, health)
     try:
+        provider = settings.provider or await provider_near(access.clients["espw"], current)
         async with asyncio.TaskGroup() as tasks:
             environment = EdgeEnvironment(
                 access,
@@ -254,6 +259,28 @@ async def _led(environment: EdgeEnvironment, name: str, *, leader_elect: bool) -
     )
     while True:
         await election.run(controller.run)
+
+
+async def provider_near(client: Client, current: str) -> str:
+    """Return the current workspace, unless only the usual provider exports the edge API.
+
+    A kubeconfig is shared by everything a script does: by the time a process started in the
+    background reads it, the next command may have gone to another workspace.
+    """
+    if current == USUAL_PROVIDER or await _exports_edge(client, current):
+        return current
+    if not await _exports_edge(client, USUAL_PROVIDER):
+        return current
+    log.info("the current workspace exports no edge API", current=current, using=USUAL_PROVIDER)
+    return USUAL_PROVIDER
+
+
+async def _exports_edge(client: Client, workspace: str) -> bool:
+    try:
+        await client.at("", workspace).get(APIEXPORTS, _EDGE)
+    except (ApiError, TransportError):
+        return False
+    return True
 
 
 def _endpoints(settings: ControllerSettings) -> dict[Role, Endpoint]:

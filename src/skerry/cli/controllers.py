@@ -127,8 +127,8 @@ def controllers(
 ) -> None:
     """Run the edge controllers against a hub, all of them or some.
 
-    The provider workspace is --espw-path, or else the current workspace. Stops cleanly on
-    SIGTERM and SIGINT.
+    The provider workspace is --espw-path, or else the current workspace, or root:espw when only
+    that exports the edge API. Stops cleanly on SIGTERM and SIGINT.
     """
     settings = ControllerSettings(
         kubeconfig=kubeconfig,
