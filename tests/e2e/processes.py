@@ -156,6 +156,16 @@ class Kubectl:
                 return out
             assert time.monotonic() < deadline, f"{arguments}: never printed {wanted!r}: {out}"
 
+    def again(self, *arguments: str) -> None:
+        """Repeat a command until it succeeds; for a server that is finding its feet."""
+        deadline = time.monotonic() + 30
+        while True:
+            process = self.start(*arguments)
+            _, err = process.communicate(timeout=60)
+            if process.returncode == 0:
+                return
+            assert time.monotonic() < deadline, f"{arguments}: never succeeded: {err}"
+
     def within(self, namespace: str) -> Kubectl:
         return Kubectl(self.kubeconfig, self.home, namespace)
 

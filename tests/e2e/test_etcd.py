@@ -96,3 +96,27 @@ def test_a_namespace_is_emptied_and_owners_take_dependents_along(
     two.within("going")("create", "configmap", "c")
     one("delete", "namespace", "going", "--timeout=30s")
     assert two("get", "namespace", "going", "--ignore-not-found").out == ""
+
+
+def test_a_server_outlives_its_etcd(tmp_path: Path) -> None:
+    refuse_old_kubectl()
+    etcd = EtcdProcess(tmp_path / "etcd")
+    etcd.start()
+    server = ServerProcess(tmp_path, "--store", "etcd", "--etcd-servers", etcd.url)
+    server.start()
+    kubectl = Kubectl(server.kubeconfig, tmp_path, "default")
+    try:
+        kubectl("create", "configmap", "before")
+        etcd.kill()
+        told = kubectl("create", "configmap", "meanwhile", fails=1).err
+        assert "etcd is out of reach" in told
+        etcd.start()
+        kubectl.again("create", "configmap", "after")
+        names = kubectl("get", "cm", "-o", "name").out.split()
+        assert {"configmap/before", "configmap/after"} <= set(names)
+        # What is written now reaches whoever watches: the server has taken up its watch again.
+        kubectl("create", "namespace", "later")
+        kubectl.until("later             kube-root-ca.crt", "get", "cm", "--all-namespaces")
+    finally:
+        server.stop()
+        etcd.kill()

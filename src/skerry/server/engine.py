@@ -273,7 +273,7 @@ def attributes_of(info: RequestInfo) -> Attributes:
         resource=info.resource,
         subresource=info.subresource,
         namespace=info.namespace,
-        name=info.name,
+        name=info.name or info.selected_name,
     )
 
 

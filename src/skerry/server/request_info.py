@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.logic.selectors import FieldSelector, SelectorError
 
 _VERBS = {
     "GET": "get",
@@ -19,6 +20,7 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+_TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 # Below a namespace these are subresources of the namespace itself, not resources in it.
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
@@ -40,6 +42,8 @@ class RequestInfo:
     name: str = ""
     # What follows the subresource, for proxies.
     rest: str = ""
+    # The one name a list or watch selects: a right to that name is enough for it.
+    selected_name: str = ""
 
     @property
     def gvr(self) -> GroupVersionResource:
@@ -78,9 +82,10 @@ def _resource_info(
     resource = rest[0]
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
+    verb = _verb(method, name, query, watching=watching)
     return RequestInfo(
         path=path,
-        verb=_verb(method, name, query, watching=watching),
+        verb=verb,
         is_resource=True,
         cluster=cluster,
         group=group_version[0],
@@ -90,14 +95,26 @@ def _resource_info(
         namespace=namespace if resource != "namespaces" or name != namespace else name,
         name=name,
         rest="/".join(rest[3:]),
+        selected_name=_selected_name(verb, query),
     )
+
+
+def _selected_name(verb: str, query: dict[str, str]) -> str:
+    selector = query.get("fieldSelector")
+    if not selector or verb not in ("list", "watch"):
+        return ""
+    try:
+        return FieldSelector.parse(selector).exact("metadata.name") or ""
+    except SelectorError:
+        # Whoever lists will say what is wrong with it.
+        return ""
 
 
 def _verb(method: str, name: str, query: dict[str, str], *, watching: bool) -> str:
     verb = _VERBS.get(method, method.lower())
     if verb == "get":
-        wants_watch = watching or query.get("watch", "") in ("true", "1", "True")
-        if wants_watch:
+        # An object of its own is watched through the old prefix, or by a field selector.
+        if watching or (not name and query.get("watch", "") in _TRUE):
             return "watch"
         if not name:
             return "list"

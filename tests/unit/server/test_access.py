@@ -105,6 +105,25 @@ async def test_a_grant_counts_from_the_moment_it_is_answered() -> None:
 
 
 @virtual
+async def test_a_right_to_one_name_is_enough_to_list_and_watch_that_one() -> None:
+    async with guarded() as server:
+        rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
+        role = {"metadata": {"name": "one"}, "rules": [{**rule, "resourceNames": ["mine"]}]}
+        await server.admin.create(f"{IN_DEFAULT}/roles", role)
+        await server.admin.create(
+            f"{IN_DEFAULT}/rolebindings", binding("one", "Role", "one", "jane")
+        )
+        for selector, status in (
+            ("metadata.name%3Dmine", 200),
+            ("metadata.name%3Dother", 403),
+            ("metadata.name!%3Dmine", 403),
+            ("", 403),
+        ):
+            listed = await server.as_jane("GET", f"{CORE}/pods?fieldSelector={selector}")
+            assert listed.status == status, selector
+
+
+@virtual
 async def test_denial_comes_before_anything_is_told() -> None:
     async with guarded() as server:
         for path in (f"{CORE}/unicorns", "/apis/nothing/v1/x", f"{CORE}/pods?limit=x"):

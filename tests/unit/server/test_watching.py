@@ -121,7 +121,6 @@ async def test_one_object_can_be_watched_by_name_path_and_old_prefix() -> None:
         start = await created(server, "a")
         for path in (
             f"{MAPS}?watch=1&fieldSelector=metadata.name%3Da&resourceVersion={start}",
-            f"{MAPS}/a?watch=1&resourceVersion={start}",
             f"/api/v1/watch/namespaces/default/configmaps/a?resourceVersion={start}",
         ):
             async with server.watch(path) as sender:
@@ -129,6 +128,13 @@ async def test_one_object_can_be_watched_by_name_path_and_old_prefix() -> None:
                 await changed(server, "a", path=path)
                 last = [event["object"]["data"] for event in [await sender.lines.get()]]
             assert last[0].get("path")
+
+
+@virtual
+async def test_the_path_of_one_object_shows_it_whatever_is_asked() -> None:
+    async with serving() as server:
+        await created(server, "a")
+        assert (await server.get(f"{MAPS}/a?watch=1")).body["kind"] == "ConfigMap"
 
 
 @virtual
