@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
+import uvloop
 
 from skerry.api.errors import ApiError
 from skerry.app.explain import Hub, HubSettings, Question, Unanswered, hub
@@ -67,7 +67,7 @@ def asked(name: str, flags: dict[str, Any], ask: Callable[[Hub], Awaitable[T]]) 
 
     log.configure(verbosity=0)
     try:
-        return asyncio.run(answered())
+        return uvloop.run(answered())
     except (Unanswered, ApiError, KubeconfigError, TransportError) as error:
         print(f"skerry {name}: {error}", file=sys.stderr)
         sys.exit(1)

@@ -14,6 +14,9 @@ from skerry.logic.translation.categories import NAMESPACES, Category, category_o
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import NamedObjects, What
 
+# Stands for any value that nobody mentions.
+_UNHEARD_OF = "other"
+
 Labels = Mapping[str, str]
 Edits = tuple[tuple[str, str | None], ...]
 
@@ -67,7 +70,7 @@ def selected(what: What | None, subject: Subject) -> Link:
 def _by_namespace(selector: Selector, name: str, labels: Labels) -> Link:
     terms = terms_of(selector) or ()
     if selector.matches(labels):
-        return Link("selection", True, edit=_leaving(terms, f"Namespace {name}", labels))
+        return Link("selection", True, edit=_leaving(terms, f"Namespace {name}"))
     edits = joining_edits(terms, labels)
     return Link(
         "selection",
@@ -127,16 +130,13 @@ def _failures(path: str, terms: Terms, labels: Labels) -> Iterator[str]:
         yield f"{path}: label {key!r} must satisfy {str(term)!r}; {found}"
 
 
-def _leaving(terms: Terms, who: str, labels: Labels) -> str:
+def _leaving(terms: Terms, who: str) -> str:
     """Return the smallest edit after which *terms* no longer hold: one label is always enough."""
     for key, term in terms:
-        if not term.admits(None):
-            return label_edit(who, ((key, None),))
-    for key, term in terms:
-        if not term.complement:
-            return label_edit(who, ((key, "other"),)) if not term.admits("other") else ""
-        if term.values:
-            return label_edit(who, ((key, min(term.values)),))
+        # Removing a label comes first, as the edit that is easiest to say.
+        for value in (None, *sorted(term.values), _UNHEARD_OF):
+            if not term.admits(value):
+                return label_edit(who, ((key, value),))
     return ""
 
 
