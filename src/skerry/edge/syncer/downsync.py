@@ -175,9 +175,10 @@ class Downsync:
 
     def _settled(self, ref: Ref, outcome: Outcome) -> None:
         s = self._s
+        arrived = outcome.state == "Applied" != s.outcomes.get(ref).state
         s.outcomes.set(ref, outcome)
         s.back.add_after(ref, s.settings.return_seconds)
-        if ref.group_resource == NAMESPACES and outcome.state == "Applied":
+        if arrived and ref.group_resource == NAMESPACES:
             for waiting in s.outcomes.waiting_in(ref.name):
                 s.down.add(waiting)
 
