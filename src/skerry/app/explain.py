@@ -51,7 +51,12 @@ from skerry.logic.placement.slices import (
 from skerry.logic.placement.whatif import Change, what_if
 from skerry.logic.resource import Object
 from skerry.logic.summary.selection import reports_status
-from skerry.logic.translation.categories import NAMESPACES, category_of, is_system_object
+from skerry.logic.translation.categories import (
+    DEFINITIONS,
+    NAMESPACES,
+    category_of,
+    is_system_object,
+)
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import mailbox_name
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
@@ -169,7 +174,8 @@ class Hub:
         types = await discover(self._own)
         index, locations = await self._inventory([placement])
         chosen = _matching(locations, question.location)
-        subjects = await self._subjects(types, question.object)
+        asked = await self._subjects(types, question.object)
+        subjects = await self._with_defined(types, asked) if question.object else asked
         slices = await self._slices(question.placement)
         mailboxes = {each["metadata"]["name"]: each for each in await self._mailboxes()}
         place = place_of(placement)
@@ -177,7 +183,7 @@ class Hub:
         near = self._destinations(index, place, chosen, slices)
         wanted = {mailbox_name(d.cluster, d.uid) for d in near} & mailboxes.keys()
         copies, unreadable = await self._copies(
-            [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in subjects}
+            [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in asked}
         )
         statuses = _kinds_with_status(types)
         facts = Facts(
@@ -193,7 +199,15 @@ class Hub:
             copies,
             lambda item: item.type in statuses,
         )
-        return answer(facts, every_pair=bool(question.object or question.location))
+        found = answer(facts, every_pair=bool(question.object or question.location))
+        return found if subjects is asked else found.about({each.item for each in asked})
+
+    async def _with_defined(self, types: ServedTypes, asked: list[Subject]) -> list[Subject]:
+        """Add everything else when a definition is asked about: what it defines decides."""
+        if not any(each.item.type in (DEFINITIONS, BINDINGS.group_resource) for each in asked):
+            return asked
+        items = {each.item for each in asked}
+        return asked + [each for each in await self._subjects(types, "") if each.item not in items]
 
     def _destinations(
         self,

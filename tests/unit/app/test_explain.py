@@ -144,6 +144,16 @@ async def test_every_location_and_object_tells_why_it_is_not_meant() -> None:
 
 
 @virtual
+async def test_a_binding_goes_along_with_the_kinds_it_brings() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        found = await hub.explain(Question("p", "", "apibinding/bind-kubernetes"))
+        (binding,) = found.objects
+        assert (binding.link.holds, binding.link.reason) == (True, "Implied")
+        assert {each.item.name for each in found.pairs} == {"bind-kubernetes"}
+
+
+@virtual
 async def test_a_question_about_what_is_not_there_has_no_answer() -> None:
     town = Town()
     async with town.furnished() as hub:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skerry.logic.customization.customize import customizer_name
 from skerry.logic.explanation.links import Chain, Link
 from skerry.logic.explanation.way import Copy, Surroundings, chosen, way
-from skerry.logic.explanation.what import Subject, selected, travelling
+from skerry.logic.explanation.what import Subject, selections, travelling
 from skerry.logic.placement.explain import Explanation, explain
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Destination, Place
@@ -97,6 +97,14 @@ class Answer:
     objects: tuple[ObjectAnswer, ...]
     pairs: tuple[PairAnswer, ...]
 
+    def about(self, items: AbstractSet[Item]) -> Answer:
+        """Return only what is about *items*."""
+        return replace(
+            self,
+            objects=tuple(each for each in self.objects if each.item in items),
+            pairs=tuple(each for each in self.pairs if each.item in items),
+        )
+
     def as_json(self) -> dict[str, Any]:
         return {
             "placement": self.place.name,
@@ -116,12 +124,9 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
     present = frozenset((each.cluster, each.location) for each in facts.slices)
     locations: list[LocationAnswer] = []
     pairs: list[PairAnswer] = []
-    objects = [ObjectAnswer(each.item, _meant(facts, each)) for each in facts.subjects]
-    meant = [
-        subject
-        for subject, found in zip(facts.subjects, objects, strict=True)
-        if every_pair or found.link.holds
-    ]
+    meant = _meant(facts)
+    objects = [ObjectAnswer(subject.item, link) for subject, link in meant]
+    asked = [(subject, link) for subject, link in meant if every_pair or link.holds]
     for place in sorted(facts.locations):
         where = explain(facts.index, place=facts.place, where=place, present=present)
         ways = list(_ways(facts, place, where))
@@ -129,13 +134,17 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
         locations.append(LocationAnswer(place, where, link))
         if link.holds or every_pair:
             for around in ways:
-                pairs += _pairs(facts, place, around, meant)
+                pairs += _pairs(facts, place, around, asked)
     return Answer(facts.place, tuple(locations), tuple(objects), tuple(pairs))
 
 
-def _meant(facts: Facts, subject: Subject) -> Link:
-    category = travelling(subject)
-    return selected(facts.what, subject) if category.holds else category
+def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
+    """Return each object with the first of category and selection that keeps it back."""
+    found = zip(facts.subjects, selections(facts.what, facts.subjects), strict=True)
+    return [
+        (subject, link if (category := travelling(subject)).holds else category)
+        for subject, link in found
+    ]
 
 
 def targets_at(index: PlacementIndex, place: Place, where: Explanation) -> list[tuple[str, str]]:
@@ -166,14 +175,14 @@ def _ways(facts: Facts, place: Place, where: Explanation) -> Iterator[Surroundin
 
 
 def _pairs(
-    facts: Facts, place: Place, around: Surroundings, subjects: Sequence[Subject]
+    facts: Facts, place: Place, around: Surroundings, asked: Sequence[tuple[Subject, Link]]
 ) -> Iterator[PairAnswer]:
-    for subject in subjects:
+    for subject, selection in asked:
         item = subject.item
         name = customizer_name(subject.object)
         customizer = None if name is None else facts.customizers.get((name.namespace, name.name))
         copy = Copy(facts.copies.get((around.mailbox_name, item)), facts.has_status(item))
-        chain = way(facts.what, subject, customizer, around, copy)
+        chain = way(selection, subject, customizer, around, copy)
         yield PairAnswer(item, place, around.sync_target, chain)
 
 

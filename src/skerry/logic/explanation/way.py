@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skerry.logic.customization.customize import Withheld, customize
 from skerry.logic.explanation.links import Chain, Link, followed
-from skerry.logic.explanation.what import Subject, selected, travelling
+from skerry.logic.explanation.what import Subject, travelling
 from skerry.logic.placement.explain import Explanation
 from skerry.logic.resource import Object
 from skerry.logic.summary.report import NOT_APPLIED, report_of
@@ -15,7 +15,6 @@ from skerry.logic.syncing.delivery import is_delivered
 from skerry.logic.syncing.marks import SYNC_ERROR
 from skerry.logic.translation.categories import NAMESPACES, Category, category_of
 from skerry.logic.translation.copies import copied, digest, is_projected, labelled
-from skerry.logic.translation.what import What
 
 # A type of the mailbox's own, which tells nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
@@ -47,14 +46,17 @@ class Copy:
 
 
 def way(
-    what: What | None,
+    selection: Link,
     subject: Subject,
     customizer: Object | None,
     around: Surroundings,
     copy: Copy,
 ) -> Chain:
-    """Follow one object to one destination, as far as it gets."""
-    return followed(_links(what, subject, customizer, around, copy))
+    """Follow one object to one destination, as far as it gets.
+
+    *selection* tells whether the placement means the object.
+    """
+    return followed(_links(selection, subject, customizer, around, copy))
 
 
 def chosen(around: Surroundings) -> Link:
@@ -77,14 +79,14 @@ def _location_reason(where: Explanation) -> str:
 
 
 def _links(
-    what: What | None,
+    selection: Link,
     subject: Subject,
     customizer: Object | None,
     around: Surroundings,
     copy: Copy,
 ) -> Iterator[Link]:
     yield travelling(subject)
-    yield selected(what, subject)
+    yield selection
     yield chosen(around)
     result = customize(copied(subject.item.type, subject.object), customizer, around.location)
     if isinstance(result, Withheld):

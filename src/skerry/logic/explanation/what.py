@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from skerry.api.kinds import GroupResource
 from skerry.logic.explanation.links import Link
 from skerry.logic.placement.explain import joining_edits
 from skerry.logic.placement.terms import Terms, failing, terms_of
 from skerry.logic.resource import Object
 from skerry.logic.selectors import Selector
-from skerry.logic.translation.categories import NAMESPACES, Category, category_of, is_system_object
+from skerry.logic.translation.categories import (
+    BINDINGS,
+    DEFINITIONS,
+    NAMESPACES,
+    Category,
+    category_of,
+    is_system_object,
+)
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import NamedObjects, What
 
@@ -65,6 +74,41 @@ def selected(what: What | None, subject: Subject) -> Link:
     if item.type == NAMESPACES:
         return _by_namespace(what.namespaces, item.name, subject.labels)
     return _by_name(what.named, subject)
+
+
+def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
+    """Tell of each object whether a placement means it, or needs it for what it means.
+
+    What defines a placed kind goes along unasked.
+    """
+    found = [selected(what, subject) for subject in subjects]
+    types = {
+        subject.item.type
+        for subject, link in zip(subjects, found, strict=True)
+        if link.holds and travelling(subject).holds
+    }
+    return [
+        link if link.holds else _implied(subject, types) or link
+        for subject, link in zip(subjects, found, strict=True)
+    ]
+
+
+def _implied(subject: Subject, types: AbstractSet[GroupResource]) -> Link | None:
+    """Return that a definition goes along with what it defines; None when it need not."""
+    placed = sorted(str(each) for each in _defined(subject) if each in types)
+    if not placed:
+        return None
+    return Link("selection", True, "Implied", (f"it defines {', '.join(placed)}",))
+
+
+def _defined(subject: Subject) -> Iterator[GroupResource]:
+    obj = subject.object
+    if subject.item.type == DEFINITIONS:
+        spec = obj.get("spec") or {}
+        yield GroupResource(spec.get("group", ""), (spec.get("names") or {}).get("plural", ""))
+    elif subject.item.type == BINDINGS:
+        for bound in (obj.get("status") or {}).get("boundResources") or ():
+            yield GroupResource(bound.get("group", ""), bound.get("resource", ""))
 
 
 def _by_namespace(selector: Selector, name: str, labels: Labels) -> Link:

@@ -234,6 +234,27 @@ def test_a_cluster_scoped_object_tells_which_entry_misses_it_and_why(
     assert found.link.messages[0] == message
 
 
+def test_what_defines_a_placed_kind_goes_along_unasked() -> None:
+    story = Story()
+    widget = Item("example.org", "widgets", "shop", "w")
+    crd = Item("apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.org")
+    definition = {
+        "metadata": {"name": crd.name},
+        "spec": {"group": "example.org", "names": {"plural": "widgets"}},
+    }
+    subjects = [
+        Subject(crd, definition),
+        Subject(widget, {"metadata": {"name": "w"}}, {"go": "yes"}),
+    ]
+    found = {
+        each.item: each.link for each in answer(replace(story.facts(), subjects=subjects)).objects
+    }
+    assert found[crd].reason == "Implied"
+    assert found[crd].holds
+    alone = answer(replace(story.facts(), subjects=subjects[:1])).objects
+    assert [each.link.reason for each in alone] == ["ObjectNotSelected"]
+
+
 def test_a_missing_customizer_withholds_the_object() -> None:
     story = Story()
     story.subject = replace(story.subject, object=deployment(**{"edge.kcp.io/customizer": "c"}))
