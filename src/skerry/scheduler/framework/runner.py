@@ -26,7 +26,7 @@ from skerry.scheduler.framework.plugin import (
 from skerry.scheduler.framework.profile import Assembled
 from skerry.scheduler.framework.recorder import NoRecorder, Recorder
 from skerry.scheduler.framework.state import CycleState
-from skerry.scheduler.framework.status import Code, Status, code_of, error, unresolvable
+from skerry.scheduler.framework.status import Code, Status, error, unresolvable
 
 Item = TypeVar("Item")
 Target = TypeVar("Target")
@@ -424,4 +424,4 @@ def _no_names(plugins: set[str]) -> Status:
 
 def status_label(status: Status | None) -> str:
     """Return what metrics call an answer."""
-    return code_of(status).label
+    return "Success" if status is None else status.code.label
