@@ -25,6 +25,9 @@ _COPY_BYTES = 64 * 1024
 # Enough for a backend on this machine; it either listens or refuses.
 _DIAL_SECONDS = 5.0
 _BACKLOG = 128
+# Longer than any of the catalogue's programs takes to listen, short enough to be no surprise.
+_PATIENCE_SECONDS = 1.0
+_RETRY_SECONDS = 0.05
 _POD_NETWORK = "10.244"
 
 Backend = tuple[str, int]
@@ -184,8 +187,7 @@ class Forwarder:
             _log.debug("nobody serves a port", port=self._name)
             return
         try:
-            async with asyncio.timeout(_DIAL_SECONDS):
-                back_reader, back_writer = await asyncio.open_connection(*backend)
+            back_reader, back_writer = await _dialled(backend)
         except (OSError, TimeoutError) as error:
             _log.debug("backend refuses", port=self._name, error=error)
             return
@@ -195,6 +197,23 @@ class Forwarder:
                 tasks.create_task(copy_stream(back_reader, writer))
         finally:
             await _closed(back_writer)
+
+
+async def _dialled(backend: Backend) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a backend; one that was only just started is given a moment to listen.
+
+    Nothing announces that a process listens, so refusals are asked about again for a while.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _PATIENCE_SECONDS
+    while True:
+        try:
+            async with asyncio.timeout(_DIAL_SECONDS):
+                return await asyncio.open_connection(*backend)
+        except ConnectionRefusedError:
+            if loop.time() >= deadline:
+                raise
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
 async def copy_stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -13,6 +13,7 @@ from skerry.api.kinds import GroupResource
 from skerry.edge.syncer.config import ConfigView
 from skerry.edge.syncer.downsync import Downsync
 from skerry.edge.syncer.edge_view import EdgeView
+from skerry.edge.syncer.edge_witness import EdgeWitness
 from skerry.edge.syncer.gate import DeletionGate
 from skerry.edge.syncer.heartbeat import Heartbeat
 from skerry.edge.syncer.mailbox import WatchedMailbox
@@ -88,24 +89,36 @@ class Session:
         self._reporting = Reporting(self.state, self._up.unknown)
         self._heartbeat = Heartbeat(hub, settings, ids, metrics)
         self._store = trust.known
+        self._answering = ""
+        self._over = asyncio.Event()
+        self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds, self._over.set)
         if isinstance(hub.transport, WitnessTransport):
             hub.transport.tell = trust.saw_header
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled, or until one side turns out to be another one than it was.
+
+        What the caches hold then is of a history that is no longer told: only fresh ones will do.
+        """
         state = self.state
         self._follow()
         self._add(state.memory.all_placed())
+        parts = [
+            state.mailbox.run,
+            self._edge_factory.run,
+            state.config.run,
+            state.served_hub.run,
+            state.served_edge.run,
+            self._reporting.run,
+            self._heartbeat.run,
+            self._edge_witness.run,
+            *(controller.run for controller in self._controllers()),
+        ]
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(state.mailbox.run())
-            tasks.create_task(self._edge_factory.run())
-            tasks.create_task(state.config.run())
-            tasks.create_task(state.served_hub.run())
-            tasks.create_task(state.served_edge.run())
-            tasks.create_task(self._reporting.run())
-            tasks.create_task(self._heartbeat.run())
-            for controller in self._controllers():
-                tasks.create_task(controller.run())
+            working = [tasks.create_task(part()) for part in parts]
+            await self._over.wait()
+            for task in working:
+                task.cancel()
 
     def _controllers(self) -> Iterable[Controller[Ref, None]]:
         s = self.state
@@ -205,6 +218,9 @@ class Session:
         if not hasattr(self, "state"):
             return  # the first store is met while the session is put together
         trust = self.state.trust
+        if self._answering and trust.current != self._answering:
+            self._over.set()
+        self._answering = trust.current
         if trust.trusted:
             self._add(self.state.memory.all_placed())
             if self._store != trust.known:

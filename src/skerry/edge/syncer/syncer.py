@@ -57,11 +57,13 @@ class Syncer:
             _log.warning("no longer this edge's syncer; standing by")
 
     async def _lead(self) -> None:
-        self.session = Session(
-            self._settings, self._hub, self._edge, self._memory, self._ids, self._metrics
-        )
         try:
-            await self.session.run()
+            while True:
+                self.session = Session(
+                    self._settings, self._hub, self._edge, self._memory, self._ids, self._metrics
+                )
+                await self.session.run()
+                _log.info("hub or edge is another one than before; reading everything anew", v=0)
         finally:
             self.session = None
             await self._memory.journal.flush()
