@@ -7,9 +7,11 @@ it, it is born Ready.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.kcp.tenancy import WORKSPACE_NAME
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
@@ -39,6 +41,7 @@ from skerry.store.base import Store, Write
 # Initializers that stand for what this server does itself, in the creating transaction.
 _OWN_INITIALIZERS = frozenset({"root:universal", "system:apibindings"})
 _SERVER_SET = ("cluster", "URL")
+_NAME = re.compile(WORKSPACE_NAME)
 
 
 class WorkspaceBirth:
@@ -82,6 +85,7 @@ class WorkspaceBirth:
     def _create(self, operation: Operation) -> None:
         call, workspace = operation.call, operation.obj
         parent = call.info.cluster
+        _check_name(workspace["metadata"].get("name", ""))
         spec = workspace.setdefault("spec", {})
         masters = MASTERS in call.user.groups
         if not masters and any(spec.get(name) for name in _SERVER_SET):
@@ -258,3 +262,11 @@ class WorkspaceBirth:
     def _forbidden(self, operation: Operation, why: str) -> Forbidden:
         name = operation.obj["metadata"].get("name", "")
         return Forbidden.of(TENANCY, "workspaces", name, why)
+
+
+def _check_name(name: str) -> None:
+    """Raise unless *name* can be one segment of a path."""
+    if not _NAME.match(name):
+        detail = f"should match '{WORKSPACE_NAME}'"
+        error = FieldError.invalid("metadata.name", name, detail)
+        raise Invalid.of(TENANCY, "Workspace", name, [error])

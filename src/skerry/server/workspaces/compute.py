@@ -68,7 +68,7 @@ class ComputeRules:
             "lastTransitionTime": now,
             "message": "No heartbeat yet seen",
             "reason": "ErrorHeartbeat",
-            "severity": "Error",
+            "severity": "Warning",
             "status": "False",
         }
         base = self._base_url()

@@ -116,7 +116,7 @@ class Hub:
         assert isinstance(answer, Stream), answer
         sender = MemorySender()
         tasks = await self.watches.enter_async_context(asyncio.TaskGroup())
-        task = tasks.create_task(answer.run(sender))
+        task = tasks.create_task(_run(answer, sender))
         self.watches.callback(task.cancel)
         await self.settled()
         return sender
@@ -124,6 +124,10 @@ class Hub:
     async def keys(self) -> set[str]:
         """Return every key of the store."""
         return {entry.key for entry in (await self.running.api.store.range("/")).entries}
+
+
+async def _run(stream: Stream, sender: MemorySender) -> None:
+    await stream.run(sender)
 
 
 @contextlib.asynccontextmanager

@@ -333,9 +333,9 @@ async def test_an_export_is_bound_only_with_the_right_to(hub: Hub) -> None:
     reply = await hub.ask(
         "alice", "POST", f"/clusters/{a}{BINDINGS}", binding("w", "root:org:shop", "widgets")
     )
-    assert (reply.status, reply.body["message"]) == (
-        403,
+    assert reply.status == 403
+    assert reply.body["message"] == (
         'apibindings.apis.kcp.io "w" is forbidden: unable to create APIBinding: no permission to '
-        "bind to export root:org:shop:widgets",
+        "bind to export root:org:shop:widgets"
     )
     assert (await hub.ask("alice", "GET", f"/clusters/{shop}{EXPORTS}")).status == 403
