@@ -89,7 +89,10 @@ class EdgeProcess:
                     f"first: skerry edge delete {self.name}"
                 )
             return
-        save_config(self.directory, replace(config, api_port=config.api_port or free_port()))
+        config = replace(config, api_port=config.api_port or free_port())
+        # Before anything is kept: a user who must change a port need not delete an edge first.
+        _check_ports(config)
+        save_config(self.directory, config)
 
     def start(self) -> None:
         """Run the edge, detached; returns when it answers. Harmless when it runs already."""
@@ -100,13 +103,13 @@ class EdgeProcess:
         _check_ports(config)
         ready, told = os.pipe()
         os.set_inheritable(told, True)
-        command = [sys.executable, "-m", "skerry.cli", "edge", "run", str(self.directory)]
+        command = [sys.executable, "-m", "skerry.app.edge_run", str(self.directory), str(told)]
         with (self.directory / LOG).open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
                 [
                     *(sys.executable, "-I", "-S", _SUPERVISOR),
                     *(str(self.directory / _RECORD), str(told)),
-                    *(*command, "--ready-fd", str(told)),
+                    *command,
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from skerry.app.edge_config import EdgeConfigError, load_config, parse_config, plain_config
-from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess, announcing
+from skerry.app.edge_config import EdgeConfigError, parse_config, plain_config
+from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
 from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -169,21 +169,12 @@ def kubeconfig(name: str, data_dir: Path | None) -> None:
 
 @edge.command(hidden=True)
 @click.argument("directory", type=_DIRECTORY)
-@click.option("--ready-fd", type=int, default=-1)
-def run(directory: Path, ready_fd: int) -> None:
+def run(directory: Path) -> None:
     """Run the edge kept in DIRECTORY, in the foreground."""
     # Only here: a whole server takes half a second to load, which the other commands can spare.
-    from skerry.app.edge_node import edge_kind, edge_settings
-    from skerry.app.standalone import StartError, run_server
+    from skerry.app.edge_run import run_edge
 
-    with _told():
-        config = load_config(directory)
-        try:
-            run_server(edge_settings(directory, config), edge_kind(config), announcing(ready_fd))
-        except* StartError as group:
-            for error in group.exceptions:
-                print(f"skerry edge: {error}", file=sys.stderr)
-            sys.exit(1)
+    sys.exit(run_edge(directory))
 
 
 def _existing(name: str, data_dir: Path | None) -> EdgeProcess:

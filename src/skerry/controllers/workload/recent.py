@@ -51,13 +51,13 @@ class RecentWrites:
 
     async def _show_created(self, owner: Key, found: dict[Key, Object]) -> None:
         for key in sorted(self._created.get(owner, ())):
-            live = None
-            if key not in self._informer.index:
-                live = await self._live(key)
-            if live is None:
-                self._forget(self._created, owner, key)
-            else:
+            seen = self._informer.index.get(key)
+            live = await self._live(key) if seen is None else seen
+            if live is not None:
+                # Also when the cache shows it: it may have come while we waited for another.
                 found[key] = live
+            if seen is not None or live is None:
+                self._forget(self._created, owner, key)
 
     async def _show_deleted(self, owner: Key, found: dict[Key, Object]) -> None:
         for entry in sorted(self._deleted.get(owner, ())):
