@@ -1,0 +1,189 @@
+"""Node agents on the real engine, with real processes; events are awaited, nobody sleeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.edge.agent.agent import NodeAgent
+from skerry.edge.agent.catalogue import Catalogue
+from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.leftovers import end_all
+from skerry.edge.agent.network import Backend, Network
+from skerry.edge.agent.plain import PlainRuntime
+from skerry.edge.agent.services import ServiceProxy
+from skerry.edge.agent.settings import AgentSettings
+from skerry.edge.agent.sources import CONFIG_MAPS, PodSources
+from skerry.runtime.client import DeleteOptions
+from skerry.runtime.events import EventRecorder
+from skerry.runtime.informer import InformerFactory
+from tests.sim.engine import EngineWorld
+from tests.sim.faults import Rates
+
+Object = dict[str, Any]
+PODS = GroupVersionResource("", "v1", "pods")
+EVENTS = GroupVersionResource("", "v1", "events")
+ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+QUICK = AgentSettings(backoff_seconds=0.05, mount_retry_seconds=0.05)
+_PATIENCE = 20.0
+
+
+class Edge(EngineWorld):
+    """An engine; ``agents`` runs node agents over one directory."""
+
+    def __init__(self, root: Path, nodes: int = 1) -> None:
+        super().__init__(1, Rates(0.0, 0.0, 0.0, 0.0, 0.0))
+        self.root = root
+        self.names = [f"node-{n}" for n in range(nodes)]
+        self.network = Network()
+        self.by_name: dict[str, NodeAgent] = {}
+        self._changed = asyncio.Event()
+        self._watched = self.factory.informer(PODS)
+        self._watched.add_handler(lambda old, new: self._changed.set())
+
+    @asynccontextmanager
+    async def up(self) -> AsyncIterator[None]:
+        """Serve; at the end nothing is left running."""
+        try:
+            async with self.running():
+                await self.direct.create(ACCOUNTS, {"metadata": {"name": "default"}}, "default")
+                yield
+        finally:
+            end_all(self.root)
+
+    @asynccontextmanager
+    async def agents(self, settings: AgentSettings = QUICK) -> AsyncIterator[None]:
+        """Run agents while inside; processes outlive them."""
+        self.network = Network()
+        # A factory of their own, which ends with them as an agent's process would.
+        factory = InformerFactory(self.direct, ids=self.ids)
+        sources = PodSources(self.direct, factory)
+        services = ServiceProxy(self.network, factory, ("127.0.0.1", 1))
+        sources.reached_at = services.reached_at
+        runtime = PlainRuntime(Catalogue(self.root / "images.yaml"))
+        failure: Exception | None = None
+        async with asyncio.TaskGroup() as tasks:
+            started = [tasks.create_task(factory.run()), tasks.create_task(services.run())]
+            for number, name in enumerate(self.names):
+                context = NodeContext(
+                    name,
+                    number,
+                    f"172.18.0.{number + 2}",
+                    self.root / name,
+                    self.direct,
+                    runtime,
+                    self.network,
+                    sources,
+                    EventRecorder(self.direct, "kubelet", host=name),
+                    settings,
+                )
+                agent = self.by_name[name] = NodeAgent(context, factory)
+                await agent.heartbeat.register()
+                started += [
+                    tasks.create_task(agent.recorder.run()),
+                    tasks.create_task(agent.run()),
+                ]
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised again below, unwrapped
+                failure = error
+            for task in started:
+                task.cancel()
+        if failure is not None:
+            raise failure
+
+    async def run_pod(self, name: str, *containers: Object, **spec: Any) -> Object:
+        """Create a pod that is bound already."""
+        metadata = spec.pop("metadata", {})
+        pod = {
+            "metadata": {"name": name, **metadata},
+            "spec": {
+                "nodeName": self.names[0],
+                "automountServiceAccountToken": False,
+                "terminationGracePeriodSeconds": 2,
+                "containers": list(containers),
+                **spec,
+            },
+        }
+        return await self.direct.create(PODS, pod, "default")
+
+    async def configure(self, name: str, **data: str) -> None:
+        await self.direct.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": data}, "default")
+
+    async def pod(self, name: str, wanted: Callable[[Object], bool]) -> Object:
+        """Wait until a pod is as wanted, and return it."""
+
+        async def look() -> Object:
+            while True:
+                self._changed.clear()
+                for pod in self._watched.index.objects():
+                    if pod["metadata"]["name"] == name and wanted(pod):
+                        return pod
+                await self._changed.wait()
+
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await look()
+        except TimeoutError as error:
+            last = [p.get("status") for p in self._watched.index.objects()]
+            raise AssertionError(f"pod {name} never became as wanted: {last}") from error
+
+    async def gone(self, name: str) -> None:
+        """Wait until there is no pod of that name."""
+        async with asyncio.timeout(_PATIENCE):
+            while any(p["metadata"]["name"] == name for p in self._watched.index.objects()):
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def delete(self, name: str, grace: int | None = None) -> None:
+        await self.direct.delete(PODS, name, "default", DeleteOptions(grace_seconds=grace))
+
+    async def reasons(self, name: str) -> list[str]:
+        """Return the reasons of a pod's events, once all recorded ones are written."""
+        for agent in self.by_name.values():
+            await agent.recorder.flush()
+        events = (await self.direct.list(EVENTS)).items
+        return [e["reason"] for e in events if e["involvedObject"]["name"] == name]
+
+
+def container(image: str, *command: str, name: str = "c", **more: Any) -> Object:
+    found: Object = {"name": name, "image": image, **more}
+    if command:
+        found["command"] = list(command)
+    return found
+
+
+def ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def phase(wanted: str) -> Callable[[Object], bool]:
+    return lambda pod: (pod.get("status") or {}).get("phase") == wanted
+
+
+def first(pod: Object) -> Object:
+    """Return the status of the only container, empty while there is none."""
+    found: Object = ((pod.get("status") or {}).get("containerStatuses") or [{}])[0]
+    return found
+
+
+async def fetched(backend: Backend | None, path: str = "/") -> str:
+    """Return the answer of an HTTP server, which may only just be starting."""
+    assert backend is not None
+    for _ in range(200):
+        try:
+            reader, writer = await asyncio.open_connection(*backend)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.02)  # nothing tells when a process listens
+            continue
+        writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        return answer.partition(b"\r\n\r\n")[2].decode()
+    raise AssertionError(f"nobody listens at {backend}")
