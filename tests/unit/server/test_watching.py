@@ -91,6 +91,9 @@ def test_a_watch_may_resume_after_every_event_without_gap_or_repetition(actions:
             for index, event in enumerate(everything):
                 after = event["object"]["metadata"]["resourceVersion"]
                 assert await collected(server, path + after) == everything[index + 1 :]
+            # A server that began later remembers none of it, and reads the store's history.
+            async with serving(server.api.store, seed=2) as later:
+                assert await collected(later, path + start) == everything
 
     run_virtual(story())
 
