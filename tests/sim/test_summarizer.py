@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.placement.slices import EDGE_PLACEMENTS
-from skerry.logic.summary.content import NAMESPACED
+from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.logic.translation.what import mailbox_name
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual
@@ -225,7 +225,7 @@ async def test_summaries_that_would_share_a_name_do_not() -> None:
 WIDGETS = GroupVersionResource("example.org", "v1", "widgets")
 
 
-def definition() -> dict[str, Any]:
+def definition(scope: str = "Namespaced") -> dict[str, Any]:
     """A kind that its workspace defines for itself."""
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"type": "object", "properties": {"spec": free, "status": free}}
@@ -235,7 +235,7 @@ def definition() -> dict[str, Any]:
         "metadata": {"name": "widgets.example.org"},
         "spec": {
             "group": "example.org",
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {
                 "plural": "widgets",
                 "singular": "widget",
@@ -280,6 +280,45 @@ async def test_kinds_that_a_workspace_defines_itself_have_summaries_too() -> Non
         await hub.owner.delete(DEFINITIONS, "widgets.example.org")
         await asyncio.sleep(5)
         assert not await hub.summaries("shop")
+
+
+@virtual
+async def test_a_cluster_scoped_object_has_a_cluster_scoped_summary() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await hub.owner.create(DEFINITIONS, definition("Cluster"))
+        await hub.mailbox("florin").create(DEFINITIONS, definition("Cluster"))
+        entry = {"apiGroup": "example.org", "resources": ["widgets"], "resourceNames": ["w"]}
+        await hub.place("p", "florin", nonNamespacedObjects=[entry])
+        for name in ("w", "other"):
+            widget = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": name}}
+            await hub.owner.create(WIDGETS, widget)
+            await hub.project("florin", WIDGETS, widget, "")
+        await hub.report("florin", WIDGETS, "w", "", {"size": 3})
+        await asyncio.sleep(5)
+        (summary,) = (await hub.owner.list(CLUSTER_SCOPED)).items
+        assert summary["metadata"]["name"] == "p-widgets-w"
+        assert (summary["destinations"], summary["reported"]) == (1, 1)
+
+
+@virtual
+async def test_destinations_are_those_of_all_slices_together() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]), hub.summarizing():
+        await furnished(hub, "florin")
+        first = await hub.owner.get(SLICES, "p")
+        second = {
+            "apiVersion": first["apiVersion"],
+            "kind": first["kind"],
+            "metadata": {"name": "p-2", "ownerReferences": first["metadata"]["ownerReferences"]},
+            "destinations": [hub.destination("guilder")],
+        }
+        await hub.owner.create(SLICES, second)
+        await asyncio.sleep(2)
+        assert (await hub.summaries("shop"))["p-deployments-web"]["destinations"] == 2
+        await hub.owner.delete(SLICES, "p-2")
+        await asyncio.sleep(2)
+        assert (await hub.summaries("shop"))["p-deployments-web"]["destinations"] == 1
 
 
 @virtual
