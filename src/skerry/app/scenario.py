@@ -1,0 +1,458 @@
+"""The example scenario: two edges, two workloads, and pages that answer.
+
+Two embedded edge clusters, florin and guilder, a hub with its controllers, and a syncer per edge
+run as processes of their own. The common workload goes to both edges, the special one to guilder
+only; each serves a page on a port of this machine, and its state comes back in a summary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from skerry.api.errors import AlreadyExists
+from skerry.api.kinds import GroupVersionResource
+from skerry.app.demo import Disappointment
+from skerry.app.edge_config import EdgeConfig, NodeConfig
+from skerry.app.edge_process import EdgeError, EdgeProcess
+from skerry.app.stack import Stack, StackError
+from skerry.app.supervised import Supervised
+from skerry.edge.agent.network import Published
+from skerry.runtime import kubeconfig
+from skerry.runtime.client import Client, Selection
+from skerry.runtime.http import HttpTransport
+from skerry.runtime.kubeconfig import Overrides
+
+Object = dict[str, Any]
+
+PROVIDER = "root:espw"
+_PATIENCE_SECONDS = 60
+_WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
+_SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+_LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
+_BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
+_PLACEMENTS = GroupVersionResource("edge.kcp.io", "v1alpha1", "edgeplacements")
+_SLICES = GroupVersionResource("edge.kcp.io", "v1alpha1", "singleplacementslices")
+_SYNCER_CONFIGS = GroupVersionResource("edge.kcp.io", "v1alpha1", "syncerconfigs")
+_SUMMARIES = GroupVersionResource("edge.kcp.io", "v1alpha1", "statussummaries")
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+_CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+_DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+
+_KINDS = {
+    _WORKSPACES: "Workspace",
+    _SYNC_TARGETS: "SyncTarget",
+    _LOCATIONS: "Location",
+    _BINDINGS: "APIBinding",
+    _PLACEMENTS: "EdgePlacement",
+    _NAMESPACES: "Namespace",
+    _CONFIG_MAPS: "ConfigMap",
+    _DEPLOYMENTS: "Deployment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the three pages answer on this machine; 0 takes any free port."""
+
+    florin_common: int = 8081
+    guilder_special: int = 8082
+    guilder_common: int = 8083
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One of the two workloads: its names, its node port, and whom it selects."""
+
+    name: str
+    workspace: str
+    node_port: int
+    selector: dict[str, str]
+
+    @property
+    def namespace(self) -> str:
+        return f"{self.name}stuff"
+
+    @property
+    def deployment(self) -> str:
+        return f"{self.name}d"
+
+    @property
+    def placement(self) -> str:
+        return f"edge-placement-{self.name[0]}"
+
+
+COMMON = Workload("common", "wmw-c", 8081, {"env": "prod"})
+SPECIAL = Workload("special", "wmw-s", 8082, {"env": "prod", "extended": "si"})
+_TARGETS = {
+    "florin": (
+        "sync-target-f",
+        "location-f",
+        {"example": "si", "extended": "non"},
+        {"env": "prod"},
+    ),
+    "guilder": (
+        "sync-target-g",
+        "location-g",
+        {"example": "si", "extended": "si"},
+        {"env": "prod", "extended": "si"},
+    ),
+}
+
+
+@dataclass(slots=True)
+class Scenario:
+    """The stages, in order. Each returns a line that says what was seen."""
+
+    directory: Path
+    ports: Ports = field(default_factory=Ports)
+    hub_port: int = 0
+    _transport: HttpTransport | None = None
+    _mailboxes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stack(self) -> Stack:
+        return Stack(self.directory / "hub")
+
+    def edge(self, name: str) -> EdgeProcess:
+        """Return one of the two edges."""
+        return EdgeProcess(name, self.directory / "edges" / name)
+
+    def syncer(self, name: str) -> Supervised:
+        """Return the syncer of one of the two edges."""
+        home = self.directory / "syncers" / name
+        return Supervised(home / "process.json", home / "syncer.log")
+
+    def stops(self) -> list[tuple[str, Callable[[], Awaitable[str]]]]:
+        """Return title and action of every stage."""
+        return [
+            ("Stage 1: two edge clusters, florin and guilder", self.create_edges),
+            ("Stage 1: a hub and its controllers", self.start_hub),
+            ("Stage 1: the inventory, and a mailbox per edge", self.fill_inventory),
+            ("Stage 1: a syncer at each edge", self.start_syncers),
+            ("Stage 2: the common workload, for both edges", self.place_common),
+            ("Stage 2: the special workload, for guilder", self.place_special),
+            ("Stage 3: the mailboxes hold what each edge should run", self.see_mailboxes),
+            ("Stage 4: the pages answer", self.fetch_pages),
+            ("Stage 5: the states come back, summarised", self.see_summaries),
+        ]
+
+    # -- stage 1 -----------------------------------------------------------------------------
+
+    async def create_edges(self) -> str:
+        mappings = {
+            "florin": ((8081, self.ports.florin_common),),
+            "guilder": ((8081, self.ports.guilder_common), (8082, self.ports.guilder_special)),
+        }
+
+        def make(name: str) -> None:
+            node_name = f"{name}-control-plane"
+            published = tuple(
+                Published(node_name, inside, outside) for inside, outside in mappings[name]
+            )
+            node = NodeConfig(node_name, True, published=published)
+            try:
+                self.edge(name).create(EdgeConfig(name, (node,)))
+                self.edge(name).start()
+            except EdgeError as error:
+                raise Disappointment(str(error)) from error
+
+        await asyncio.gather(*(asyncio.to_thread(make, name) for name in mappings))
+        return "both API servers answer, each with one node"
+
+    async def start_hub(self) -> str:
+        def start() -> None:
+            try:
+                self.stack.up(["--init", "--port", str(self.hub_port)], PROVIDER)
+            except StackError as error:
+                raise Disappointment(str(error)) from error
+
+        await asyncio.to_thread(start)
+        return f"the hub answers at {self.stack.url}"
+
+    async def fill_inventory(self) -> str:
+        root = self._client("root")
+        await self._create(root, _WORKSPACES, {"metadata": {"name": "imw-1"}})
+        inventory = self._client("root:imw-1")
+        for target, location, target_labels, location_labels in _TARGETS.values():
+            await self._create(inventory, _SYNC_TARGETS, _named(target, target_labels, spec={}))
+            await self._create(
+                inventory,
+                _LOCATIONS,
+                _named(
+                    location,
+                    location_labels,
+                    spec={
+                        "resource": {
+                            "group": "workload.kcp.io",
+                            "version": "v1alpha1",
+                            "resource": "synctargets",
+                        },
+                        "instanceSelector": {"matchLabels": target_labels},
+                    },
+                ),
+            )
+        await inventory.delete(_LOCATIONS, "default")
+        provider = self._client(PROVIDER)
+        for name, (target, *_) in _TARGETS.items():
+            found = await inventory.get(_SYNC_TARGETS, target)
+            cluster = found["metadata"]["annotations"]["kcp.io/cluster"]
+            mailbox = f"{cluster}-mb-{found['metadata']['uid']}"
+            seen = await self._appears(provider, _WORKSPACES, mailbox, _is_ready)
+            self._mailboxes[name] = seen["spec"]["cluster"]
+        return "two SyncTargets and Locations; their mailbox workspaces are Ready"
+
+    async def start_syncers(self) -> str:
+        for name in _TARGETS:
+            home = self.directory / "syncers" / name
+            home.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(
+                self.syncer(name).start,
+                [
+                    "syncer",
+                    *("--from-kubeconfig", str(self.stack.kubeconfig), "--from-context", "base"),
+                    *("--from-cluster", self._mailboxes[name]),
+                    *("--to-kubeconfig", str(self.edge(name).kubeconfig)),
+                    *("--sync-target-name", name, "--data-dir", str(home / "data")),
+                ],
+            )
+        return "both dial out to their mailboxes"
+
+    # -- stage 2 -----------------------------------------------------------------------------
+
+    async def place_common(self) -> str:
+        root = self._client("root")
+        await self._create(root, _WORKSPACES, {"metadata": {"name": "my-org"}})
+        return await self._place(COMMON, ["location-f", "location-g"])
+
+    async def place_special(self) -> str:
+        return await self._place(SPECIAL, ["location-g"])
+
+    async def _place(self, workload: Workload, wanted: list[str]) -> str:
+        organization = self._client("root:my-org")
+        await self._create(organization, _WORKSPACES, {"metadata": {"name": workload.workspace}})
+        client = self._client(f"root:my-org:{workload.workspace}")
+        for gvr, obj, namespace in workload_objects(workload):
+            await self._create(client, gvr, obj, namespace)
+        seen = await self._appears(
+            client,
+            _SLICES,
+            workload.placement,
+            lambda placed: len(placed["destinations"]) == len(wanted),
+        )
+        found = sorted(each["locationName"] for each in seen["destinations"])
+        _expect(found, wanted, "destinations")
+        return f"{workload.placement} resolves to {', '.join(found)}"
+
+    # -- stages 3 to 5 -----------------------------------------------------------------------
+
+    async def see_mailboxes(self) -> str:
+        wanted = {"florin": [COMMON], "guilder": [COMMON, SPECIAL]}
+        for name, workloads in wanted.items():
+            mailbox = self._client(self._mailboxes[name])
+            namespaces = sorted(each.namespace for each in workloads)
+            await self._appears(
+                mailbox,
+                _SYNCER_CONFIGS,
+                "the-one",
+                partial(_has_namespaces, namespaces),
+            )
+            for workload in workloads:
+                await self._appears(
+                    mailbox, _DEPLOYMENTS, workload.deployment, namespace=workload.namespace
+                )
+        return "florin's holds commond; guilder's holds commond and speciald"
+
+    async def fetch_pages(self) -> str:
+        for name, workload in (("florin", COMMON), ("guilder", SPECIAL), ("guilder", COMMON)):
+            transport = kubeconfig.connect(kubeconfig.load([self.edge(name).kubeconfig]))
+            try:
+                await self._appears(
+                    Client(transport, user_agent="skerry/demo"),
+                    _DEPLOYMENTS,
+                    workload.deployment,
+                    lambda found: found.get("status", {}).get("availableReplicas", 0) >= 1,
+                    workload.namespace,
+                )
+            finally:
+                await transport.close()
+        pages = []
+        for port, words in self.pages():
+            text = await asyncio.to_thread(_fetched, port)
+            if words not in text:
+                raise Disappointment(f"http://localhost:{port}: saw {text!r}, wanted {words!r}")
+            pages.append(f"http://localhost:{port} says {words!r}")
+        return "; ".join(pages)
+
+    def pages(self) -> Iterator[tuple[int, str]]:
+        """Yield the port of each page and what it says."""
+        yield self.ports.florin_common, "This is a common web site."
+        yield self.ports.guilder_special, "This is a special web site."
+        yield self.ports.guilder_common, "This is a common web site."
+
+    async def see_summaries(self) -> str:
+        told = []
+        for workload, count in ((COMMON, 2), (SPECIAL, 1)):
+            client = self._client(f"root:my-org:{workload.workspace}")
+            name = f"{workload.placement}-deployments-{workload.deployment}"
+            seen = await self._appears(
+                client,
+                _SUMMARIES,
+                name,
+                partial(_has_healthy, count),
+                workload.namespace,
+            )
+            told.append(
+                f"{workload.deployment}: {seen['healthy']} of {seen['destinations']} healthy"
+            )
+        return "; ".join(told)
+
+    # -- helpers of the stages ---------------------------------------------------------------
+
+    def _client(self, workspace: str) -> Client:
+        if self._transport is None:
+            base = kubeconfig.load([self.stack.kubeconfig], Overrides(context="base"))
+            self._transport = kubeconfig.connect(base)
+        client = Client(self._transport, user_agent="skerry/demo")
+        return client.at("", workspace)
+
+    async def _create(
+        self, client: Client, gvr: GroupVersionResource, obj: Object, namespace: str = ""
+    ) -> None:
+        whole = {"apiVersion": str(gvr.group_version), "kind": _KINDS[gvr], **obj}
+        try:
+            await client.create(gvr, whole, namespace)
+        except AlreadyExists:
+            return
+
+    async def _appears(
+        self,
+        client: Client,
+        gvr: GroupVersionResource,
+        name: str,
+        ready: Callable[[Object], bool] = lambda _: True,
+        namespace: str = "",
+    ) -> Object:
+        """Wait until the object is there and as wanted, and return it."""
+        selection = Selection(namespace=namespace, fields=f"metadata.name={name}")
+        last: Object = {}
+        try:
+            async with (
+                asyncio.timeout(_PATIENCE_SECONDS),
+                client.watch(gvr, selection) as events,
+            ):
+                async for event in events:
+                    if event.kind in ("ADDED", "MODIFIED"):
+                        last = event.object
+                        if ready(last):
+                            return last
+        except TimeoutError as error:
+            state = "as it should be" if last else "there"
+            raise Disappointment(
+                f"{gvr.resource} {name} was not {state} after {_PATIENCE_SECONDS} s"
+            ) from error
+        raise Disappointment(f"{gvr.resource} {name}: the server ended the watch")
+
+    async def close(self) -> None:
+        """Stop every process of the scenario."""
+        if self._transport is not None:
+            await self._transport.close()
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        for name in _TARGETS:
+            self.syncer(name).stop()
+        self.stack.down()
+        for name in _TARGETS:
+            self.edge(name).stop()
+
+
+def workload_objects(workload: Workload) -> Iterator[tuple[GroupVersionResource, Object, str]]:
+    """Yield what a workload owner writes: bindings, workload, placement."""
+    name, namespace = workload.name, workload.namespace
+    for binding, path, export in (
+        ("bind-kube", "root:compute", "kubernetes"),
+        ("bind-espw", PROVIDER, "edge.kcp.io"),
+    ):
+        reference = {"export": {"path": path, "name": export}}
+        yield _BINDINGS, _named(binding, spec={"reference": reference}), ""
+    yield _NAMESPACES, _named(namespace, {name: "si"}), ""
+    lines = ["<!DOCTYPE html>", "<html>", "  <body>", f"    This is a {name} web site."]
+    page = "\n".join([*lines, "  </body>", "</html>", ""])
+    yield _CONFIG_MAPS, {**_named("httpd-htdocs"), "data": {"index.html": page}}, namespace
+    yield _DEPLOYMENTS, _named(workload.deployment, spec=_web_server(workload)), namespace
+    yield _PLACEMENTS, _named(workload.placement, spec=_placement(workload)), ""
+
+
+def _web_server(workload: Workload) -> Object:
+    labels = {"app": workload.name}
+    port = {
+        "name": "http",
+        "containerPort": 80,
+        "hostPort": workload.node_port,
+        "protocol": "TCP",
+    }
+    mount = {"name": "htdocs", "readOnly": True, "mountPath": "/usr/local/apache2/htdocs"}
+    container = {
+        "name": "httpd",
+        "image": "library/httpd:2.4",
+        "ports": [port],
+        "volumeMounts": [mount],
+    }
+    volume = {"name": "htdocs", "configMap": {"name": "httpd-htdocs", "optional": False}}
+    return {
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [container], "volumes": [volume]},
+        },
+    }
+
+
+def _placement(workload: Workload) -> Object:
+    return {
+        "locationSelectors": [{"matchLabels": workload.selector}],
+        "namespaceSelector": {"matchLabels": {workload.name: "si"}},
+        "nonNamespacedObjects": [
+            {
+                "apiGroup": "apis.kcp.io",
+                "resources": ["apibindings"],
+                "resourceNames": ["bind-kube"],
+            }
+        ],
+    }
+
+
+def _named(name: str, labels: dict[str, str] | None = None, **members: Any) -> Object:
+    metadata: Object = {"name": name}
+    if labels:
+        metadata["labels"] = labels
+    return {"metadata": metadata, **members}
+
+
+def _is_ready(workspace: Object) -> bool:
+    return bool(workspace.get("status", {}).get("phase") == "Ready")
+
+
+def _has_namespaces(wanted: list[str], config: Object) -> bool:
+    scope = config.get("spec", {}).get("namespaceScope", {})
+    return sorted(scope.get("namespaces") or []) == wanted
+
+
+def _has_healthy(count: int, summary: Object) -> bool:
+    return bool(summary.get("healthy") == count)
+
+
+def _fetched(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def _expect(seen: object, wanted: object, what: str) -> None:
+    if seen != wanted:
+        raise Disappointment(f"{what}: saw {seen!r}, wanted {wanted!r}")
