@@ -89,6 +89,8 @@ class Resource:
     check_name: Callable[[str], Sequence[str]] = field(default=lambda _: ())
     # ``metadata.generation`` counts changes of everything but metadata and status.
     counts_generation: bool = True
+    # Whether status may come with a new object: kubelets register nodes with theirs.
+    status_at_creation: bool = False
     columns: tuple[Column, ...] = ()
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)

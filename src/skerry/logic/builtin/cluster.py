@@ -237,6 +237,7 @@ RULES: RuleTable = {
         validate_update=_node_update_errors,
         validate_status=_node_update_errors,
         counts_generation=False,
+        status_at_creation=True,
         selectable_fields={"spec.unschedulable": truth_at("spec", "unschedulable")},
     ),
     GroupResource("coordination.k8s.io", "leases"): Rules(

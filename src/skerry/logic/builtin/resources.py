@@ -71,6 +71,7 @@ def _resource(info: ResourceInfo, rules: Rules) -> Resource:
         warnings=rules.warnings,
         check_name=rules.check_name,
         counts_generation=rules.counts_generation,
+        status_at_creation=rules.status_at_creation,
         columns=columns_for(info.group, info.kind),
         selectable_fields=rules.selectable_fields,
         scale=rules.scale,

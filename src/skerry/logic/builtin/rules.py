@@ -54,6 +54,7 @@ class Rules:
     warnings: Callable[[Object], Sequence[str]] = field(default=lambda _: ())
     check_name: Callable[[str], Sequence[str]] = dns1123_subdomain
     counts_generation: bool = True
+    status_at_creation: bool = False
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     scale: Scale | None = None
     convert: Callable[[Object, str], Object] | None = None

@@ -152,7 +152,7 @@ def begin_life(resource: Resource, obj: Object, now: datetime, ids: IdSource) ->
     metadata.pop("generation", None)
     if resource.counts_generation:
         metadata["generation"] = 1
-    if resource.has_status:
+    if resource.has_status and not resource.status_at_creation:
         obj.pop("status", None)
     resource.prepare_create(obj)
     drop_empty(metadata)
