@@ -16,6 +16,7 @@ from skerry.app.edge_controllers import EDGE_CONTROLLERS
 from skerry.app.edge_environment import EdgeEnvironment, HubAccess, Role
 from skerry.app.hub_content import ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
+from skerry.controllers.edge_scheduler.controller import EdgeScheduler, Views
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.placement.records import Destination, Place, place_of
@@ -196,11 +197,11 @@ class Hub:
         return (await view.list(gvr)).items
 
     async def destinations(self) -> dict[Place, list[Destination]]:
-        """Return what the slices of each placement say, in the order of their names."""
+        """Return what the slices of each placement say, in the order of their numbers."""
         found: dict[Place, list[Destination]] = {}
         placed = {place_of(obj) for obj in await self.everything(EDGE_PLACEMENTS)}
         pieces = await self.everything(SLICES)
-        for piece in sorted(pieces, key=place_of):
+        for piece in sorted(pieces, key=_number):
             place = Place(place_of(piece).cluster, placement_name(piece))
             if place not in placed and owner_of(piece["metadata"]) is None:
                 continue  # somebody took it from its owner, which has gone since
@@ -234,9 +235,28 @@ class Hub:
             assert obj["status"]["specGeneration"] == obj["metadata"]["generation"]
 
 
+# An edge scheduler whose slices are full with two destinations.
+SMALL_SLICES = "edge-scheduler-with-small-slices"
+
+
 async def _run(environment: EdgeEnvironment, name: str) -> None:
+    if name == SMALL_SLICES:
+        edge = await environment.provider_view("edge.kcp.io")
+        others = [
+            (await environment.root_view(f"{group}.kcp.io")).factory
+            for group in ("scheduling", "workload", "tenancy")
+        ]
+        views = Views(environment.context(edge.factory), *others)
+        await EdgeScheduler(views, per_slice=2).run()
+        return
     controller = await EDGE_CONTROLLERS[name].build(environment)
     await controller.run()
+
+
+def _number(piece: Object) -> int:
+    """Return which of its placement's slices one is."""
+    rest = str(piece["metadata"]["name"]).removeprefix(placement_name(piece))
+    return int(rest[1:]) if rest[1:].isdecimal() else 1
 
 
 def _labelled(obj: Object) -> Object:

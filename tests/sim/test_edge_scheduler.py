@@ -20,6 +20,7 @@ from tests.sim.edge_scheduler_hub import (
     BINDINGS,
     LOCATIONS,
     PROVIDER,
+    SMALL_SLICES,
     SYNC_TARGETS,
     WORKSPACES,
     Hub,
@@ -41,8 +42,9 @@ def equal(**labels: str) -> Object:
 class People:
     """Somebody who does things at random."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, *placements: str) -> None:
         self.hub = hub
+        self.placements = placements or ("x", "y", "z")
 
     def one_of(self, *choices: Any) -> Any:
         return choices[int(self.hub.ids.fraction() * len(choices))]
@@ -57,20 +59,20 @@ class People:
         return dict(self.one_of({}, equal(**self.labels()), expressions))
 
     async def act(self) -> None:
-        hub, name = self.hub, self.one_of("x", "y", "z")
+        hub, name, placed = self.hub, self.one_of("x", "y", "z"), self.one_of(*self.placements)
         inventory, workload = self.one_of("root:imw1", "root:imw2"), self.one_of("a", "b")
         more = self.one_of({}, {"locationWorkspaceSelector": equal(org=self.one_of("p", "q"))})
         deed = self.one_of(
-            lambda: hub.place(f"root:{workload}", name, self.selector(), **more),
-            lambda: hub.place(f"root:{workload}", name, self.selector(), self.selector()),
+            lambda: hub.place(f"root:{workload}", placed, self.selector(), **more),
+            lambda: hub.place(f"root:{workload}", placed, self.selector(), self.selector()),
             lambda: hub.locate(inventory, name, self.labels(), self.selector()),
             lambda: hub.locate(inventory, name, self.labels(), self.one_of(None, {})),
             lambda: hub.target(inventory, name, self.labels()),
-            lambda: hub.remove(f"root:{workload}", EDGE_PLACEMENTS, name),
+            lambda: hub.remove(f"root:{workload}", EDGE_PLACEMENTS, placed),
             lambda: hub.remove(inventory, LOCATIONS, name),
             lambda: hub.remove(inventory, SYNC_TARGETS, name),
-            lambda: hub.remove(f"root:{workload}", SLICES, name),
-            lambda: self.vandalise(f"root:{workload}", name),
+            lambda: hub.remove(f"root:{workload}", SLICES, placed),
+            lambda: self.vandalise(f"root:{workload}", placed),
             lambda: self.relabel(inventory.removeprefix("root:")),
             hub.collect_garbage,
         )
@@ -81,6 +83,7 @@ class People:
         patch = self.one_of(
             {"destinations": []},
             {"metadata": {"ownerReferences": None}},
+            {"metadata": {"ownerReferences": None, "labels": None}},
             {"metadata": {"labels": {"edge.kcp.io/source-placement": "nobody"}}},
         )
         await self.hub.at(workspace).patch(SLICES, name, patch)
@@ -110,6 +113,50 @@ async def test_slices_say_what_a_scan_says_after_any_history(seed: int) -> None:
         async with hub.controlled("edge-scheduler"):
             await hub.settle()
         assert await hub.store.revision() == revision, "a second pass writes nothing"
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_many_destinations_are_spread_over_slices_that_never_collide(seed: int) -> None:
+    hub = Hub(seed, Rates())
+    people = People(hub, "x", "x-2", "x-3")
+    async with hub.running("imw1", "imw2", "a"):
+        async with hub.controlled(SMALL_SLICES):
+            for number in range(6):
+                await hub.target("root:imw1", f"t{number}", people.labels())
+            for _ in range(25):
+                await people.act()
+                with suppress(ApiError):
+                    await people.vandalise("root:a", people.one_of("x", "x-2", "x-3", "x-4"))
+                await asyncio.sleep(hub.ids.fraction() * 2)
+            await hub.settle()
+            await hub.collect_garbage()
+            await hub.settle()
+            await hub.assert_scheduled()
+        revision = await hub.store.revision()
+        async with hub.controlled(SMALL_SLICES):
+            await hub.settle()
+        assert await hub.store.revision() == revision, "a second pass writes nothing"
+
+
+@virtual
+async def test_a_further_slice_taken_from_its_owner_is_taken_back() -> None:
+    hub = Hub()
+    ownerless = {"metadata": {"ownerReferences": None, "labels": None}}
+    async with hub.running("imw", "wmw"):
+        for name in ("a", "b", "c"):
+            await hub.target("root:imw", name, {})
+        async with hub.controlled(SMALL_SLICES):
+            await hub.place("root:wmw", "web", {})
+            await asyncio.sleep(10)
+            await hub.assert_scheduled()
+            await hub.at("root:wmw").patch(SLICES, "web-2", ownerless)
+            await asyncio.sleep(10)
+            await hub.assert_scheduled()
+        await hub.at("root:wmw").patch(SLICES, "web-2", ownerless)
+        async with hub.controlled(SMALL_SLICES):
+            await asyncio.sleep(10)
+            await hub.assert_scheduled()
 
 
 @virtual

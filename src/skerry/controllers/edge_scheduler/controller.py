@@ -14,6 +14,7 @@ from skerry.controllers.edge_scheduler.keys import (
     SYNC_TARGETS,
     WORKSPACES,
     Waking,
+    lean_workspace,
 )
 from skerry.controllers.edge_scheduler.observe import (
     BY_PLACEMENT,
@@ -27,7 +28,12 @@ from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Place, lean_location, lean_sync_target
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES, lean_slice
+from skerry.logic.placement.slices import (
+    DESTINATIONS_PER_SLICE,
+    EDGE_PLACEMENTS,
+    SLICES,
+    lean_slice,
+)
 from skerry.logic.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Reconciler
@@ -59,9 +65,15 @@ class EdgeScheduler:
     """The two loops, slices and status, and what they share."""
 
     def __init__(
-        self, views: Views, *, workers: int = WORKERS, tell: Callable[[str], None] | None = None
+        self,
+        views: Views,
+        *,
+        workers: int = WORKERS,
+        per_slice: int = DESTINATIONS_PER_SLICE,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """*tell* gets a line for people about each placement that is looked at."""
+        self._per_slice = per_slice
         self._views = views
         self._tell = tell
         edge = views.edge
@@ -79,7 +91,7 @@ class EdgeScheduler:
             self.index, written, self.queue.add, self._look_at_status, self._follow_workspaces
         )
         self._observer = Observer(
-            self.index, placements, slices, written, self._waking, edge.client
+            self.index, placements, slices, written, self._waking, edge.client, per_slice
         )
         informers = [*self._inventory(), slices, placements]
         slices.add_handler(self._waking.slice_changed)
@@ -142,7 +154,7 @@ class EdgeScheduler:
         if self._tell is not None:
             self._tell(f"reconciling EdgePlacement {place.name} in Workspace {place.cluster}")
         self._look_at_status(place)
-        return decide(observed)
+        return decide(observed, self._per_slice)
 
     def _look_at_status(self, place: Place) -> None:
         self._untold[place] = None
@@ -165,6 +177,6 @@ class EdgeScheduler:
     def _follow_workspaces(self) -> None:
         """Watch Workspaces from the first placement on that asks for their labels."""
         if self._workspaces is None:
-            self._workspaces = self._views.tenancy.informer(WORKSPACES)
+            self._workspaces = self._views.tenancy.informer(WORKSPACES, transform=lean_workspace)
             self._workspaces.add_handler(self._waking.workspace_changed)
             self._workspaces_asked_for.set()

@@ -23,6 +23,7 @@ from skerry.logic.placement.records import (
 )
 from skerry.logic.placement.slices import base_names, placement_name
 from skerry.logic.resource import Object
+from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
 
 NAME = "edge-scheduler"
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
@@ -30,6 +31,14 @@ SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets"
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 
 _log = Logger(NAME)
+
+
+def lean_workspace(obj: Object) -> Object:
+    """Return what is worth keeping of a Workspace: what it stands for, and its labels."""
+    kept = ("name", "uid", "resourceVersion", "labels")
+    metadata = {name: obj["metadata"][name] for name in kept if name in obj["metadata"]}
+    metadata["annotations"] = {CLUSTER_ANNOTATION: cluster_of(obj)}
+    return {"metadata": metadata, "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")}}
 
 
 class Cause(NamedTuple):
@@ -122,7 +131,9 @@ class Waking:
         if obj is None or (new is not None and self._written.wrote(new)):
             return
         cluster, name = place_of(obj)
-        for owner in {name, placement_name(obj)}:
+        # Also whose it was: somebody may have taken it from its owner.
+        owners = {placement_name(each) for each in (old, new) if each is not None}
+        for owner in sorted({name, *owners}):
             place = Place(cluster, owner)
             if self._index.placement(place) is not None:
                 self._wake([place], Cause("SinglePlacementSlice", Place(cluster, name)))

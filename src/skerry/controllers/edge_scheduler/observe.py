@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.errors import NotFound
@@ -12,11 +12,11 @@ from skerry.kit.log import Logger
 from skerry.logic.placement.index import NOWHERE, PlacementIndex
 from skerry.logic.placement.records import Destination, Place, is_leaving
 from skerry.logic.placement.slices import (
-    DESTINATIONS_PER_SLICE,
     SLICES,
     Owner,
     destinations_in,
     placement_name,
+    slice_names,
 )
 from skerry.logic.resource import Object
 from skerry.runtime.client import Client
@@ -73,6 +73,7 @@ class Observer:
         written: WrittenSlices,
         waking: Waking,
         client: Client,
+        per_slice: int,
     ) -> None:
         self._index = index
         self._placements = placements
@@ -80,6 +81,7 @@ class Observer:
         self._written = written
         self._waking = waking
         self._client = client
+        self._per_slice = per_slice
         # Locations chosen, by placement; only those with a strategy have memory.
         self._chosen: dict[Place, frozenset[tuple[str, str]]] = {}
         # What was found last, for the status.
@@ -130,19 +132,21 @@ class Observer:
             wanted_locations=placement.strategy.number if placement.strategy else None,
             broken_locations=self._broken(chosen),
         )
-        held = self._held(place)
-        taken = self._taken(place) if len(destinations) > DESTINATIONS_PER_SLICE else frozenset()
+        more = len(destinations) > self._per_slice
+        taken: frozenset[str] = self._taken(place) if more else frozenset()
+        pages = -(-len(destinations) // self._per_slice)
+        held = self._held(place, slice_names(place.name, pages, taken))
         return Observed(place, owner, self.results[place], destinations, held, taken)
 
-    def _held(self, place: Place) -> dict[str, HeldSlice]:
-        """Return the slices that have the placement's name or belong to it."""
+    def _held(self, place: Place, ours: Sequence[str]) -> dict[str, HeldSlice]:
+        """Return the slices that belong to the placement, or have names that are its own."""
         keys = self._slices.index.keys_by(BY_PLACEMENT, (place.cluster, place.name))
-        names = {place.name, *(key.name for key in keys), *self._written.names(place)}
+        names = {*ours, *(key.name for key in keys), *self._written.names(place)}
         found: dict[str, HeldSlice] = {}
         for name in sorted(names):
             cached = self._slices.index.get(Key(place.cluster, "", name))
             held = self._written.newest(Place(place.cluster, name), cached)
-            if held is not None and (name == place.name or _owned(held, place.name)):
+            if held is not None and (name in ours or _owned(held, place.name)):
                 found[name] = held
         return found
 
@@ -166,7 +170,7 @@ class Observer:
         if place in self._chosen:
             return
         found: set[tuple[str, str]] = set()
-        for name in self._held(place):
+        for name in self._held(place, [place.name]):
             try:
                 obj = await self._client.for_cluster(place.cluster).get(SLICES, name)
             except NotFound:
