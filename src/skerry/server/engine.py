@@ -7,7 +7,7 @@ request means is decided in ``rest`` and ``subresources``; here it only finds it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -291,9 +291,29 @@ def _sign(answer: Answer, identity: str) -> None:
         answer.headers = (*answer.headers, mark)
 
 
+# As much as kube-apiserver tells, so that no client's limit on headers is met.
+_WARNING_LETTERS = 4096
+_LETTERS_PER_WARNING = 256
+
+
+def _few_enough(texts: Iterable[str]) -> Iterator[str]:
+    """Yield *texts*, shortened and as many as fit when together they are too long."""
+    told = list(texts)
+    if sum(map(len, told)) <= _WARNING_LETTERS:
+        yield from told
+        return
+    left = _WARNING_LETTERS
+    for text in told:
+        short = text[:_LETTERS_PER_WARNING]
+        left -= len(short)
+        if left < 0:
+            return
+        yield short
+
+
 def _with_warnings(answer: Answer, warnings: list[str]) -> Answer:
     headers = [*answer.headers]
-    for text in dict.fromkeys(warnings):
+    for text in _few_enough(dict.fromkeys(warnings)):
         escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
         headers.append(("Warning", f'299 - "{escaped}"'))
     answer.headers = headers

@@ -180,6 +180,16 @@ async def test_unknown_fields_are_told_as_loudly_as_asked() -> None:
 
 
 @virtual
+async def test_warnings_without_end_are_cut() -> None:
+    async with serving() as server:
+        sent = {**config_map("c"), **{f"unknown-{number:03}": 1 for number in range(500)}}
+        made = await server.create(MAPS, sent)
+        assert made.status == 201
+        assert 50 < len(made.warnings) < 200
+        assert sum(map(len, made.warnings)) < 8192
+
+
+@virtual
 async def test_fields_sent_twice_are_told_too() -> None:
     async with serving() as server:
         body = b'{"metadata":{"name":"c"},"data":{"a":"1","a":"2"}}'
