@@ -101,6 +101,12 @@ class HubClient:
         }
         self._identified = False
 
+    def close(self) -> None:
+        """Give up the connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
     def get(self, url: str) -> dict[str, Any]:
         """Return the object at *url*."""
         return self._ask("GET", url, None)
@@ -136,12 +142,17 @@ class HubClient:
             answer = connection.getresponse()
             raw = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            self._connections.pop(parts.netloc, None)
+            self._drop(parts.netloc)
             raise RequestFailed(0, "", f'{method.title()} "{url}": {error}') from error
         found = {name.lower(): value for name, value in answer.getheaders()}
         if answer.will_close:
-            self._connections.pop(parts.netloc, None)
+            self._drop(parts.netloc)
         return answer.status, found, raw
+
+    def _drop(self, netloc: str) -> None:
+        dropped = self._connections.pop(netloc, None)
+        if dropped is not None:
+            dropped.close()
 
     def _connect(self, scheme: str, netloc: str) -> http.client.HTTPConnection:
         connection: http.client.HTTPConnection
