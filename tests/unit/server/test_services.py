@@ -40,6 +40,20 @@ async def test_an_address_asked_for_is_given_once_and_freed_with_its_service() -
 
 
 @virtual
+async def test_what_is_no_address_is_refused_as_such() -> None:
+    async with serving() as server:
+        for spec in (
+            {"clusterIP": "http", "clusterIPs": ["ClusterIP", "a/b"]},
+            {"clusterIP": "nonsense"},
+            {"clusterIPs": ["None", "10.96.0.9"]},
+            {"clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9", "10.96.0.9"]},
+        ):
+            refused = await server.create(SERVICES, service("s", **spec))
+            assert refused.status == 422, (spec, refused.body)
+            assert "spec.clusterIP" in refused.body["message"]
+
+
+@virtual
 async def test_of_two_that_race_for_an_address_one_gets_it() -> None:
     async with serving() as server:
         replies = await asyncio.gather(

@@ -229,6 +229,16 @@ async def test_deprecated_things_are_warned_of() -> None:
 
 
 @virtual
+async def test_nulls_in_lists_are_read_as_empty_items() -> None:
+    async with serving() as server:
+        template = {"spec": {"containers": [{"name": "a", "image": "i"}, None]}}
+        sent = {"metadata": {"name": "t"}, "template": template}
+        refused = await server.create(f"{CORE}/podtemplates", sent)
+        assert refused.status == 422
+        assert "template.spec.containers[1].name: Required value" in refused.body["message"]
+
+
+@virtual
 async def test_yaml_bodies_are_read_as_json_would_be() -> None:
     async with serving() as server:
         body = b"metadata:\n  name: c\n  labels: {a: b}\ndata:\n  2030-01-01: 'x'\n  on: 'y'\n"

@@ -124,7 +124,16 @@ def _key(cluster: str, claim: str) -> str:
 def _held(obj: Object) -> set[str]:
     """Return the allocations a Service holds."""
     spec = obj.get("spec") or {}
-    claims = {f"ip/{ip}" for ip in spec.get("clusterIPs") or [] if ip and ip != "None"}
+    claims = {f"ip/{ip}" for ip in spec.get("clusterIPs") or [] if _is_address(ip)}
     if spec.get("type") in _PORT_TYPES:
         claims |= {f"port/{p['nodePort']}" for p in spec.get("ports") or [] if p.get("nodePort")}
     return claims
+
+
+def _is_address(text: object) -> bool:
+    """Whether *text* can be held; what is no address is left to validation, which comes later."""
+    try:
+        ipaddress.ip_address(str(text))
+    except ValueError:
+        return False
+    return True

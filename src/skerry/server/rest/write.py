@@ -168,8 +168,6 @@ class Writer:
     ) -> Written:
         """Store a new object, received and addressed already; *tracked* when its managedFields
         are set."""
-        resource = call.resource
-        call.warnings.extend(resource.warnings(obj))
         tries = _GENERATED_NAME_TRIES
         fresh = Fresh(obj)
         while True:
@@ -195,6 +193,7 @@ class Writer:
             operation = Operation(call, "CREATE", fresh.take(), dry_run=options.dry_run)
             await self._admission.admit(operation)
             prepare.refuse_invalid(call, operation.obj)
+            _warn(call, operation.obj)
             stored = to_storage(call.resource, operation.obj)
             key = call.key(stored["metadata"]["name"])
             self._stamp.put(stored, key.cluster)
@@ -273,7 +272,7 @@ class Writer:
         await self._admission.admit(operation)
         new = operation.obj
         prepare.refuse_invalid(call, new, old, part)
-        call.warnings.extend(w for w in resource.warnings(new) if w not in call.warnings)
+        _warn(call, new)
         stored = to_storage(call.resource, new)
         self._stamp.put(stored, call.info.cluster)
         value = encode(stored)
@@ -366,6 +365,11 @@ def _same(value: bytes, entry: Entry) -> bool:
     if value == entry.value:
         return True
     return decode(value, entry.revision) == decode(entry.value, entry.revision)
+
+
+def _warn(call: Call, obj: Object) -> None:
+    """Note what the client should know of an object that is valid; a second try says no more."""
+    call.warnings.extend(w for w in call.resource.warnings(obj) if w not in call.warnings)
 
 
 def _may_begin_by_update(call: Call) -> bool:
