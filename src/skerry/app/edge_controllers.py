@@ -11,7 +11,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +33,8 @@ from skerry.app.edge_environment import (
 from skerry.controllers.edge_scheduler import controller as edge_scheduler
 from skerry.controllers.mailbox import controller as mailbox
 from skerry.controllers.mailbox.observe import Provider
+from skerry.controllers.placement_translator import controller as placement_translator
+from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.summarizer import controller as summarizer
 from skerry.controllers.tenancy.heartbeat import controller as heartbeat
 from skerry.controllers.tenancy.location import controller as location
@@ -144,6 +146,21 @@ async def _mailbox(environment: EdgeEnvironment) -> Runnable:
     )
 
 
+async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
+    edge = await environment.provider_view(_EDGE)
+    scheduling = await environment.root_view(_SCHEDULING, quiet=True)
+    views = placement_translator.Views(
+        environment.context(environment.following("admin", "")),
+        edge.factory,
+        scheduling.factory,
+        environment.following("espw", environment.provider),
+    )
+    settings = TranslatorSettings()
+    if environment.concurrency is not None:
+        settings = replace(settings, concurrency=environment.concurrency)
+    return placement_translator.build(views, settings)
+
+
 async def _summarizer(environment: EdgeEnvironment) -> Runnable:
     edge = await environment.provider_view(_EDGE, quiet=True)
     views = summarizer.Views(
@@ -157,6 +174,7 @@ async def _summarizer(environment: EdgeEnvironment) -> Runnable:
 EDGE_CONTROLLERS: dict[str, EdgeController] = {
     "mailbox": EdgeController(_mailbox, 10203),
     "edge-scheduler": EdgeController(_edge_scheduler, 10205),
+    "placement-translator": EdgeController(_placement_translator, 10204),
     "summarizer": EdgeController(_summarizer, 10206),
 }
 _ALL_PORT = 10203
