@@ -42,6 +42,8 @@ from skerry.runtime.client import EVERYWHERE, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Reconciler
 from skerry.runtime.discovery import discover
+from skerry.runtime.events import EventRecorder
+from skerry.runtime.execute import Executor
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.transport import TransportError
@@ -75,6 +77,7 @@ class PlacementTranslator:
         context = views.everywhere
         self._context = context
         self._settings = settings
+        self._recorder = EventRecorder(context.client, NAME, metrics=context.metrics)
         self.queue: WorkQueue[MailboxKey] = context.queue(NAME)
         self.status_queue: WorkQueue[PlacementName] = context.queue(f"{NAME}-status")
         self.marks = Marks(lambda mailbox: self.queue.add(MailboxKey(mailbox)))
@@ -100,7 +103,7 @@ class PlacementTranslator:
             self._look_at_status,
         )
         self.workspaces.on_retyped = self._waking.retyped
-        self.feeds.on_synced = lambda _: self.marks.bring_back()
+        self.feeds.on_synced = self._waking.feed_synced
         self._listen()
         self._controllers()
 
@@ -111,6 +114,7 @@ class PlacementTranslator:
             metrics=views.everywhere.metrics,
         )
         self._wide = wide
+        self._schemas_by_name: dict[tuple[str, str], Object] | None = None
         self._schemas = wide.informer(SCHEMAS, transform=lean_definition)
         self._placements = views.edge.informer(EDGE_PLACEMENTS)
         self._slices = views.edge.informer(SLICES, transform=_lean_slice, packed=True)
@@ -123,7 +127,7 @@ class PlacementTranslator:
     def _listen(self) -> None:
         waking = self._waking
         for informer, handler in (
-            (self._schemas, waking.schema_changed),
+            (self._schemas, self._schema_changed),
             (self._locations, waking.location_changed),
             (self._customizers, waking.customizer_changed),
             (self._workspace_informer, waking.workspace_changed),
@@ -154,7 +158,7 @@ class PlacementTranslator:
             self._configs,
             accepted,
         )
-        executor = MailboxExecutor(
+        writer = MailboxExecutor(
             context.client,
             self.marks,
             self.mailboxes,
@@ -166,16 +170,23 @@ class PlacementTranslator:
         )
         self._loop = context.controller(
             NAME,
-            Reconciler(observer.observe, decide, executor),
+            Reconciler(observer.observe, decide, writer),
             self.queue,
             informers,
             self._settings.concurrency,
         )
         clock = context.client.clock
+        executor = Executor(
+            context.client,
+            NAME,
+            metrics=context.metrics,
+            dry_run=context.dry_run,
+            announce=(context.recorder or self._recorder).announce,
+        )
         status = Reconciler(
             StatusObserver(self._placements, self.problems).observe,
             lambda observed: decide_status(observed, clock.now()),
-            context.executor(NAME),
+            executor,
         )
         self._status_loop = context.controller(
             f"{NAME}-status", status, self.status_queue, informers, _STATUS_WORKERS
@@ -188,6 +199,8 @@ class PlacementTranslator:
             tasks.create_task(self._wide.run())
             tasks.create_task(self.feeds.run())
             tasks.create_task(self._learn_common_types())
+            tasks.create_task(self._learn_schemas())
+            tasks.create_task(self._recorder.run())
             tasks.create_task(self._loop.run())
             tasks.create_task(self._status_loop.run())
 
@@ -216,16 +229,30 @@ class PlacementTranslator:
         self.workspaces.learn_common(common_types(types.resources))
         self.marks.bring_back()
 
+    def _schema_changed(self, old: Object | None, new: Object | None) -> None:
+        self._schemas_by_name = None
+        self._waking.schema_changed(old, new)
+
+    async def _learn_schemas(self) -> None:
+        await self._schemas.wait_synced()
+        self.workspaces.retype_all()
+        self.marks.bring_back()
+
     def _object_changed(self, feed: Feed, old: Record | None, new: Record | None) -> None:
         self._waking.object_changed(feed, old, new)
 
     def _look_at_status(self, name: PlacementName) -> None:
         self.status_queue.add_after(name, self._settings.status_delay_seconds)
 
-    def _schema_table(self) -> Mapping[tuple[str, str], Object]:
-        return {
-            (cluster_of(obj), obj["metadata"]["name"]): obj for obj in self._schemas.index.objects()
-        }
+    def _schema_table(self) -> Mapping[tuple[str, str], Object] | None:
+        if not self._schemas.synced.is_set():
+            return None
+        if self._schemas_by_name is None:
+            self._schemas_by_name = {
+                (cluster_of(obj), obj["metadata"]["name"]): obj
+                for obj in self._schemas.index.objects()
+            }
+        return self._schemas_by_name
 
 
 def build(views: Views, settings: TranslatorSettings | None = None) -> PlacementTranslator:

@@ -31,6 +31,9 @@ LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 SCHEMAS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apiresourceschemas")
 
+# What of these is wanted depends on everything else in a workspace.
+_BASIC = (BINDINGS, DEFINITIONS, NAMESPACES)
+
 _log = Logger(NAME)
 
 
@@ -210,9 +213,16 @@ class Waking:
     def schema_changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None and old["spec"] == new["spec"]:
             return
-        self._workspaces.forget_shared()
-        for cluster in self._workspaces.followed:
-            self._workspaces.retype(cluster)
+        self._workspaces.retype_all()
+
+    def feed_synced(self, feed: Feed) -> None:
+        """Take that everything of a type has been read: look again at what waited for it."""
+        if feed in (self._workspaces.bindings, self._workspaces.definitions):
+            self._workspaces.retype_all()
+        if feed.key.type in _BASIC:
+            self._marks.bring_back()
+        else:
+            self._marks.bring_back({feed.key.type, *_BASIC, CONFIG.type})
 
     # Objects.
 

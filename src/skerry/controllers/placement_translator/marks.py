@@ -7,8 +7,9 @@ them again. Marks that must wait for something to be read first are put aside un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
+from skerry.api.kinds import GroupResource
 from skerry.logic.translation.configs import CONFIG_NAME, CONFIG_TYPE
 from skerry.logic.translation.items import Item
 
@@ -51,11 +52,14 @@ class Marks:
         self.settle(mailbox, item)
         self._aside.setdefault(mailbox, set()).add(item)
 
-    def bring_back(self) -> None:
-        """More has been read: look again at everything put aside."""
+    def bring_back(self, types: Collection[GroupResource] | None = None) -> None:
+        """More has been read: look again at what was put aside, all of it or some *types*."""
         aside, self._aside = self._aside, {}
         for mailbox, items in aside.items():
-            self.mark(mailbox, items)
+            back = {item for item in items if types is None or item.type in types}
+            if items - back:
+                self._aside[mailbox] = items - back
+            self.mark(mailbox, back)
 
     def forget(self, mailbox: str) -> None:
         """Drop everything about a mailbox that is not there."""

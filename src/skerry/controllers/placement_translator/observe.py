@@ -125,8 +125,10 @@ class Observer:
 
         What is right is settled; what is not known yet is put aside.
         """
-        gvr = self._gvr(mailbox, cluster, item)
-        if not self._resolver.ready(mailbox, item) or not self._knows_mailbox(cluster, item, gvr):
+        agreed = self._resolver.version(mailbox, item.type).version
+        gvr = self._gvr(cluster, item, agreed)
+        known = self._resolver.ready(mailbox, item, agreed)
+        if not known or not self._knows_mailbox(cluster, item, gvr):
             self._marks.put_aside(mailbox, item)
             return None
         resolved = self._resolver.resolve(mailbox, item)
@@ -147,9 +149,8 @@ class Observer:
         target = Target(gvr, item.name, item.namespace, cluster)
         return Look(item, target, wanted, uid=existing.uid if existing else "")
 
-    def _gvr(self, mailbox: str, cluster: str, item: Item) -> GroupVersionResource | None:
+    def _gvr(self, cluster: str, item: Item, version: str) -> GroupVersionResource | None:
         """Return the version to write at: the agreed one, else what the mailbox prefers."""
-        version = self._resolver.version(mailbox, item.type).version
         here = self._workspaces.served(cluster, item.type)
         if here is not None and version not in here.versions:
             version = here.versions[0]

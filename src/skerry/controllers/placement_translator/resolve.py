@@ -79,9 +79,8 @@ class Resolver:
 
     # Whether enough is known.
 
-    def ready(self, mailbox: str, item: Item) -> bool:
-        """Tell whether everything has been read that decides about *item*."""
-        version = self.version(mailbox, item.type).version
+    def ready(self, mailbox: str, item: Item, version: str) -> bool:
+        """Tell whether everything has been read that decides about *item* at *version*."""
         for cluster in self._relations.contributors(mailbox):
             if item.type in _DEFINING:
                 if not self._workspaces.knows_everything(cluster):
@@ -109,6 +108,8 @@ class Resolver:
             if (served := self._workspaces.served(cluster, resource)) is not None
             and any(self._understood(name) for name in names)
         ]
+        if len(found) == 1:
+            return Agreement(found[0].versions[0], shared=True)
         return agreed_version(found) if found else Agreement("", shared=True)
 
     def _understood(self, name: PlacementName) -> bool:

@@ -117,13 +117,16 @@ class Workspaces:
     """What the followed workspaces serve."""
 
     def __init__(
-        self, feeds: Feeds, schemas: Callable[[], Mapping[tuple[str, str], Object]]
+        self, feeds: Feeds, schemas: Callable[[], Mapping[tuple[str, str], Object] | None]
     ) -> None:
+        """*schemas* returns every schema by cluster and name; None until all are known."""
         self._feeds = feeds
         self._schemas = schemas
         self._common: tuple[ServedType, ...] | None = None
         self._followed: Counter[str] = Counter()
         self._types: dict[str, WorkspaceTypes] = {}
+        # Feeds by cluster, type and version, as they were last found.
+        self._found: dict[str, dict[tuple[GroupResource, str], Feed | None]] = {}
         self._shared: dict[tuple[bytes, ...], WorkspaceTypes] = {}
         self.on_retyped: Retyped = lambda _, __: None
         self.bindings, self.definitions, self.namespaces = (feeds.get(key) for key in _BASIC)
@@ -133,13 +136,13 @@ class Workspaces:
     def learn_common(self, common: tuple[ServedType, ...]) -> None:
         """Take *common* for the types every workspace has; until then nothing is known."""
         self._common = common
-        self.forget_shared()
+        self.retype_all()
+
+    def retype_all(self) -> None:
+        """Work out what every workspace serves, from the beginning."""
+        self._shared.clear()
         for cluster in list(self._followed):
             self.retype(cluster)
-
-    def forget_shared(self) -> None:
-        """Work types out afresh: a schema changed."""
-        self._shared.clear()
 
     def follow(self, cluster: str) -> None:
         """Begin to follow a workspace; each call wants its own ``leave``."""
@@ -152,6 +155,7 @@ class Workspaces:
         if self._followed[cluster] > 0:
             return
         del self._followed[cluster]
+        self._found.pop(cluster, None)
         for served in self._types.pop(cluster, _NOTHING).served.values():
             if served.local:
                 self._feeds.stop(_feed_key(cluster, served, served.versions[0]))
@@ -161,13 +165,17 @@ class Workspaces:
         return list(self._followed)
 
     def retype(self, cluster: str) -> None:
-        """Work out what a workspace serves, and tell what is different."""
-        if self._common is None or cluster not in self._followed:
+        """Work out what a workspace serves, and tell what is different.
+
+        Nothing is worked out from a part of what decides about it.
+        """
+        if cluster not in self._followed or not self._knows_basics:
             return
         old, new = self._types.get(cluster, _NOTHING), self._worked_out(cluster)
         if old is new:
             return
         self._types[cluster] = new
+        self._found.pop(cluster, None)
         changed = {
             each
             for each in old.served.keys() | new.served.keys() | old.unknown | new.unknown
@@ -186,7 +194,7 @@ class Workspaces:
             known = self._shared[key] = workspace_types(
                 self._common or (),
                 map(orjson.loads, bindings),
-                self._schemas(),
+                self._schemas() or {},
                 map(orjson.loads, definitions),
             )
         return known
@@ -211,6 +219,13 @@ class Workspaces:
 
     def feed(self, cluster: str, resource: GroupResource, version: str = "") -> Feed | None:
         """Return the feed with a workspace's objects of a type, at a version it serves."""
+        known = self._found.setdefault(cluster, {})
+        key = (resource, version)
+        if key not in known:
+            known[key] = self._found_feed(cluster, resource, version)
+        return known[key]
+
+    def _found_feed(self, cluster: str, resource: GroupResource, version: str) -> Feed | None:
         served = self.served(cluster, resource)
         if served is None or not _is_followed(served):
             return None
@@ -237,8 +252,17 @@ class Workspaces:
 
     def knows_types(self, cluster: str) -> bool:
         """Tell whether everything is known that decides what a workspace serves."""
-        basics = self.bindings.synced.is_set() and self.definitions.synced.is_set()
-        return basics and cluster in self._types and not self._types[cluster].unknown
+        known = self._types.get(cluster)
+        return self._knows_basics and known is not None and not known.unknown
+
+    @property
+    def _knows_basics(self) -> bool:
+        return (
+            self._common is not None
+            and self.bindings.synced.is_set()
+            and self.definitions.synced.is_set()
+            and self._schemas() is not None
+        )
 
     def knows(self, cluster: str, resource: GroupResource, version: str = "") -> bool:
         """Tell whether a workspace's objects of a type, and its namespaces, have been read."""
