@@ -103,7 +103,7 @@ class EdgeProcess:
         _check_ports(config)
         ready, told = os.pipe()
         os.set_inheritable(told, True)
-        command = [sys.executable, "-m", "skerry.app.edge_run", str(self.directory), str(told)]
+        command = [sys.executable, "-m", "skerry.app.edge_run", str(self.directory), "{ready}"]
         with (self.directory / LOG).open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
                 [

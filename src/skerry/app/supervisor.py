@@ -1,8 +1,11 @@
 """Keeps one command running: a process of its own that starts it again whenever it fails.
 
-Runs as ``python -I -S supervisor.py RECORD LOG COMMAND…`` so that it costs 8 MB and cannot break
-with what it watches. Which process it is and which one it runs stands in the record, each by pid
-and start time. SIGTERM ends both; a command that ends well is not started again.
+Runs as ``python -I -S supervisor.py RECORD FD COMMAND…`` so that it costs 8 MB and cannot break
+with what it watches. FD is a pipe on which the command's first start says that it is ready: where
+the command has ``{ready}`` it stands, and -1 on every later start, when nobody listens.
+
+Which process it is and which one it runs stands in the record, each by pid and start time. SIGTERM
+ends both; a command that ends well is not started again.
 """
 
 from __future__ import annotations
@@ -64,7 +67,8 @@ class _Supervisor:
                 return 0
 
     def _start(self) -> None:
-        self._child = os.posix_spawn(self._command[0], self._command, os.environ)  # noqa: TID251
+        words = [str(self._inherited) if word == "{ready}" else word for word in self._command]
+        self._child = os.posix_spawn(words[0], words, os.environ)  # noqa: TID251 - passed on
         if self._inherited >= 0:
             # Only the first start is waited for; its end of the pipe must be the last one open.
             os.close(self._inherited)

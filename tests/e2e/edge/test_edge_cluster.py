@@ -1,0 +1,300 @@
+"""Embedded edges as a user meets them: the command, kubectl, HTTP, the seed's own files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skerry.edge.agent.processes import Process, alive
+
+KUBECTL = shutil.which("kubectl")
+pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+
+FLORIN = """\
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+nodes:
+- role: control-plane
+  extraPortMappings:
+  - containerPort: 8081
+    hostPort: {a}
+"""
+GUILDER = """\
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+nodes:
+- role: control-plane
+  extraPortMappings:
+  - containerPort: 8081
+    hostPort: {a}
+  - containerPort: 8082
+    hostPort: {b}
+"""
+# The seed's workload, with its host port to be filled in.
+WORKLOAD = """\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {name}stuff
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  namespace: {name}stuff
+  name: httpd-htdocs
+data:
+  index.html: |
+    <!DOCTYPE html>
+    <html>
+      <body>
+        This is a {name} web site.
+      </body>
+    </html>
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  namespace: {name}stuff
+  name: {name}d
+spec:
+  selector: {{matchLabels: {{app: {name}}} }}
+  template:
+    metadata:
+      labels: {{app: {name}}}
+    spec:
+      containers:
+      - name: httpd
+        image: library/httpd:2.4
+        ports:
+        - name: http
+          containerPort: 80
+          hostPort: {port}
+          protocol: TCP
+        volumeMounts:
+        - name: htdocs
+          readOnly: true
+          mountPath: /usr/local/apache2/htdocs
+      volumes:
+      - name: htdocs
+        configMap:
+          name: httpd-htdocs
+          optional: false
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for item in sockets:
+        item.bind(("127.0.0.1", 0))
+    ports = [item.getsockname()[1] for item in sockets]
+    for item in sockets:
+        item.close()
+    return ports
+
+
+class Machine:
+    """A user's home: commands, kubeconfig, edges."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {
+            **os.environ,
+            "HOME": str(home),
+            "SKERRY_HOME": str(home / ".skerry"),
+            "KUBECONFIG": str(home / "config"),
+        }
+
+    def skerry(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return self._run([sys.executable, "-m", "skerry.cli", *words], check=check)
+
+    def kubectl(self, *words: str, stdin: str = "", check: bool = True) -> str:
+        return self._run(["kubectl", *words], stdin=stdin, check=check).stdout
+
+    def _run(
+        self, words: list[str], stdin: str = "", *, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            words,
+            input=stdin,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done
+
+    def create(self, name: str, config: str) -> str:
+        path = self.home / f"{name}-config.yaml"
+        path.write_text(config)
+        return self.skerry("edge", "create", name, "--config", str(path)).stdout
+
+    def processes(self, name: str) -> dict[str, Process]:
+        path = self.home / ".skerry" / "edges" / name / "processes.json"
+        return {role: Process(*parts) for role, parts in json.loads(path.read_text()).items()}
+
+    def get(self, *words: str) -> Any:
+        return json.loads(self.kubectl("get", *words, "-o", "json"))
+
+
+def page(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def eventually_page(port: int, seconds: float = 20.0) -> str:
+    """Return the page once somebody serves it; nothing else tells when that is."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return page(port)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    found = Machine(tmp_path)
+    yield found
+    edges = tmp_path / ".skerry" / "edges"
+    for edge in edges.iterdir() if edges.is_dir() else ():
+        found.skerry("edge", "delete", edge.name, check=False)
+
+
+def test_the_seeds_two_clusters_serve_their_three_pages(machine: Machine) -> None:
+    a, b, c = free_ports(3)
+    other = "apiVersion: v1\nkind: Config\ncontexts:\n- name: mine\n  context: {cluster: there, user: me}\n"
+    (machine.home / "config").write_text(other)
+    assert "kind-florin" in machine.create("florin", FLORIN.format(a=a))
+    machine.create("guilder", GUILDER.format(a=b, b=c))
+
+    contexts = machine.kubectl("config", "get-contexts", "-o", "name").split()
+    assert set(contexts) == {
+        "mine",
+        "kind-florin",
+        "skerry-florin",
+        "kind-guilder",
+        "skerry-guilder",
+    }
+    common = WORKLOAD.format(name="common", port=8081)
+    for edge in ("florin", "guilder"):
+        machine.kubectl("--context", f"kind-{edge}", "apply", "-f", "-", stdin=common)
+    special = WORKLOAD.format(name="special", port=8082)
+    machine.kubectl("--context", "skerry-guilder", "apply", "-f", "-", stdin=special)
+    for edge, name in (("florin", "common"), ("guilder", "common"), ("guilder", "special")):
+        machine.kubectl(
+            *("--context", f"kind-{edge}", "-n", f"{name}stuff"),
+            *("rollout", "status", f"deployment/{name}d", "--timeout=30s"),
+        )
+    assert "This is a common web site." in eventually_page(a)
+    assert "This is a common web site." in eventually_page(b)
+    assert "This is a special web site." in eventually_page(c)
+
+    listed = machine.skerry("edge", "list").stdout
+    assert [line.split()[:2] for line in listed.splitlines()[1:]] == [
+        ["florin", "Running"],
+        ["guilder", "Running"],
+    ]
+    again = machine.create("florin", FLORIN.format(a=a))
+    assert "ready" in again, "creating what exists changes nothing"
+    machine.skerry("edge", "delete", "guilder")
+    with pytest.raises(OSError, match="refused"):
+        page(c)
+    assert "kind-guilder" not in machine.kubectl("config", "get-contexts", "-o", "name")
+    assert "This is a common web site." in page(a), "the other edge is left alone"
+
+
+def test_an_edge_survives_kill_nine_and_a_stop(machine: Machine) -> None:
+    (port,) = free_ports(1)
+    machine.create("florin", FLORIN.format(a=port))
+    workload = WORKLOAD.format(name="common", port=8081)
+    machine.kubectl("apply", "-f", "-", stdin=workload)
+    machine.kubectl("-n", "commonstuff", "rollout", "status", "deployment/commond", "--timeout=30s")
+    assert "common" in eventually_page(port)
+    before = machine.get("pods", "-n", "commonstuff")["items"][0]
+
+    server = machine.processes("florin")["server"]
+    os.kill(server.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while machine.processes("florin")["server"] == server:
+        assert time.monotonic() < deadline, "the supervisor never started it again"
+        time.sleep(0.1)
+    assert "common" in eventually_page(port, 30)
+    machine.skerry("edge", "start", "florin")
+    after = machine.get("pods", "-n", "commonstuff")["items"][0]
+    ids = [pod["status"]["containerStatuses"][0]["containerID"] for pod in (before, after)]
+    assert ids[0] == ids[1], "the process was taken over, not replaced"
+
+    machine.skerry("edge", "stop", "florin")
+    assert not any(alive(process) for process in machine.processes("florin").values())
+    with pytest.raises(OSError, match="refused"):
+        page(port)
+    assert "Stopped" in machine.skerry("edge", "list").stdout
+    machine.skerry("edge", "start", "florin")
+    assert "common" in eventually_page(port, 30)
+    restarted = machine.get("pods", "-n", "commonstuff")["items"][0]
+    assert restarted["metadata"]["uid"] == before["metadata"]["uid"]
+    assert restarted["status"]["containerStatuses"][0]["restartCount"] == 1
+
+
+def test_kubectl_reads_logs_runs_commands_and_rolls_back(machine: Machine) -> None:
+    (port,) = free_ports(1)
+    machine.create("florin", FLORIN.format(a=port))
+    script = "echo one; echo two >&2; sleep 1000"
+    words = ("--image=busybox", "--restart=Never", "--command", "--", "sh", "-c", script)
+    machine.kubectl("run", "talk", *words)
+    machine.kubectl("wait", "pod/talk", "--for=condition=Ready", "--timeout=30s")
+    deadline = time.monotonic() + 10
+    while len(logged := machine.kubectl("logs", "talk").split()) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert sorted(logged) == ["one", "two"]
+    assert machine.kubectl("exec", "talk", "--", "sh", "-c", "echo $HOSTNAME") == "talk\n"
+    echoed = machine.kubectl("exec", "-i", "talk", "--", "cat", stdin="typed")
+    assert echoed == "typed"
+    failed = machine._run(["kubectl", "exec", "talk", "--", "sh", "-c", "exit 3"], check=False)
+    assert failed.returncode == 3
+
+    site = WORKLOAD.format(name="common", port=8081)
+    machine.kubectl("apply", "-f", "-", stdin=site.replace("hostPort: 8081", ""))
+    status = ("-n", "commonstuff", "rollout")
+    machine.kubectl(*status, "status", "deployment/commond", "--timeout=30s")
+    machine.kubectl(*status, "restart", "deployment/commond")
+    machine.kubectl(*status, "status", "deployment/commond", "--timeout=30s")
+    assert len(machine.kubectl(*status, "history", "deployment/commond").split("\n")) >= 4
+    machine.kubectl(*status, "undo", "deployment/commond")
+    machine.kubectl(*status, "status", "deployment/commond", "--timeout=30s")
+    history = machine.kubectl(*status, "history", "deployment/commond")
+    assert "3" in history
+    assert "\n1 " not in history
+    assert machine.get("nodes")["items"][0]["metadata"]["annotations"]["node.skerry.io/isolation"]
+
+
+def test_a_taken_port_is_told_in_one_sentence_and_leaves_nothing(machine: Machine) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        path = machine.home / "f.yaml"
+        path.write_text(FLORIN.format(a=port))
+        done = machine.skerry("edge", "create", "florin", "--config", str(path), check=False)
+    assert done.returncode == 1
+    assert f"needs port {port} on 127.0.0.1" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert machine.skerry("edge", "list").stdout.splitlines()[1:] == []
