@@ -13,8 +13,10 @@ EDGE_SCHEDULER_FEBRUARY = [
     "kubectl ws \\~",
     "kubectl apply -f config/imports/\nkubectl apply -f config/samples/edgeplacement_test-1.yaml",
     "kubectl ws root:edge",
-    ("kubectl ws \\~\nEDITOR='touch' kubectl edit edgeplacement test-1\n"
-    "kubectl delete edgeplacement test-1"),
+    (
+        "kubectl ws \\~\nEDITOR='touch' kubectl edit edgeplacement test-1\n"
+        "kubectl delete edgeplacement test-1"
+    ),
 ]
 
 SCHEDULER_JUNE_PROVIDER = [
