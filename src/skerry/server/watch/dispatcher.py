@@ -195,13 +195,17 @@ class Dispatcher:
 
         Raises ``Compacted`` when that past is no longer kept; nothing was subscribed then.
         """
-        while after < (floor := self._memory_floor):
+        while after < self._memory_floor:
+            # The store may be ahead of what was handed out: what lies beyond will come from
+            # here like everything new, and must not be told twice.
+            present = self._position
             events = await self._store.history(subscriber.prefix, after=after)
-            for event in events:
+            past = [event for event in events if event.revision <= present]
+            for event in past:
                 subscriber.offer(Change(event))
             subscriber.flush()
-            # Nothing below the prefix is left up to the floor of a moment ago; it may have moved.
-            after = events[-1].revision if events else floor
+            # With nothing left out the history may go on; else all up to the present was told.
+            after = past[-1].revision if past and len(past) == len(events) else present
         self._replay(subscriber, after)
         self._subscribers.setdefault(subscriber.prefix, {})[subscriber] = None
 
