@@ -13,7 +13,7 @@ SKERRY = Path(sys.executable).with_name("skerry")
 
 def test_once_plays_every_stop_and_leaves_nothing_behind(tmp_path: Path) -> None:
     ended = subprocess.run(
-        [str(SKERRY), "demo", "--once"],
+        [str(SKERRY), "demo", "--story", "server", "--once"],
         capture_output=True,
         text=True,
         check=False,
@@ -31,7 +31,7 @@ def test_once_plays_every_stop_and_leaves_nothing_behind(tmp_path: Path) -> None
 
 def test_it_stays_up_for_kubectl_until_it_is_stopped(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [str(SKERRY), "demo", "--data-dir", str(tmp_path / "d")],
+        [str(SKERRY), "demo", "--story", "server", "--data-dir", str(tmp_path / "d")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -51,7 +51,7 @@ def test_a_taken_port_is_told_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = subprocess.run(
-            [str(SKERRY), "demo", "--once", "--port", port],
+            [str(SKERRY), "demo", "--story", "server", "--once", "--port", port],
             capture_output=True,
             text=True,
             check=False,

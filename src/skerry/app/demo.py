@@ -324,7 +324,14 @@ def _viewer(account: str) -> Object:
     }
 
 
-async def play(tour: Tour, narrator: Narrator, clock: Clock) -> bool:
+class Story(Protocol):
+    """Something that can be played stop by stop."""
+
+    def stops(self) -> list[tuple[str, Callable[[], Awaitable[str]]]]:
+        """Return title and action of every stop."""
+
+
+async def play(tour: Story, narrator: Narrator, clock: Clock) -> bool:
     """Make every stop; tell whether all of them held. The first that does not ends the tour."""
     for title, stop in tour.stops():
         narrator.begin(title)

@@ -8,6 +8,7 @@ only; each serves a page on a port of this machine, and its state comes back in 
 from __future__ import annotations
 
 import asyncio
+import signal
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,12 +18,13 @@ from typing import Any
 
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.demo import Disappointment
+from skerry.app.demo import Disappointment, Narrator, play
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
 from skerry.app.stack import Stack, StackError
 from skerry.app.supervised import Supervised
 from skerry.edge.agent.network import Published
+from skerry.kit.clock import SystemClock
 from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.http import HttpTransport
@@ -358,6 +360,17 @@ class Scenario:
             ) from error
         raise Disappointment(f"{gvr.resource} {name}: the server ended the watch")
 
+    def farewell(self) -> list[str]:
+        """Return how to go on with kubectl."""
+        return [
+            "Everything stays up until Ctrl-C. To go on with kubectl:",
+            *(f"  curl http://localhost:{port}" for port, _ in self.pages()),
+            f"  export KUBECONFIG={self.stack.kubeconfig}",
+            "  kubectl ws root:my-org:wmw-c && kubectl get statussummaries -A",
+            "  kubectl ws root:espw && kubectl get workspaces",
+            f"  kubectl --kubeconfig {self.edge('guilder').kubeconfig} get pods -A",
+        ]
+
     async def close(self) -> None:
         """Stop every process of the scenario."""
         if self._transport is not None:
@@ -370,6 +383,33 @@ class Scenario:
         self.stack.down()
         for name in _TARGETS:
             self.edge(name).stop()
+
+
+async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) -> bool:
+    """Play the scenario, and stay until told to stop unless it is just this *once*."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    clock = SystemClock()
+    began = clock.monotonic()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            playing = tasks.create_task(play(scenario, narrator, clock))
+            stopping = tasks.create_task(stopped.wait())
+            await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            playing.cancel()
+        held = not playing.cancelled() and playing.result()
+        if held:
+            narrator.say(f"All stages held after {clock.monotonic() - began:.1f} s.")
+        if not once and held and not stopped.is_set():
+            for line in scenario.farewell():
+                narrator.say(line)
+            await stopped.wait()
+    finally:
+        await scenario.close()
+    return held
 
 
 def workload_objects(workload: Workload) -> Iterator[tuple[GroupVersionResource, Object, str]]:

@@ -1,4 +1,4 @@
-"""skerry demo: a tour of what is there."""
+"""skerry demo: the example scenario, or a tour of the server alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.status import Status
 
 from skerry.app.demo import Narrator, run_demo
+from skerry.app.scenario import Ports, Scenario, run_scenario
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError
 from skerry.kit import log
@@ -69,14 +70,28 @@ class TerminalNarrator:
             self._status = None
 
 
-@click.command(epilog="\b\nExamples:\n  skerry demo\n  skerry demo --once\n")
-@click.option("--once", is_flag=True, help="Tear down and exit when the tour is over.")
+@click.command(
+    epilog="""\b
+Examples:
+  skerry demo                      the example scenario, up until Ctrl-C
+  skerry demo --once               the same, torn down at once; exit code 0 if all held
+  skerry demo --story server       a tour of the API server alone
+"""
+)
+@click.option("--once", is_flag=True, help="Tear down and exit when the story is over.")
+@click.option(
+    "--story",
+    type=click.Choice(["edge", "server"]),
+    default="edge",
+    show_default=True,
+    help="Two edges and two workloads, or a tour of the API server alone.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
     show_default=True,
-    help="Port to listen on; 0 takes any free one.",
+    help="Port of the hub or server; 0 takes any free one.",
 )
 @click.option(
     "--data-dir",
@@ -84,19 +99,34 @@ class TerminalNarrator:
     default=None,
     help="Folder to keep everything in; by default one that is removed at the end.",
 )
-def demo(once: bool, port: int, data_dir: Path | None) -> None:
-    """Start a server and play the tour.
+@click.option(
+    "--ports",
+    type=int,
+    nargs=3,
+    default=(8081, 8082, 8083),
+    show_default=True,
+    help="Where the pages of florin, guilder's special and guilder's common workload answer.",
+)
+def demo(
+    once: bool, story: str, port: int, data_dir: Path | None, ports: tuple[int, int, int]
+) -> None:
+    """Play the example scenario: two edge clusters, two workloads, three pages.
 
-    The server stays up until Ctrl-C, to be used with kubectl. With --once the exit code is 0
-    only if every stop of the tour held.
+    Everything stays up until Ctrl-C, to be used with kubectl and curl. With --once the exit code
+    is 0 only if every stage held.
     """
-    if data_dir is not None and (data_dir / "store.db").exists():
+    if data_dir is not None and data_dir.exists() and any(data_dir.iterdir()):
         raise click.ClickException(
             f"{data_dir} holds the state of an earlier run: remove it, or name another folder"
         )
     log.configure(verbosity=-1)
     with tempfile.TemporaryDirectory(prefix="skerry-demo-") as temporary:
-        held = _played(data_dir or Path(temporary) / "data", port, once=once)
+        home = data_dir or Path(temporary) / "data"
+        if story == "server":
+            held = _played(home, port, once=once)
+        else:
+            scenario = Scenario(home.resolve(), Ports(*ports), port)
+            held = asyncio.run(run_scenario(scenario, _narrator(), once=once))
     sys.exit(0 if held else 1)
 
 
