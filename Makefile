@@ -22,7 +22,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 install: $(STAMP) ## Set up .venv with the skerry command
 
-demo: $(STAMP) ## Start a server and play the tour (ONCE=1 tears down and exits)
+demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits)
 	$(BIN)/skerry demo $(if $(ONCE),--once,)
 
 test: $(STAMP) ## Run every test
