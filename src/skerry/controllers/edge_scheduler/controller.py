@@ -22,7 +22,11 @@ from skerry.controllers.edge_scheduler.observe import (
     Observer,
     slice_owners,
 )
-from skerry.controllers.edge_scheduler.status import StatusObserver, decide_status
+from skerry.controllers.edge_scheduler.status import (
+    ObservedStatus,
+    StatusObserver,
+    decide_status,
+)
 from skerry.controllers.edge_scheduler.telling import SliceExecutor
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
@@ -36,7 +40,7 @@ from skerry.logic.placement.slices import (
 )
 from skerry.logic.plan import Plan
 from skerry.runtime.context import ControllerContext
-from skerry.runtime.controller import Reconciler
+from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.workqueue import WorkQueue
 
@@ -101,14 +105,18 @@ class EdgeScheduler:
         )
         reconciler = Reconciler(self._observe, self._decide, executor)
         self._slices = edge.controller(NAME, reconciler, self.queue, informers, workers)
+        self._status = self._status_loop(informers)
+
+    def _status_loop(self, informers: list[Informer]) -> Controller[Place, ObservedStatus]:
+        edge = self._views.edge
         clock = edge.client.clock
-        status = Reconciler(
+        reconciler = Reconciler(
             StatusObserver(self._observer).observe,
             lambda observed: decide_status(observed, clock.now()),
             edge.executor(NAME),
         )
-        self._status = edge.controller(
-            f"{NAME}-status", status, self.status_queue, informers, _STATUS_WORKERS
+        return edge.controller(
+            f"{NAME}-status", reconciler, self.status_queue, informers, _STATUS_WORKERS
         )
 
     def _slices_informer(self) -> Informer:
