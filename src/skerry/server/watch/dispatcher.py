@@ -58,8 +58,9 @@ Reset = Callable[[], None]
 class Dispatcher:
     """Hands every change to those who asked for it, in order."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, remembered_events: int = _REMEMBERED_EVENTS) -> None:
         self._store = store
+        self._remembered_events = remembered_events
         self._position = 0
         self._memory: deque[Change] = deque()
         self._memory_bytes = 0
@@ -169,7 +170,8 @@ class Dispatcher:
     def _remember(self, change: Change) -> None:
         self._memory.append(change)
         self._memory_bytes += _size(change.event)
-        while len(self._memory) > _REMEMBERED_EVENTS or self._memory_bytes > _REMEMBERED_BYTES:
+        most = self._remembered_events
+        while len(self._memory) > most or self._memory_bytes > _REMEMBERED_BYTES:
             oldest = self._memory.popleft()
             self._memory_bytes -= _size(oldest.event)
             self._memory_floor = oldest.event.revision
