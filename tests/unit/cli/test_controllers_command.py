@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from skerry.cli.controllers import controllers
+from skerry.cli.main import main
 
 
 def called(*words: str, **environment: str) -> Result:
-    return CliRunner().invoke(controllers, list(words), env={"KUBECONFIG": "", **environment})
+    # Through the whole command: click remembers on a command how it was first asked for help.
+    words = ("controllers", *words)
+    return CliRunner().invoke(main, words, env={"KUBECONFIG": "", **environment})
 
 
 @pytest.mark.parametrize("verbosity", [["-v", "2"], ["-v=2"], ["-v2"], ["--v=2"]])
