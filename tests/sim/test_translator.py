@@ -155,6 +155,7 @@ async def test_the_example_scenario_gives_each_edge_its_syncer_config() -> None:
             "services.",
         }
         assert "clusterScope" not in florin
+        assert (await hub.found("florin", SYNCER_CONFIGS, "the-one") or {})["status"] == {}
         assert florin["upsync"] == sets["c"]
         assert guilder["upsync"] == [*sets["c"], sets["s"][1]]
         await hub.unplace("c", "wmw-c")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from skerry.controllers.placement_translator.observe import Look, Observed
 from skerry.kit.invariant import invariant
-from skerry.logic.plan import Action, Create, Delete, DeleteCollection, Plan, Target, Update
+from skerry.logic.plan import Action, Create, Delete, DeleteCollection, Patch, Plan, Target, Update
 from skerry.logic.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
 from skerry.logic.translation.configs import config_object
 from skerry.logic.translation.copies import is_projected, replacement
@@ -16,7 +16,7 @@ CHANGED = "Changed"
 ADOPTED = "Adopted"
 NOT_PLACED = "NotPlacedAnyMore"
 
-_PHASES = 6
+_PHASES = 7
 
 
 def decide(observed: Observed) -> Plan:
@@ -26,7 +26,7 @@ def decide(observed: Observed) -> Plan:
     """
     actions = [_action(look) for look in observed.looks]
     if observed.config is not None:
-        actions.append(_config(observed.config))
+        actions += _config(observed.config)
     return Plan(sorted(actions, key=phase), unordered=True)
 
 
@@ -41,6 +41,8 @@ def phase(action: Action) -> int:
         depth = 0
     elif resource == NAMESPACES:
         depth = 1
+    if isinstance(action, Patch):
+        return depth + 1
     return _PHASES - 1 - depth if isinstance(action, Delete) else depth
 
 
@@ -68,8 +70,10 @@ def _action(look: Look) -> Action:
     return Update(look.target, replacement(look.item.type, look.live, look.wanted), reason)
 
 
-def _config(look: Look) -> Action:
+def _config(look: Look) -> list[Action]:
     spec = (look.wanted or {})["spec"]
-    if look.live is None:
-        return Create(look.target, config_object(spec), PLACED)
-    return Update(look.target, {**look.live, "spec": spec}, CHANGED)
+    if look.live is not None:
+        return [Update(look.target, {**look.live, "spec": spec}, CHANGED)]
+    # Seen from the beginning, as people expect it: a status nobody has written yet.
+    status = Patch(look.target, {"status": {}}, PLACED, subresource="status", absent_is_fine=True)
+    return [Create(look.target, config_object(spec), PLACED), status]

@@ -56,7 +56,9 @@ def test_a_malformed_selector_is_told_by_its_path() -> None:
     wrong = {"matchExpressions": [{"key": "a b", "operator": "Exists"}]}
     with pytest.raises(SelectorError, match=r"spec\.namespaceSelector"):
         _what(namespaceSelector=wrong)
-    with pytest.raises(SelectorError, match=r"spec\.nonNamespacedObjects\[0\]\.labelSelectors\[0\]"):
+    with pytest.raises(
+        SelectorError, match=r"spec\.nonNamespacedObjects\[0\]\.labelSelectors\[0\]"
+    ):
         _what(nonNamespacedObjects=[_entry(labelSelectors=[wrong])])
 
 

@@ -1,0 +1,105 @@
+"""What the owner of a placement is told, and when it is news."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from skerry.controllers.placement_translator.problems import Problems
+from skerry.controllers.placement_translator.settings import copies_are_inert
+from skerry.controllers.placement_translator.status import StatusObserved, decide_status
+from skerry.logic.customization.customize import Problem
+from skerry.logic.plan import Update
+from skerry.logic.translation.items import Item, PlacementName
+from skerry.logic.translation.merging import Told
+
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
+P, Q = PlacementName("c", "p"), PlacementName("c", "q")
+PAGE = Item("", "configmaps", "shop", "page")
+LOST = Problem("CustomizerNotFound", "there is no Customizer")
+CLASH = Problem("ConflictingObjects", "somebody else has one")
+
+
+def _placement(*conditions: dict[str, str]) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "p", "annotations": {"kcp.io/cluster": "c"}},
+        "status": {"specGeneration": 1, "conditions": list(conditions)},
+    }
+
+
+def _conditions(plan: Any) -> dict[str, dict[str, str]]:
+    (update,) = plan
+    assert isinstance(update, Update)
+    assert update.subresource == "status"
+    return {each["type"]: each for each in update.object["status"]["conditions"]}
+
+
+def test_a_placement_without_problems_is_told_so_once_and_nothing_is_announced() -> None:
+    plan = decide_status(StatusObserved(_placement(), {}), NOW)
+    found = _conditions(plan)
+    assert {kind: each["status"] for kind, each in found.items()} == {
+        "Translated": "True",
+        "ConflictFree": "True",
+    }
+    assert plan.announcements == []
+    again = decide_status(StatusObserved(_placement(*found.values()), {}), NOW)
+    assert not again
+
+
+def test_others_conditions_stay_and_a_transition_is_dated() -> None:
+    other = {"type": "Scheduled", "status": "True", "lastTransitionTime": "2029-01-01T00:00:00Z"}
+    first = _conditions(decide_status(StatusObserved(_placement(other), {}), NOW))
+    assert first["Scheduled"] == other
+    later = datetime(2030, 1, 3, tzinfo=UTC)
+    problems = {(LOST, PAGE): ["m1"]}
+    plan = decide_status(StatusObserved(_placement(*first.values()), problems), later)
+    found = _conditions(plan)
+    assert found["Translated"]["lastTransitionTime"] == "2030-01-03T00:00:00Z"
+    assert found["ConflictFree"] == first["ConflictFree"]
+    assert [(each.type, each.reason) for each in plan.announcements] == [
+        ("Warning", "CustomizerNotFound")
+    ]
+
+
+def test_one_line_stands_for_all_destinations_and_the_rest_is_counted() -> None:
+    problems = {
+        (Problem("CustomizerNotFound", f"object {number}"), PAGE): ["m1", "m2"]
+        for number in range(7)
+    }
+    found = _conditions(decide_status(StatusObserved(_placement(), problems), NOW))
+    message = found["Translated"]["message"]
+    assert message.startswith("object 0 (at 2 destinations); object 1 (at 2 destinations)")
+    assert message.endswith("; and 2 more")
+
+
+def test_conflicts_have_a_condition_of_their_own() -> None:
+    found = _conditions(decide_status(StatusObserved(_placement(), {(CLASH, PAGE): ["m"]}), NOW))
+    assert found["Translated"]["status"] == "True"
+    assert found["ConflictFree"]["reason"] == "ConflictingObjects"
+
+
+def test_a_malformed_selector_comes_before_everything_else() -> None:
+    observed = StatusObserved(_placement(), {(LOST, PAGE): ["m"]}, "spec.x: wrong")
+    found = _conditions(decide_status(observed, NOW))
+    assert found["Translated"]["reason"] == "InvalidSelector"
+    assert found["Translated"]["message"] == "spec.x: wrong"
+
+
+def test_problems_tell_only_what_is_news() -> None:
+    told: list[PlacementName] = []
+    problems = Problems(told.append)
+    problems.merged("m", PAGE, [Told(P, LOST)])
+    problems.merged("m", PAGE, [Told(P, LOST)])
+    assert told == [P]
+    problems.refused("m", PAGE, [Told(P, CLASH)])
+    assert problems.of(P) == {(LOST, PAGE): ["m"], (CLASH, PAGE): ["m"]}
+    problems.merged("m", PAGE, [Told(Q, LOST)])
+    assert problems.of(P) == {(CLASH, PAGE): ["m"]}
+    problems.forget_mailbox("m")
+    assert problems.of(P) == problems.of(Q) == {}
+
+
+def test_only_a_hub_of_ours_is_known_to_leave_copies_without_effect() -> None:
+    assert copies_are_inert({"goVersion": "python3.11.7"})
+    assert not copies_are_inert({"goVersion": "go1.18.10", "gitVersion": "v1.24.3+kcp-v0.11.0"})
+    assert not copies_are_inert({})
