@@ -179,7 +179,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def test_the_seeds_two_clusters_serve_their_three_pages(machine: Machine) -> None:
     a, b, c = free_ports(3)
-    other = "apiVersion: v1\nkind: Config\ncontexts:\n- name: mine\n  context: {cluster: there, user: me}\n"
+    other = "apiVersion: v1\nkind: Config\ncontexts:\n"
+    other += "- name: mine\n  context: {cluster: there, user: me}\n"
     (machine.home / "config").write_text(other)
     assert "kind-florin" in machine.create("florin", FLORIN.format(a=a))
     machine.create("guilder", GUILDER.format(a=b, b=c))

@@ -20,6 +20,8 @@ from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import Handler, InformerFactory
 
 _log = Logger("agent")
+# Soon enough for a person who made room on the disk, seldom enough to be no load.
+_RETRY_SECONDS = 5.0
 
 
 class NodeAgent:
@@ -105,10 +107,30 @@ class NodeAgent:
         return going and not (self._node.root / metadata["uid"]).exists()
 
     async def _work(self, worker: PodWorker) -> None:
+        """Run a pod to its end; what the machine refuses is told and tried again.
+
+        A full disk or an unreadable path is one pod's misfortune, never the node's.
+        """
+        uid = worker.uid
+        try:
+            while await self._failed(worker):
+                await self._node.clock.sleep(_RETRY_SECONDS)
+                worker = self._workers[uid] = worker.anew()
+        finally:
+            self._workers.pop(uid, None)
+
+    async def _failed(self, worker: PodWorker) -> bool:
+        """Run a pod; True when it has to be begun again."""
         try:
             await worker.run()
-        finally:
-            self._workers.pop(worker.uid, None)
+        except* OSError as group:
+            _log.error("pod interrupted", key=worker.pod["metadata"]["name"], error=group)
+            text = f"error killing pod or starting it: {group.exceptions[0]}"
+            self.recorder.record(worker.pod, "Warning", "FailedSync", text)
+            again = True
+        else:
+            again = False
+        return again
 
     def _waking(self, kind: str) -> Handler:
         def handle(old: Object | None, new: Object | None) -> None:

@@ -93,6 +93,14 @@ class PodWorker:
         self._deleted = True
         self._ending.set()
 
+    def anew(self) -> PodWorker:
+        """Return a worker that begins again where this one was interrupted."""
+        fresh = PodWorker(self._node, self.pod)
+        fresh._deleted = self._deleted
+        if self._ending.is_set():
+            fresh._ending.set()
+        return fresh
+
     def life(self, container: str) -> ContainerLife | None:
         """Return the life of a container by name."""
         return next((life for life in self._lives if life.name == container), None)
@@ -295,13 +303,15 @@ class PodWorker:
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError, KeyError):
             return str(json.loads(path.read_text())["address"])
         address = self._node.network.fresh_address(self._node.number)
-        self._directory.mkdir(parents=True, exist_ok=True)
         facts: dict[str, Any] = {
             "address": address,
             "namespace": self.pod["metadata"]["namespace"],
             "name": self.pod["metadata"]["name"],
         }
-        path.write_text(json.dumps(facts))
+        # On a full disk the pod has this address all the same, until the agent goes.
+        with contextlib.suppress(OSError):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(facts))
         return address
 
     def _network_changed(self) -> None:
