@@ -100,13 +100,16 @@ def test_a_watch_may_resume_after_every_event_without_gap_or_repetition(actions:
 
 @virtual
 async def test_what_is_written_while_the_past_is_read_is_told_once() -> None:
-    async with serving() as server, serving(server.api.store, seed=2) as later:
-        # The second server remembers nothing, so this watch begins in the store's history.
-        async with later.watch(f"{MAPS}?watch=1&resourceVersion=1") as sender:
-            await created(later, "a")
-            await created(later, "b")
-            await server.sleep(1)
-            assert await seen(sender, sender.lines.qsize()) == [("ADDED", "a"), ("ADDED", "b")]
+    # The second server remembers nothing, so its watch begins in the store's history.
+    async with (
+        serving() as server,
+        serving(server.api.store, seed=2) as later,
+        later.watch(f"{MAPS}?watch=1&resourceVersion=1") as sender,
+    ):
+        await created(later, "a")
+        await created(later, "b")
+        await server.sleep(1)
+        assert await seen(sender, sender.lines.qsize()) == [("ADDED", "a"), ("ADDED", "b")]
 
 
 @virtual
