@@ -1,0 +1,137 @@
+"""An edge's identity: everything in its mailbox, nothing anywhere else, and gone when revoked."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from skerry.api.errors import ApiError, Forbidden, Unauthorized
+from skerry.api.kinds import GroupVersionResource
+from skerry.app.edge_identity import (
+    SYNC_TARGETS,
+    WORKSPACES,
+    NoMailbox,
+    mailbox_of,
+    manifest,
+    revoke,
+)
+from skerry.edge.syncer.mailbox import CONFIGS
+from skerry.edge.syncer.token import HubToken, claims_of
+from skerry.runtime.client import Client, Selection
+from skerry.runtime.kubeconfig import ClientConfig, connect, load
+from tests.e2e.hub.hubs import Hub
+from tests.e2e.syncer.places import CONFIG_MAPS, ESPW, IMW, NAMESPACES, Places, workspace
+
+ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+
+
+def edge_client(places: Places, prefix: str | None = None) -> Client:
+    """Return a client with the edge's credential; *prefix* replaces its workspace."""
+    config = load([places.hub_kubeconfig])
+    if prefix is not None:
+        base = config.server.partition("/clusters/")[0]
+        config = ClientConfig(server=base + prefix, ca=config.ca, token=config.token)
+    return Client(connect(config))
+
+
+async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hub: Hub) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        await places.configure()
+        mine = edge_client(places)
+        await mine.list(NAMESPACES)
+        await mine.list(CONFIGS)
+        await mine.create(LEASES, {"metadata": {"name": "beat"}, "spec": {}}, "default")
+        bare = edge_client(places, "")  # the token itself says which workspace
+        await bare.list(NAMESPACES)
+        other = await places.access.at(ESPW).create(WORKSPACES, workspace("x-mb-y"))
+        elsewhere = (
+            "/clusters/root",
+            f"/clusters/{ESPW}",
+            f"/clusters/{IMW}",
+            "/clusters/root:compute",
+            "/clusters/*",
+            "/clusters/system:admin",
+            f"/clusters/{ESPW}:x-mb-y",
+            f"/clusters/{other['spec'].get('cluster', 'none')}",
+            "/services/apiexport/root/workload.kcp.io/clusters/*",
+        )
+        for prefix in elsewhere:
+            refused = edge_client(places, prefix)
+            for gvr in (NAMESPACES, SYNC_TARGETS, WORKSPACES, CONFIGS, ROLES, CONFIG_MAPS):
+                with pytest.raises(ApiError) as caught:
+                    await refused.list(gvr)
+                assert caught.value.code in (401, 403, 404), (prefix, gvr)
+                with pytest.raises(ApiError):
+                    await refused.create(gvr, {"metadata": {"name": "evil"}}, "default")
+            await refused.transport.close()
+        await mine.transport.close()
+        await bare.transport.close()
+
+
+async def test_bootstrapping_again_adds_nothing(tmp_path: Path, hub: Hub) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        client = places.in_mailbox
+
+        async def there() -> list[str]:
+            found: list[str] = []
+            for gvr in (ACCOUNTS, ROLES):
+                items = (await client.list(gvr)).items
+                found += [f"{o['metadata']['name']}@{o['metadata']['resourceVersion']}"
+                          for o in items if "syncer" in o["metadata"]["name"]]  # fmt: skip
+            return found
+
+        before = await there()
+        await places.bootstrap()
+        assert await there() == before
+        with pytest.raises(NoMailbox):
+            await mailbox_of(places.access, "nobody", IMW, ESPW, wait_seconds=0.1)
+
+
+async def test_the_manifest_asks_for_no_more_than_what_is_placed(tmp_path: Path, hub: Hub) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        await places.configure()
+        text = await manifest(
+            places.access, places.name, places.mailbox, image="i", kubeconfig={"kind": "Config"}
+        )
+        assert '"*"' not in text
+        assert "'*'" not in text
+        assert "deployments" in text
+        trusted = await manifest(
+            places.access, places.name, places.mailbox, image="i", kubeconfig=None, admin=True
+        )
+        assert "'*'" in trusted
+
+
+async def test_a_token_is_renewed_by_its_bearer(tmp_path: Path, hub: Hub) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        client = edge_client(places)
+        given = load([places.hub_kubeconfig]).token
+        token = HubToken(given, tmp_path / "token")
+        claims = claims_of(given)
+        assert claims is not None
+        await token._renew(client, claims)
+        renewed = (tmp_path / "token").read_text()
+        assert renewed != given
+        later = claims_of(renewed)
+        assert later is not None
+        assert later.name == claims.name
+        # The newer of file and kubeconfig counts from then on.
+        assert HubToken(given, tmp_path / "token").renewable
+        await client.transport.close()
+
+
+async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        client = edge_client(places)
+        await client.list(NAMESPACES)
+        await revoke(places.access, places.name, places.mailbox)
+        with pytest.raises((Unauthorized, Forbidden)):
+            await client.list(NAMESPACES, Selection())
+        async with asyncio.timeout(5):
+            with pytest.raises((Unauthorized, Forbidden)):
+                await client.create(CONFIG_MAPS, {"metadata": {"name": "x"}}, "default")
+        await client.transport.close()
