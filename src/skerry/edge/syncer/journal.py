@@ -45,8 +45,11 @@ async def inline(work: Callable[[], None]) -> None:
 class Journal:
     """One open journal; a second opening of the same file is the caller's mistake to prevent."""
 
-    def __init__(self, path: Path, *, offload: Offload = in_thread) -> None:
+    def __init__(
+        self, path: Path, *, offload: Offload = in_thread, least_history: int = _LEAST_HISTORY
+    ) -> None:
         self._path = path
+        self._least_history = least_history
         self._offload = offload
         self._values: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
@@ -120,7 +123,7 @@ class Journal:
             self._values[key] = bytes(memoryview(orjson.dumps(value)))
 
     def _write(self, taken: dict[str, bytes | None]) -> None:
-        if self._lines + len(taken) > 2 * len(self._values) + _LEAST_HISTORY or self.damaged:
+        if self._lines + len(taken) > 2 * len(self._values) + self._least_history or self.damaged:
             self._rewrite()
             return
         if self._file is None:
