@@ -13,6 +13,7 @@ from skerry.cli.edge import edge
 from skerry.cli.explain import explain
 from skerry.cli.hub import hub
 from skerry.cli.manifests import manifests
+from skerry.cli.scheduler import scheduler
 from skerry.cli.serve import serve
 from skerry.cli.syncer import syncer
 from skerry.cli.up import down, status, up
@@ -31,6 +32,7 @@ def main() -> None:
 main.add_command(serve)
 main.add_command(hub)
 main.add_command(controllers)
+main.add_command(scheduler)
 main.add_command(syncer)
 main.add_command(edge)
 main.add_command(manifests)

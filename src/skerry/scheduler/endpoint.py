@@ -149,8 +149,12 @@ def _checked(path: str, checks: Mapping[str, Check], verbose: bool) -> Page:
     return Page(status, f"{told}{path[1:]} check {verdict}\n".encode())
 
 
-def delegated(client: Client) -> Authorize:
-    """Return an authorizer that asks the API server on every request."""
+def delegated(client: Client, access: Client | None = None) -> Authorize:
+    """Return an authorizer that asks the API server on every request.
+
+    *access* answers what a caller may do, where that is another server than knows the callers.
+    """
+    access = access or client
 
     async def authorize(token: str, verb: str, path: str) -> int:
         user = await _reviewed_user(client, token) if token else None
@@ -166,10 +170,11 @@ def delegated(client: Client) -> Authorize:
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
+            "metadata": {},
             "spec": spec,
         }
         try:
-            answer = await client.create(_ACCESS_REVIEWS, review)
+            answer = await access.create(_ACCESS_REVIEWS, review)
         except (ApiError, TransportError):
             return 403
         return 200 if (answer.get("status") or {}).get("allowed") else 403
@@ -181,6 +186,7 @@ async def _reviewed_user(client: Client, token: str) -> Mapping[str, object] | N
     review = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",
+        "metadata": {},
         "spec": {"token": token},
     }
     try:

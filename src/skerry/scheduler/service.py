@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
-from skerry.runtime.client import Client, Selection
+from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.election import LeaderElection, Terms
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
@@ -29,10 +29,10 @@ from skerry.scheduler.cache.objects import KINDS
 from skerry.scheduler.cache.pod import Object
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration
-from skerry.scheduler.endpoint import Endpoint, delegated
+from skerry.scheduler.endpoint import Authorize, Endpoint, delegated
 from skerry.scheduler.extender import HttpExtender
 from skerry.scheduler.framework.registry import Registry, installed_plugins
-from skerry.scheduler.intake import Intake
+from skerry.scheduler.intake import Handler, Intake
 from skerry.scheduler.loop import flush_loop, run_loop
 from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.scheduler.recorder import SchedulerEvents
@@ -56,6 +56,10 @@ class LeadershipLost(Exception):
     """Another replica leads now; this process must end rather than decide beside it."""
 
 
+class CannotListen(Exception):
+    """The scheduler's own port cannot be had."""
+
+
 @dataclass(slots=True)
 class SchedulerOptions:
     """What ``run_scheduler`` needs beside a client."""
@@ -69,6 +73,9 @@ class SchedulerOptions:
     tls: ssl.SSLContext | None = None
     # Ask the API server who may read metrics; off for tests and for embedded clusters.
     delegate_authorization: bool = True
+    # Whom to ask, where that is not the server pods are scheduled for.
+    token_reviewer: Client | None = None
+    access_reviewer: Client | None = None
     longest_unschedulable_seconds: float = 300.0
     # Returns the configuration read anew; called when ``reload`` is set (SIGHUP).
     read_configuration: Callable[[], Configuration] | None = None
@@ -90,8 +97,24 @@ def build_registry(others: Registry | None = None) -> Registry:
 async def run_scheduler(
     options: SchedulerOptions, client: Client, ids: IdSource | None = None
 ) -> None:
-    """Run until cancelled; raises LeadershipLost, or ConfigurationError before anything ran."""
-    await SchedulerService(options, client, ids or SystemIds()).run()
+    """Run until cancelled; raises as ``run_service``, or ConfigurationError before anything ran."""
+    await run_service(SchedulerService(options, client, ids or SystemIds()))
+
+
+async def run_service(service: SchedulerService) -> None:
+    """Run until cancelled; raises LeadershipLost or CannotListen as they are, not in a group."""
+    try:
+        await service.run()
+    except BaseExceptionGroup as group:
+        known, others = group.split((LeadershipLost, CannotListen))
+        if known is None or others is not None:
+            raise
+        raise _first(known) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 class SchedulerService:
@@ -188,10 +211,24 @@ class SchedulerService:
             health={"leaderElection": self._watchdog},
             ready={"sched-handler-sync": self._sync_check},
             pages={"/configz": self._configz, "/metrics/resources": self._resources},
-            authorize=delegated(self._client) if options.delegate_authorization else None,
+            authorize=self._authorizer(),
         )
-        options.port = await stack.enter_async_context(
-            endpoint.serving(options.bind_address, options.secure_port, options.tls)
+        try:
+            options.port = await stack.enter_async_context(
+                endpoint.serving(options.bind_address, options.secure_port, options.tls)
+            )
+        except OSError as problem:
+            where = f"{options.bind_address}:{options.secure_port}"
+            raise CannotListen(
+                f"failed to create listener: failed to listen on {where}: {problem.strerror}"
+            ) from problem
+
+    def _authorizer(self) -> Authorize | None:
+        options = self._options
+        if not options.delegate_authorization:
+            return None
+        return delegated(
+            options.token_reviewer or self._client, options.access_reviewer or self._client
         )
 
     def _watchdog(self) -> str:
@@ -219,17 +256,11 @@ class SchedulerService:
 
     async def _follow(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
         """Start the informers and return once every handler knows what they hold."""
-        intake = Intake(self.scheduler)
-        # Namespaces and nodes first: pods are read against them.
-        for attribute in KINDS:
-            handler = intake.namespace if attribute == "namespaces" else intake.other(attribute)
-            self._informers.informer(resource_of(attribute), transform=_slim).add_handler(handler)
-        self._informers.informer(NODES, transform=_slim).add_handler(
-            intake.measured(intake.node, "Node")
-        )
-        self._informers.informer(PODS, _LIVING, transform=_slim_pod).add_handler(
-            intake.measured(intake.pod, "Pod")
-        )
+        for source in sources(Intake(self.scheduler)):
+            informer = self._informers.informer(
+                source.resource, source.selection, transform=source.transform
+            )
+            informer.add_handler(source.handler)
         running = tasks.create_task(self._informers.run())
         await self._informers.wait_synced()
         self._handlers_synced = True
@@ -254,6 +285,33 @@ class SchedulerService:
             options.configuration = configuration
             _log_profiles(self.scheduler)
             _log.info("configuration reloaded")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One kind the scheduler follows."""
+
+    resource: GroupVersionResource
+    selection: Selection
+    transform: Callable[[Object], Object]
+    handler: Handler
+
+
+def sources(intake: Intake) -> list[Source]:
+    """Return all kinds; namespaces and nodes before pods, which are read against them."""
+    return [
+        *(
+            Source(
+                resource_of(attribute),
+                EVERYTHING,
+                _slim,
+                intake.namespace if attribute == "namespaces" else intake.other(attribute),
+            )
+            for attribute in KINDS
+        ),
+        Source(NODES, EVERYTHING, _slim, intake.measured(intake.node, "Node")),
+        Source(PODS, _LIVING, _slim_pod, intake.measured(intake.pod, "Pod")),
+    ]
 
 
 def _log_profiles(scheduler: PodScheduler) -> None:

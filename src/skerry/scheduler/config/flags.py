@@ -58,6 +58,26 @@ def configured(text: str | None, flags: Flags) -> Configuration:
     return complete(document)
 
 
+def asked_rate(text: str | None, flags: Flags) -> tuple[float, int] | None:
+    """Return the requests per second and the burst that were asked for; None: no limit.
+
+    The default of fifty requests per second is from times when servers could not defend
+    themselves, and would be the scheduler's speed; only a figure somebody wrote down counts.
+    """
+    if text is None:
+        qps, burst = flags.kube_api_qps, flags.kube_api_burst
+    else:
+        client = decode(text).get("clientConnection") or {}
+        qps, burst = client.get("qps"), client.get("burst")
+    if not qps or qps < 0:
+        return None
+    return float(qps), burst or _USUAL_BURST
+
+
+# What the configuration says of itself when nobody does.
+_USUAL_BURST = 100
+
+
 def _election(flags: Flags) -> Object:
     seconds = {
         "leaseDuration": flags.leader_elect_lease_duration,
