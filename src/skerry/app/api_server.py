@@ -8,7 +8,7 @@ it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import PLAIN
@@ -39,6 +39,7 @@ from skerry.server.engine import (
     ResourceHandler,
     Router,
 )
+from skerry.server.http.message import Request
 from skerry.server.observed import ObservedObjects
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
@@ -93,6 +94,7 @@ class Parts:
     router: Router | None = None
     stamp: Stamp = field(default_factory=NoStamp)
     awaited: frozenset[tuple[str, str]] = frozenset()
+    before: Callable[[Request], Awaitable[None]] | None = None
 
 
 class ApiServer:
@@ -128,6 +130,7 @@ class ApiServer:
             parts.flow,
             parts.recorder,
             router=parts.router,
+            before=parts.before,
             now=parts.clock.now,
             identity=lambda: parts.store.identity,
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
 
 from skerry.app.api_server import ApiServer, Parts
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
+from skerry.logic.workspaces.names import WILDCARD
 from skerry.logic.workspaces.projected import is_projected
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.namespaces import NamespaceLifecycle
@@ -16,6 +19,7 @@ from skerry.server.admission.operation import Admission
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.engine import Handlers
+from skerry.server.http.message import Request
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens
 from skerry.server.workspaces.account_tokens import AccountTokens
@@ -44,6 +48,10 @@ _AWAITED = frozenset(
         ("workload.kcp.io", "synctargets"),
     }
 )
+
+
+# As long as a read waits for a revision that lies ahead.
+_KNOWN_SECONDS = 3.0
 
 
 class ClusterStamp:
@@ -89,6 +97,7 @@ class HubServer(ApiServer):
             router=HubRouter(state, self._hub_catalogue),
             stamp=ClusterStamp(),
             awaited=_AWAITED,
+            before=self._until_known,
         )
         super().__init__(self._parts)
         # Copies on their way to an edge limit nothing here.
@@ -130,6 +139,25 @@ class HubServer(ApiServer):
             *parts.admission,
             QuotaAdmission(parts.store, self.quotas, clock),
         ]
+
+    async def _until_known(self, request: Request) -> None:
+        """Wait for a workspace another hub has just made, if the request says it has seen it.
+
+        A client that names the revision it learned of a workspace by may go there through any
+        hub at once.
+        """
+        if not request.path.startswith("/clusters/") or "resourceVersion=" not in (
+            request.query_string
+        ):
+            return
+        segment = request.path.split("/", 3)[2]
+        if self.state.resolve(segment) in self.state.clusters or segment == WILDCARD:
+            return
+        version = dict(parse_qsl(request.query_string)).get("resourceVersion", "")
+        if version.isdigit() and int(version) > self.dispatcher.position:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_KNOWN_SECONDS):
+                    await self.dispatcher.reached(int(version))
 
     def _base_url(self) -> str:
         return self._facts.base_url

@@ -121,6 +121,7 @@ class Engine:
         recorder: Recorder,
         *,
         router: Router | None = None,
+        before: Callable[[Request], Awaitable[None]] | None = None,
         now: Callable[[], datetime] | None = None,
         identity: Callable[[], str] | None = None,
     ) -> None:
@@ -131,6 +132,8 @@ class Engine:
         self._flow = flow
         self._recorder = recorder
         self._router: Router = router or PlainRouter()
+        # What must be waited for before a request can find its way.
+        self._before = before
         self._documents = Documents(now or SystemClock().now)
         self._identity = identity
 
@@ -139,6 +142,8 @@ class Engine:
         info = RequestInfo(path=request.path, verb=request.method.lower())
         user: User | None = None
         try:
+            if self._before is not None:
+                await self._before(request)
             route = self._router.route(request)
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)

@@ -233,13 +233,13 @@ def test_what_one_hub_wrote_another_reads_once_the_revision_is_known(hubs: list[
         made = clients[here].post(f"{hubs[here].url}/clusters/root{WORKSPACES}", _workspace(name))
         version = made["metadata"]["resourceVersion"]
         # In the new workspace at once, through a hub that did not make it.
-        seen = clients[there].get(
-            f"{hubs[there].url}/clusters/root{WORKSPACES}/{name}?resourceVersion={version}"
-        )
-        assert seen["spec"]["cluster"] == made["spec"]["cluster"]
         listed = clients[there].get(
             f"{hubs[there].url}/clusters/root:{name}{CONFIG_MAPS}?resourceVersion={version}"
         )
         assert [item["metadata"]["name"] for item in listed["items"]] == ["kube-root-ca.crt"]
+        seen = clients[there].get(
+            f"{hubs[there].url}/clusters/root{WORKSPACES}/{name}?resourceVersion={version}"
+        )
+        assert seen["spec"]["cluster"] == made["spec"]["cluster"]
     for client in clients:
         client.close()

@@ -17,7 +17,8 @@ from skerry.logic.workspaces.bindings import FINALIZER
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER
 from skerry.server.codec import decode, encode
 from skerry.server.workspaces.catalogue import HubCatalogue
-from skerry.server.workspaces.state import APIS, CORE
+from skerry.server.workspaces.exports import kept_schema
+from skerry.server.workspaces.state import APIS, CORE, HubState
 from skerry.store.base import Entry, Store, Write
 
 # Deletes per transaction: large enough to be quick, small enough not to hold others up.
@@ -40,7 +41,10 @@ class Emptied:
 class Emptying:
     """Removes content."""
 
-    def __init__(self, store: Store, catalogue: HubCatalogue, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, state: HubState, catalogue: HubCatalogue, clock: Clock
+    ) -> None:
+        self._state = state
         self._store = store
         self._catalogue = catalogue
         self._clock = clock
@@ -56,6 +60,7 @@ class Emptying:
         removal = _Removal(self._store, rfc3339(self._clock.now()))
         for group, resource in _SERVER_KEYS:
             await removal.notes(type_prefix(group, resource, cluster))
+        await self._keep_schemas(removal, cluster)
         for group, resource in sorted(stored - {_LAST, _KEPT}):
             await removal.objects(group, resource, cluster)
         if not removal.result.waits:
@@ -64,6 +69,13 @@ class Emptying:
             removal.writes += last
         await removal.finish()
         return removal.result
+
+    async def _keep_schemas(self, removal: _Removal, cluster: str) -> None:
+        """Keep what other workspaces bind from this one; their objects stay."""
+        for where, name in [key for key in self._state.schemas if key[0] == cluster]:
+            write = kept_schema(self._state, self._state.schemas[(where, name)])
+            if write is not None:
+                removal.writes.append(write)
 
     async def remove(self, cluster: str, types: Sequence[tuple[str, str]]) -> Emptied:
         """Remove all objects of *types* in *cluster*."""

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
@@ -16,13 +17,14 @@ from skerry.logic.workspaces.bindings import (
     bound_status,
 )
 from skerry.logic.workspaces.births import PATH_ANNOTATION
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
+from skerry.server.codec import encode
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
-from skerry.server.workspaces.state import APIS, HubState
+from skerry.server.workspaces.state import APIS, KEPT_SCHEMAS, HubState
 from skerry.store.base import Write
 
 IDENTITY_NAMESPACE = "kcp-system"
@@ -61,6 +63,14 @@ def export_status(name: str, cluster: str, identity: str, base_url: str, now: st
     }
 
 
+def kept_schema(state: HubState, schema: Object) -> Write | None:
+    """Return the write that keeps a schema about to be deleted, if anybody binds it."""
+    uid = schema["metadata"]["uid"]
+    if not state.uses(uid):
+        return None
+    return Write(ObjectKey(*KEPT_SCHEMAS, ROOT, "", uid).path(), encode(schema))
+
+
 class ExportRules:
     """Gives exports their identity and keeps schemas unchanged."""
 
@@ -95,6 +105,11 @@ class ExportRules:
 
     def _schema(self, operation: Operation) -> None:
         obj = operation.obj
+        if operation.verb == "DELETE":
+            write = kept_schema(self._state, obj)
+            if write is not None and not operation.dry_run:
+                operation.writes.append(write)
+            return
         if operation.verb == "UPDATE" and operation.old is not None:
             if obj.get("spec") != operation.old.get("spec"):
                 raise self._refused(operation, "spec: Invalid value: is immutable")

@@ -26,6 +26,8 @@ from skerry.store.base import Store
 APIS = "apis.kcp.io"
 CORE = "core.kcp.io"
 TENANCY = "tenancy.kcp.io"
+# Where schemas are kept that were deleted while bound: no type of the API, the server's own.
+KEPT_SCHEMAS = ("kept", "schemas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class HubState:
     exports: dict[tuple[str, str], Object] = field(default_factory=dict)
     schemas: dict[tuple[str, str], Object] = field(default_factory=dict)
     types: dict[tuple[str, str], Object] = field(default_factory=dict)
+    # Schemas that were deleted while bound, by UID: their types are in use until unbound.
+    kept: dict[str, Object] = field(default_factory=dict)
     # Called with a cluster's name when the types it serves may have changed.
     types_changed: Callable[[str], None] = lambda _: None
     # Called when what exports offer may have changed.
@@ -141,6 +145,7 @@ class HubState:
             (TENANCY, workspaces, self._workspace_changed),
             (TENANCY, workspace_types, self._type_changed),
             (APIS, "apiresourceschemas", self._schema_changed),
+            (*KEPT_SCHEMAS, self._kept_changed),
             (APIS, "apiexports", self._export_changed),
             (APIS, "apibindings", self._binding_changed),
         ):
@@ -162,6 +167,7 @@ class HubState:
             self.schemas,
             self.types,
             self.by_identity,
+            self.kept,
             self.waiting,
         ):
             table.clear()
@@ -201,6 +207,12 @@ class HubState:
     def _schema_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.schemas, (key.cluster, key.name), obj)
         self._offers_changed()
+
+    def _kept_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        if obj is None:
+            self.kept.pop(key.name, None)
+        else:
+            self.kept[key.name] = obj
 
     def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.exports, (key.cluster, key.name), obj)
@@ -326,6 +338,8 @@ class HubState:
         known = self._resources.get(bound)
         if known is None:
             schema = self.schemas.get((bound.schema_cluster, bound.schema_name))
+            if schema is None or schema["metadata"]["uid"] != bound.schema_uid:
+                schema = self.kept.get(bound.schema_uid)
             if schema is None:
                 return ()
             known = self._resources[bound] = schemas.resources_of(schema, bound.identity)
@@ -356,6 +370,15 @@ class HubState:
             if (binding.export_cluster, binding.export_name) == (export_cluster, export_name):
                 return binding
         return None
+
+    def uses(self, schema_uid: str) -> bool:
+        """Tell whether anybody binds the schema with that UID."""
+        return any(
+            each.schema_uid == schema_uid
+            for family in self.bindings.values()
+            for binding in family.values()
+            for each in binding.bound
+        )
 
     def taken_names(
         self, cluster: str, without: str, definitions: Sequence[Mapping[str, Any]]

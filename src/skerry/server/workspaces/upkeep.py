@@ -17,13 +17,14 @@ from skerry.kit.log import Logger
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.bindings import FINALIZER, bound_status
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER, PHASE_LABEL, WORKSPACE_FINALIZER
+from skerry.logic.workspaces.names import ROOT
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.codec import decode, encode
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import Emptied, Emptying, mark, without_finalizer
-from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
+from skerry.server.workspaces.state import APIS, CORE, KEPT_SCHEMAS, TENANCY, HubState
 from skerry.store.base import Conflict, Entry, Store, Write
 
 log = Logger("workspaces")
@@ -50,7 +51,7 @@ class WorkspaceUpkeep:
         self._state = state
         self._catalogue = catalogue
         self._clock = clock
-        self._emptying = Emptying(store, catalogue, clock)
+        self._emptying = Emptying(store, state, catalogue, clock)
         self._due: dict[str, None] = {}
         self._handled: set[str] = set()
         # Clusters being emptied, with the key of what they belong to.
@@ -232,6 +233,14 @@ class WorkspaceUpkeep:
             self._await(result, partial(self._queue, entry.key))
             return
         await self._store.commit([without_finalizer(entry, obj, FINALIZER)])
+        await self._forget_schemas()
+
+    async def _forget_schemas(self) -> None:
+        """Let go of schemas that were kept for bindings, when the last of those is gone."""
+        unused = [uid for uid in self._state.kept if not self._state.uses(uid)]
+        if unused:
+            keys = [ObjectKey(*KEPT_SCHEMAS, ROOT, "", uid).path() for uid in unused]
+            await self._store.commit([Write(key, None) for key in keys])
 
     async def _rebind(self, key: ObjectKey) -> None:
         """Bring every binding of an export up to date with it."""

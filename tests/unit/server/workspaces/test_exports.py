@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from skerry.store.open import StoreSettings
 from tests.unit.server.workspaces.hub import (
     BINDINGS,
     CONFIG_MAPS,
@@ -16,6 +17,7 @@ from tests.unit.server.workspaces.hub import (
     EXPORTS,
     SCHEMAS,
     WIDGETS,
+    WORKSPACES,
     Hub,
     HubPlace,
     binding,
@@ -24,6 +26,7 @@ from tests.unit.server.workspaces.hub import (
     export,
     in_hub,
     provider,
+    running_hub,
     schema,
     widget,
 )
@@ -214,6 +217,40 @@ async def test_schemas_and_references_do_not_change(hub: Hub) -> None:
     moved = {"spec": {"reference": {"export": {"name": "other"}}}}
     reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/{user}{BINDINGS}/w", moved, **MERGE)
     assert reply.status == 422
+
+
+async def test_bound_types_outlive_their_schemas_and_restarts(tmp_path: Path) -> None:
+    store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
+    async with running_hub(tmp_path, store) as hub:
+        shop, user, _ = await shop_and_user(hub)
+        other = await hub.workspace("root:org", "other")
+        for where in (user, other):
+            await hub.create(where, BINDINGS, binding("w", "root:org:shop", "widgets"))
+            await hub.create(where, WIDGETS, widget("one"))
+        path = f"/clusters/{shop}{SCHEMAS}/v1.widgets.example.io"
+        assert (await hub.ask("kcp-admin", "DELETE", path)).status == 200
+        await hub.ask("kcp-admin", "DELETE", f"/clusters/root:org{WORKSPACES}/shop")
+        await hub.gone("root:org", f"{WORKSPACES}/shop")
+    async with running_hub(tmp_path, store) as hub:
+        await hub.get(user, f"{WIDGETS}/one")
+        await hub.create(user, WIDGETS, widget("two"))
+        for where in (user, other):
+            await hub.ask("kcp-admin", "DELETE", f"/clusters/{where}{BINDINGS}/w")
+            await hub.gone(where, f"{BINDINGS}/w")
+        while [key for key in await hub.keys() if "widgets" in key or key.startswith("/kept")]:
+            await hub.settled()
+
+
+async def test_the_workspace_of_an_export_may_go_before_its_users(tmp_path: Path) -> None:
+    store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
+    async with running_hub(tmp_path, store) as hub:
+        _, user, _ = await shop_and_user(hub)
+        await hub.create(user, BINDINGS, binding("w", "root:org:shop", "widgets"))
+        await hub.create(user, WIDGETS, widget("one"))
+        await hub.ask("kcp-admin", "DELETE", f"/clusters/root:org{WORKSPACES}/shop")
+        await hub.gone("root:org", f"{WORKSPACES}/shop")
+    async with running_hub(tmp_path, store) as hub:
+        await hub.get(user, f"{WIDGETS}/one")
 
 
 # -- views -----------------------------------------------------------------------------------
