@@ -26,6 +26,7 @@ from skerry.controllers.workload.volume.decide import standard_class
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.network import LOOPBACK, Forwarder, Network, PortTaken, publish
 from skerry.edge.agent.node import capacity
 from skerry.edge.agent.plain import PlainRuntime, bubblewrap
@@ -112,7 +113,9 @@ class Edge:
         self._sources = PodSources(agent_client, self._agent_factory)
         port = int(f.url.rpartition(":")[2])
         self._services = ServiceProxy(self.network, self._agent_factory, (LOOPBACK, port))
+        self._proxy = HttpProxy(self._services.find)
         self._sources.reached_at = self._services.reached_at
+        self._sources.proxy_url = self._proxy.url
         for number, node in enumerate(self.config.nodes):
             self._add_agent(agent_client, node, number)
 
@@ -185,6 +188,7 @@ class Edge:
                 tasks.create_task(run_scheduler(self._scheduler, scheduler, self._ids))
                 tasks.create_task(self._agent_factory.run())
                 tasks.create_task(self._services.run())
+                tasks.create_task(self._proxy.run())
                 cleanup = run_volume_cleanup(Path(self._volumes), self._sources.volumes)
                 tasks.create_task(cleanup)
                 for agent in self.agents:

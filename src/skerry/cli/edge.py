@@ -14,6 +14,7 @@ import click
 
 from skerry.app.edge_config import EdgeConfigError, parse_config, plain_config
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
+from skerry.cli.edge_identity import bootstrap, manifest, revoke
 from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -64,7 +65,11 @@ Examples:
 """
 )
 def edge() -> None:
-    """Run edge clusters on this machine, without a container engine."""
+    """Run edge clusters on this machine, without a container engine; join edges to a hub."""
+
+
+for joining in (bootstrap, manifest, revoke):
+    edge.add_command(joining)
 
 
 @edge.command(

@@ -211,6 +211,8 @@ class ContainerLife:
         node, facts, spec = self._node, self._around.facts, self.spec
         namespace = self.pod["metadata"]["namespace"]
         values: dict[str, str] = {"HOSTNAME": self.pod["metadata"]["name"]}
+        if proxy := node.sources.proxy_url(namespace):
+            values |= {"http_proxy": proxy, "no_proxy": "localhost,127.0.0.1"}
         if self.pod["spec"].get("enableServiceLinks", True):
             services = node.sources.services_for(namespace)
             values |= service_environment(services, node.sources.reached_at)

@@ -187,7 +187,7 @@ class Forwarder:
             _log.debug("nobody serves a port", port=self._name)
             return
         try:
-            back_reader, back_writer = await _dialled(backend)
+            back_reader, back_writer = await dialled(backend)
         except (OSError, TimeoutError) as error:
             _log.debug("backend refuses", port=self._name, error=error)
             return
@@ -199,7 +199,7 @@ class Forwarder:
             await _closed(back_writer)
 
 
-async def _dialled(backend: Backend) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def dialled(backend: Backend) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to a backend; one that was only just started is given a moment to listen.
 
     Nothing announces that a process listens, so refusals are asked about again for a while.

@@ -16,7 +16,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, Resolve
 from skerry.edge.agent.sources import SERVICES
 from skerry.logic.resource import Object
-from skerry.runtime.index import key_of
+from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import InformerFactory
 
 SLICES = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
@@ -72,6 +72,35 @@ class ServiceProxy:
                 return place
         # Endpoints somebody else made, outside this edge.
         return found[turn % len(found)]
+
+    def find(self, host: str, port: int, namespace: str) -> Backend | None:
+        """Return where a host and port lead, as seen from *namespace*.
+
+        A Service by name or cluster address, a pod by address; any other host is itself. None for
+        a Service that has no such port or no ready endpoint.
+        """
+        service = self._named(host, namespace) or self._at_address(host)
+        if service is None:
+            return self._network.at(host, port) or (host, port)
+        place = key_of(service)
+        if (place.namespace, place.name) == ("default", "kubernetes"):
+            return self._api_server
+        for item in service["spec"].get("ports") or ():
+            if int(item["port"]) == port:
+                return self.backend((place.namespace, place.name, str(item.get("name") or "")))
+        return None
+
+    def _named(self, host: str, namespace: str) -> Object | None:
+        """Return the Service a name means: ``web``, ``web.ns``, ``web.ns.svc[.cluster.local]``."""
+        short = host.removesuffix(".").removesuffix(".cluster.local").removesuffix(".svc")
+        name, _, other = short.partition(".")
+        return self._services.index.get(Key("", other or namespace, name))
+
+    def _at_address(self, host: str) -> Object | None:
+        for service in self._services.index.objects():
+            if host in (service["spec"].get("clusterIPs") or ()) and host != "None":
+                return service
+        return None
 
     async def run(self) -> None:
         """Forward until cancelled."""

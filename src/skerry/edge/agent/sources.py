@@ -53,7 +53,9 @@ class PodSources:
         self.volumes = factory.informer(VOLUMES)
         self.services.index.add_index(_IN_NAMESPACE, by_namespace)
         self._tokens: dict[tuple[str, str, int], _Token] = {}
+        # How pods reach Services; whoever forwards to them sets both.
         self.reached_at: Callable[[Object, Object], Place | None] = lambda service, port: None
+        self.proxy_url: Callable[[str], str] = lambda namespace: ""
 
     @property
     def informers(self) -> list[Informer]:

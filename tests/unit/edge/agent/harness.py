@@ -12,6 +12,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.network import Backend, Network
 from skerry.edge.agent.plain import PlainRuntime
@@ -63,11 +64,13 @@ class Edge(EngineWorld):
         factory = InformerFactory(self.direct, ids=self.ids)
         sources = PodSources(self.direct, factory)
         services = ServiceProxy(self.network, factory, ("127.0.0.1", 1))
+        proxy = HttpProxy(services.find)
         sources.reached_at = services.reached_at
+        sources.proxy_url = proxy.url
         runtime = PlainRuntime(Catalogue(self.root / "images.yaml"))
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
-            started = [tasks.create_task(factory.run()), tasks.create_task(services.run())]
+            started = [tasks.create_task(part.run()) for part in (factory, services, proxy)]
             for number, name in enumerate(self.names):
                 context = NodeContext(
                     name,

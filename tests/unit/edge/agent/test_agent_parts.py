@@ -150,14 +150,13 @@ class TestCatalogue:
 
 
 class TestEnvironment:
-    objects: Object = {  # noqa: RUF012 - read only
+    objects: dict[tuple[str, str], Object] = {  # noqa: RUF012 - read only
         ("configmap", "cm"): {"data": {"A": "1", "not a name": "2"}},
         ("secret", "s"): {"data": {"P": base64.b64encode(b"hush").decode()}},
     }
 
     def lookup(self, kind: str, name: str) -> Object | None:
-        found: Object | None = self.objects.get((kind, name))
-        return found
+        return self.objects.get((kind, name))
 
     def of(self, **container: Any) -> dict[str, str]:
         return environment(container, FACTS, self.lookup)

@@ -1,0 +1,140 @@
+"""Service names for programs that speak HTTP.
+
+Plain processes share the machine's resolver, which knows no Services. Nearly every HTTP client
+obeys ``http_proxy``, so pods are given one: it understands names as a cluster's DNS does (short
+names in the pod's own namespace, which comes as the proxy's user name), cluster addresses and pod
+addresses; any other host is reached as it is. One request a connection, the simplest that is right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from skerry.edge.agent.network import LOOPBACK, Backend, copy_stream, dialled
+
+_LONGEST_HEAD = 64 * 1024
+_HEAD_SECONDS = 30.0
+
+Find = Callable[[str, int, str], Backend | None]
+"""Returns where a host and port lead, seen from a namespace; None when nobody serves there."""
+
+
+class BadHead(Exception):
+    """A request this proxy cannot pass on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client wants: whom, and the head to send there (none for a tunnel)."""
+
+    host: str
+    port: int
+    namespace: str
+    head: bytes
+
+
+def parse_head(head: bytes) -> Asked:
+    """Return what a request asks of the proxy; raises ``BadHead``."""
+    lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+    try:
+        method, target, version = lines[0].split(" ")
+        namespace = _namespace(lines)
+        if method == "CONNECT":
+            host, _, port = target.rpartition(":")
+            return Asked(host, int(port), namespace, b"")
+        url = urlsplit(target)
+        port_number = url.port or 80
+    except ValueError as error:
+        raise BadHead(f"request line {lines[0]!r}") from error
+    if url.scheme != "http" or not url.hostname:
+        raise BadHead(f"target {target!r}: want http://host/path")
+    path = url.path or "/"
+    if url.query:
+        path += f"?{url.query}"
+    kept = [line for line in lines[1:] if not line.lower().startswith(("proxy-", "connection:"))]
+    rewritten = [f"{method} {path} {version}", *kept, "Connection: close", "", ""]
+    return Asked(url.hostname, port_number, namespace, "\r\n".join(rewritten).encode("latin-1"))
+
+
+def _namespace(lines: list[str]) -> str:
+    for line in lines[1:]:
+        name, _, value = line.partition(":")
+        if name.lower() == "proxy-authorization":
+            with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+                return base64.b64decode(value.split()[-1]).decode().partition(":")[0]
+    return "default"
+
+
+class HttpProxy:
+    """Listens on a loopback port of its own."""
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    def url(self, namespace: str) -> str:
+        """Return what a pod of *namespace* is given as ``http_proxy``; empty before it listens."""
+        return f"http://{namespace}@{LOOPBACK}:{self._port}" if self._port else ""
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+
+            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                tasks.create_task(self._serve(reader, writer))
+
+            server = await asyncio.start_server(connected, LOOPBACK, 0, limit=_LONGEST_HEAD)
+            self._port = server.sockets[0].getsockname()[1]
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._port = 0
+                server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            await self._pass_on(parse_head(head), reader, writer)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, BadHead):
+            _refuse(writer, "400 Bad Request")
+        except OSError:
+            _refuse(writer, "502 Bad Gateway")
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _pass_on(
+        self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        backend = self._find(asked.host, asked.port, asked.namespace)
+        if backend is None:
+            _refuse(writer, "503 Service Unavailable")
+            return
+        back_reader, back_writer = await dialled(backend)
+        if asked.head:
+            back_writer.write(asked.head)
+        else:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                upstream = tasks.create_task(copy_stream(reader, back_writer))
+                await copy_stream(back_reader, writer)
+                upstream.cancel()
+        finally:
+            back_writer.close()
+            with contextlib.suppress(OSError):
+                await back_writer.wait_closed()
+
+
+def _refuse(writer: asyncio.StreamWriter, status: str) -> None:
+    text = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    writer.write(text.encode())

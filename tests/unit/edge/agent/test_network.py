@@ -1,0 +1,179 @@
+"""Ports and names: forwarding, published ports, Services by name for pods that speak HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skerry.edge.agent.http_proxy import BadHead, parse_head
+from skerry.edge.agent.network import (
+    LOOPBACK,
+    Forwarder,
+    Network,
+    PodPorts,
+    PortTaken,
+    Published,
+    free_port,
+    publish,
+)
+from skerry.edge.agent.services import SLICES
+from skerry.edge.agent.sources import SERVICES
+from tests.unit.edge.agent.harness import Edge, container, phase
+from tests.unit.edge.agent.test_agent import httpd, log, pages
+
+Object = dict[str, Any]
+
+
+@asynccontextmanager
+async def echo() -> AsyncIterator[int]:
+    """A server that answers everything in capitals, once the client has finished."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        writer.close()
+
+    server = await asyncio.start_server(serve, LOOPBACK, 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def said(port: int, text: bytes) -> bytes:
+    """Return the answer; a connection that is reset has none."""
+    reader, writer = await asyncio.open_connection(LOOPBACK, port)
+    answer = b""
+    with contextlib.suppress(ConnectionError):
+        writer.write(text)
+        writer.write_eof()
+        answer = await reader.read()
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+    return answer
+
+
+class TestForwarding:
+    async def test_bytes_go_both_ways_and_ends_are_passed_on(self) -> None:
+        async with echo() as port:
+            forwarder = Forwarder(lambda: (LOOPBACK, port), "test")
+            await forwarder.start(LOOPBACK, 0)
+            text = b"hello " * 100_000
+            assert await said(forwarder.port, text) == text.upper()
+            await forwarder.stop()
+
+    async def test_a_port_nobody_serves_closes_at_once(self) -> None:
+        forwarder = Forwarder(lambda: None, "test")
+        await forwarder.start(LOOPBACK, 0)
+        assert await said(forwarder.port, b"anybody?") == b""
+        await forwarder.stop()
+
+    async def test_a_taken_port_is_told_and_nothing_stays_open(self) -> None:
+        async with echo() as taken:
+            free = free_port()
+            network = Network()
+            ports = [Published("n", 1, free), Published("n", 2, taken)]
+            with pytest.raises(PortTaken, match=str(taken)):
+                await publish(network, ports)
+            with pytest.raises(ConnectionRefusedError):
+                await said(free, b"")
+
+    async def test_a_published_port_follows_whoever_has_the_host_port(self) -> None:
+        network = Network()
+        async with echo() as port:
+            wanted = free_port()
+            (forwarder,) = await publish(network, [Published("n", 8081, wanted)])
+            assert await said(wanted, b"x") == b""
+            network.join("uid", PodPorts("10.244.0.2", "n", {80: port}, {8081: 80}))
+            assert await said(wanted, b"x") == b"X"
+            network.leave("uid")
+            assert await said(wanted, b"x") == b""
+            await forwarder.stop()
+
+
+class TestAddresses:
+    def test_host_ports_belong_to_their_node(self) -> None:
+        network = Network()
+        network.join("a", PodPorts("10.244.0.2", "one", {80: 4000}, {8081: 80}))
+        network.join("b", PodPorts("10.244.1.2", "two", {80: 4001}, {8081: 80}))
+        assert network.node_port("one", 8081) == (LOOPBACK, 4000)
+        assert network.node_port("two", 8081) == (LOOPBACK, 4001)
+        assert network.node_port("one", 9) is None
+
+    def test_addresses_are_not_given_twice_and_undeclared_ports_are_themselves(self) -> None:
+        network = Network()
+        seen = set()
+        for number in range(300):
+            address = network.fresh_address(0)
+            assert address not in seen
+            seen.add(address)
+            network.join(str(number), PodPorts(address, "n"))
+        assert network.pod_port("0", 9000) == (LOOPBACK, 9000)
+        assert network.at("10.9.9.9", 80) is None
+
+
+class TestProxyRequests:
+    def test_an_absolute_request_is_passed_on_in_its_own_form(self) -> None:
+        user = base64.b64encode(b"shop:").decode()
+        head = (
+            f"GET http://web:8080/a?b=1 HTTP/1.1\r\nHost: web:8080\r\n"
+            f"Proxy-Authorization: Basic {user}\r\nConnection: keep-alive\r\n\r\n"
+        )
+        asked = parse_head(head.encode())
+        assert (asked.host, asked.port, asked.namespace) == ("web", 8080, "shop")
+        assert asked.head == (b"GET /a?b=1 HTTP/1.1\r\nHost: web:8080\r\nConnection: close\r\n\r\n")
+
+    def test_a_tunnel_has_no_head(self) -> None:
+        asked = parse_head(b"CONNECT web.shop.svc:443 HTTP/1.1\r\n\r\n")
+        assert (asked.host, asked.port, asked.head) == ("web.shop.svc", 443, b"")
+
+    @pytest.mark.parametrize(
+        "head", [b"GET / HTTP/1.1\r\n\r\n", b"nonsense\r\n\r\n", b"GET ftp://x/ HTTP/1.1\r\n\r\n"]
+    )
+    def test_other_requests_are_refused(self, head: bytes) -> None:
+        with pytest.raises(BadHead):
+            parse_head(head)
+
+
+async def test_pods_reach_services_by_name_and_by_environment(tmp_path: Path) -> None:
+    edge = Edge(tmp_path)
+    async with edge.up(), edge.agents():
+        service = {"selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]}
+        await edge.direct.create(
+            SERVICES, {"metadata": {"name": "web"}, "spec": service}, "default"
+        )
+        await edge.configure("site", **{"index.html": "found"})
+        await edge.run_pod("server", httpd(), volumes=[pages("site")])
+        pod = await edge.pod("server", lambda p: bool((p.get("status") or {}).get("podIP")))
+        endpoint = {"addresses": [pod["status"]["podIP"]], "conditions": {"ready": True}}
+        labels = {"kubernetes.io/service-name": "web"}
+        await edge.direct.create(
+            SLICES,
+            {
+                "metadata": {"name": "web-1", "labels": labels},
+                "addressType": "IPv4",
+                "endpoints": [endpoint],
+                "ports": [{"name": "http", "port": 80, "protocol": "TCP"}],
+            },
+            "default",
+        )
+        script = (
+            "import os, urllib.request as u\n"
+            "host, port = os.environ['WEB_SERVICE_HOST'], os.environ['WEB_SERVICE_PORT']\n"
+            "for url in ('http://web/', 'http://web.default.svc.cluster.local/',"
+            " f'http://{host}:{port}/'):\n"
+            "    print(u.urlopen(url).read().decode())\n"
+        )
+        await edge.run_pod(
+            "client", container("python", "python", "-c", script), restartPolicy="Never"
+        )
+        client = await edge.pod("client", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        assert await log(edge, client) == "found\nfound\nfound\n"
