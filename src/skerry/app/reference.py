@@ -15,6 +15,8 @@ from types import ModuleType
 import click
 from prometheus_client import CollectorRegistry
 
+from skerry.api.kcp import edge
+from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Resource
@@ -33,6 +35,7 @@ def pages(commands: click.Group) -> dict[str, str]:
         "commands.md": _commands(commands),
         "settings.md": _settings(),
         "metrics.md": _metrics(),
+        "edge-api.md": _edge_api(),
     }
 
 
@@ -137,3 +140,48 @@ def _metrics() -> str:
         )
         lines.append("")
     return "\n".join(lines)
+
+
+def _edge_api() -> str:
+    lines = [_HEAD, f"# The API group `{edge.GROUP}`\n"]
+    for definition in edge.definitions():
+        spec = definition["spec"]
+        version = spec["versions"][0]
+        schema = version["schema"]["openAPIV3Schema"]
+        short = ", ".join(spec["names"].get("shortNames", ())) or "-"
+        lines += [
+            f"## {spec['names']['kind']}\n",
+            f"{schema['description']}\n",
+            f"`{spec['names']['plural']}`, short name {short}, {spec['scope']}.\n",
+            "| field | type | meaning |",
+            "|---|---|---|",
+        ]
+        for name in schema["properties"]:
+            if name not in ("apiVersion", "kind", "metadata"):
+                required = name in schema.get("required", ())
+                lines += _described_fields(name, schema["properties"][name], required=required)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _described_fields(path: str, schema: Raw, *, required: bool) -> Iterator[str]:
+    """Yield a row for a field and for every field below it."""
+    kind = schema.get("type", "any")
+    inner = schema
+    if kind == "array":
+        inner = schema["items"]
+        kind = f"list of {inner.get('type', 'any')}"
+    meaning = schema.get("description", "") or inner.get("description", "")
+    allowed = inner.get("enum")
+    if allowed:
+        meaning = f"{meaning} One of {', '.join(f'`{each}`' for each in allowed)}."
+    mark = " (required)" if required else ""
+    yield f"| `{path}`{mark} | {kind} | {' '.join(meaning.split())} |"
+    below = f"{path}[]" if schema.get("type") == "array" else path
+    if "matchLabels" in inner.get("properties", {}):
+        # Label selectors are Kubernetes' own.
+        return
+    for name, child in inner.get("properties", {}).items():
+        yield from _described_fields(
+            f"{below}.{name}", child, required=name in inner.get("required", ())
+        )
