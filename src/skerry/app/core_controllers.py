@@ -7,11 +7,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from skerry.app.api_server import ApiServer
-from skerry.controllers.core.garbage import controller as garbage
-from skerry.controllers.core.namespace import controller as namespace
-from skerry.controllers.core.quota import controller as quota
-from skerry.controllers.core.root_ca import controller as root_ca
-from skerry.controllers.core.service_account import controller as service_account
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
@@ -44,6 +39,13 @@ def embedded_transport(api: ApiServer, user: User = _USER) -> EmbeddedTransport:
 
 async def run_core_controllers(api: ApiServer, pki: Pki, clock: Clock, ids: IdSource) -> None:
     """Run all of them until cancelled."""
+    # Loaded by whoever runs them: a hub that is starting has other things to do first.
+    from skerry.controllers.core.garbage import controller as garbage
+    from skerry.controllers.core.namespace import controller as namespace
+    from skerry.controllers.core.quota import controller as quota
+    from skerry.controllers.core.root_ca import controller as root_ca
+    from skerry.controllers.core.service_account import controller as service_account
+
     client = Client(embedded_transport(api), user_agent="skerry/core-controllers", clock=clock)
     factory = InformerFactory(client, ids=ids)
     context = ControllerContext(client=client, factory=factory, ids=ids)
