@@ -50,7 +50,7 @@ _STATUS_WORKERS = 4
 # Slices are what others wait for: the status follows when a burst of changes has passed, a little
 # later so that it is written once, and at the latest when a person begins to wonder.
 _STATUS_AFTER_SECONDS = 0.2
-_STATUS_LATEST_SECONDS = 5.0
+_STATUS_LATEST_SECONDS = 10.0
 
 _log = Logger(NAME)
 
