@@ -18,9 +18,11 @@ from prometheus_client import CollectorRegistry
 from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
+from skerry.app.scheduler_reference import configuration_page
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Resource
 from skerry.runtime.metrics import RuntimeMetrics
+from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.server.flow import FairFlow
 from skerry.server.metrics import ServerMetrics
 from skerry.store import open as store_settings
@@ -36,6 +38,7 @@ def pages(commands: click.Group) -> dict[str, str]:
         "settings.md": _settings(),
         "metrics.md": _metrics(),
         "edge-api.md": _edge_api(),
+        "scheduler-configuration.md": f"{_HEAD}\n{configuration_page()}",
     }
 
 
@@ -132,7 +135,13 @@ def _metrics() -> str:
     server, runtime = CollectorRegistry(), CollectorRegistry()
     ServerMetrics(server, FairFlow())
     RuntimeMetrics(runtime)
-    for title, registry in (("Server", server), ("Controllers", runtime)):
+    scheduler = CollectorRegistry()
+    scheduler.register(SchedulerMetrics())
+    for title, registry in (
+        ("Server", server),
+        ("Controllers", runtime),
+        ("Scheduler", scheduler),
+    ):
         lines += [f"## {title}\n", "| name | type | meaning |", "|---|---|---|"]
         lines += sorted(
             f"| `{metric.name}` | {metric.type} | {metric.documentation} |"

@@ -11,6 +11,11 @@ from click.testing import CliRunner, Result
 from skerry.cli.scheduler import scheduler
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+NO_BINDER = """
+profiles:
+- schedulerName: a
+  plugins: {multiPoint: {disabled: [{name: DefaultBinder}]}}
+"""
 
 
 def called(*words: str, **environment: str) -> Result:
@@ -93,13 +98,10 @@ def test_what_was_written_is_read_again_the_same(tmp_path: Path) -> None:
         (HEAD + "parallelism: -1\n", "should be an integer value greater than zero"),
         (
             HEAD + "profiles: [{schedulerName: a, plugins: {score: {enabled: [{name: Nope}]}}}]\n",
-            "initializing profiles: creating profile for scheduler name a: "
-            'ScorePlugin "Nope" does not exist',
+            'creating profile for scheduler name a: ScorePlugin "Nope" does not exist',
         ),
         (
-            HEAD
-            + "profiles: [{schedulerName: a, "
-            + "plugins: {multiPoint: {disabled: [{name: DefaultBinder}]}}}]\n",
+            HEAD + NO_BINDER,
             'at least one bind plugin is needed for profile with scheduler name "a"',
         ),
     ],
