@@ -16,8 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
+from skerry.app import edge_identity
 from skerry.app.demo import Disappointment, Narrator, play
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
@@ -29,6 +32,7 @@ from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
+from skerry.server.security.files import write_secret
 
 Object = dict[str, Any]
 
@@ -210,20 +214,22 @@ class Scenario:
         return "two SyncTargets and Locations; their mailbox workspaces are Ready"
 
     async def start_syncers(self) -> str:
-        for name in _TARGETS:
+        hub = edge_identity.open_hub([self.stack.kubeconfig], "base")
+        for name, (target, *_) in _TARGETS.items():
             home = self.directory / "syncers" / name
             home.mkdir(parents=True, exist_ok=True)
+            identity = await edge_identity.issue(hub, target, self._mailboxes[name])
+            write_secret(home / "hub.kubeconfig", yaml.safe_dump(identity).encode())
             await asyncio.to_thread(
                 self.syncer(name).start,
                 [
                     "syncer",
-                    *("--from-kubeconfig", str(self.stack.kubeconfig), "--from-context", "base"),
-                    *("--from-cluster", self._mailboxes[name]),
+                    *("--from-kubeconfig", str(home / "hub.kubeconfig")),
                     *("--to-kubeconfig", str(self.edge(name).kubeconfig)),
                     *("--sync-target-name", name, "--data-dir", str(home / "data")),
                 ],
             )
-        return "both dial out to their mailboxes"
+        return "both dial out, with an identity that reaches their own mailbox and nothing else"
 
     # -- stage 2 -----------------------------------------------------------------------------
 
