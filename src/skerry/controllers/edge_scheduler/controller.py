@@ -111,7 +111,7 @@ class EdgeScheduler:
         edge = self._views.edge
         clock = edge.client.clock
         reconciler = Reconciler(
-            StatusObserver(self._observer).observe,
+            StatusObserver(self._observer, self._quiet).observe,
             lambda observed: decide_status(observed, clock.now()),
             edge.executor(NAME),
         )
@@ -174,9 +174,7 @@ class EdgeScheduler:
         while True:
             await self._anything_untold.wait()
             await sleep(_STATUS_AFTER_SECONDS)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_STATUS_LATEST_SECONDS):
-                    await self.queue.wait_idle()
+            await self._quiet()
             self._anything_untold.clear()
             for place in self._untold:
                 self.status_queue.add(place)
@@ -188,3 +186,9 @@ class EdgeScheduler:
             self._workspaces = self._views.tenancy.informer(WORKSPACES, transform=lean_workspace)
             self._workspaces.add_handler(self._waking.workspace_changed)
             self._workspaces_asked_for.set()
+
+    async def _quiet(self) -> None:
+        """Wait until no slice is to be written, but not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STATUS_LATEST_SECONDS):
+                await self.queue.wait_idle()

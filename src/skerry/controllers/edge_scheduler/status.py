@@ -7,6 +7,7 @@ in between is a Conflict.
 from __future__ import annotations
 
 import copy
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -41,12 +42,14 @@ class ObservedStatus:
 
 
 class StatusObserver:
-    """Looks at placements whose slices have been looked at."""
+    """Looks at placements whose slices have been looked at, when no others need that first."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, quiet: Callable[[], Awaitable[None]]) -> None:
         self._observer = observer
+        self._quiet = quiet
 
     async def observe(self, place: Place) -> ObservedStatus | None:
+        await self._quiet()
         placement, result = self._observer.placement(place), self._observer.results.get(place)
         if placement is None or result is None or is_leaving(placement):
             return None
