@@ -134,7 +134,7 @@ class Edge:
             self._runtime,
             self.network,
             self._sources,
-            EventRecorder(client, "kubelet", host=node.name),
+            EventRecorder(client, "kubelet", host=node.name, metrics=self._agent_factory.metrics),
             self.settings,
             capacity(self.settings.most_pods),
         )

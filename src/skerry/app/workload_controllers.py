@@ -46,9 +46,11 @@ def build_workload_controllers(
 
     builders = {**_BUILDERS, volume.NAME: build_volume}
     for name, build in builders.items():
-        recorder = EventRecorder(client, name)
+        recorder = EventRecorder(client, name, metrics=factory.metrics)
         recorders.append(recorder)
-        context = ControllerContext(client, factory, factory.ids, recorder=recorder)
+        context = ControllerContext(
+            client, factory, factory.ids, metrics=factory.metrics, recorder=recorder
+        )
         found.append(build(context))
     return found, recorders
 
