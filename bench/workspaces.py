@@ -250,8 +250,14 @@ async def _wildcard_list(measured: Measured, admin: Server, names: list[str], ea
     status, length = await client.head()
     assert status == 200
     read = 0
-    while read < length:
-        read += len(await client._reader.read(1 << 20))
+    while not length:
+        # A large list comes in chunks; an empty one ends it.
+        chunk = len(await client.line())
+        if not chunk:
+            break
+        read += chunk
+    if length:
+        read = len(await client._reader.readexactly(length))
     took = time.perf_counter() - began
     grown = measured.resident_mb() - before
     objects = len(names) * (each + 1)
@@ -261,7 +267,7 @@ async def _wildcard_list(measured: Measured, admin: Server, names: list[str], ea
         "s",
         "3 s for 100,000",
         took / objects * 100_000 < 3,
-        f"{length / 1e6:.0f} MB, memory grew by {grown:.0f} MB",
+        f"{read / 1e6:.0f} MB, memory grew by {grown:.0f} MB",
     )
 
 

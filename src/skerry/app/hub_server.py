@@ -20,6 +20,7 @@ from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.engine import Handlers
 from skerry.server.http.message import Request
+from skerry.server.rest.read import Reader
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens
 from skerry.server.workspaces.account_tokens import AccountTokens
@@ -35,6 +36,7 @@ from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.views import view_name
+from skerry.server.workspaces.wholesale import WholesaleLists
 
 # Writes of these change what the hub serves and to whom; answers wait until it knows of them.
 _AWAITED = frozenset(
@@ -166,7 +168,14 @@ class HubServer(ApiServer):
         handlers = super()._handlers(parts)
         homes = Homes(parts.store, self.dispatcher, self.state, self.birth)
         crossings = Crossings(self.state)
-        verbs = {**handlers.verbs, "get": homes.before(handlers.verbs["get"])}
+        wholesale = WholesaleLists(
+            parts.store, Reader(parts.store, self.dispatcher, parts.clock.now)
+        )
+        verbs = {
+            **handlers.verbs,
+            "get": homes.before(handlers.verbs["get"]),
+            "list": wholesale.before(handlers.verbs["list"]),
+        }
         return replace(
             handlers,
             verbs=crossings.guarded(verbs),

@@ -6,11 +6,13 @@ every way into the other's workspace; each is refused, and the store is as it wa
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from skerry.server.http.message import Stream
@@ -307,6 +309,51 @@ async def test_only_masters_read_across_and_only_collections(hub: Hub) -> None:
     )
     bare = await hub.ask("shard-admin", "GET", "/api/v1/namespaces")
     assert (bare.status, bare.body["message"]) == (500, "no cluster found in the context")
+
+
+@in_hub
+async def test_a_large_list_across_clusters_is_streamed_of_one_snapshot(hub: Hub) -> None:
+    a = await hub.workspace("root", "a")
+    b = await hub.workspace("root", "b")
+    for start in range(0, 1100, 50):
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(start, start + 50):
+                for cluster in (a, b):
+                    tasks.create_task(hub.create(cluster, CONFIG_MAPS, config_map(f"c{number}")))
+    path = "/clusters/*/api/v1/configmaps"
+    answer = await hub._answer("shard-admin", "GET", path, None, {})
+    assert isinstance(answer, Stream)
+    # Written after the list began, so not in it.
+    await hub.create(b, CONFIG_MAPS, config_map("z-late"))
+    collected = Collected()
+    await answer.run(collected)
+    listed = orjson.loads(b"".join(collected.chunks))
+    names = [item["metadata"]["name"] for item in listed["items"]]
+    assert len([name for name in names if name.startswith("c")]) == 2200
+    assert "z-late" not in names
+    assert listed["kind"] == "ConfigMapList"
+    limited = (await hub.ask("shard-admin", "GET", f"{path}?limit=5")).body
+    assert len(limited["items"]) == 5
+    rest = f"{path}?limit=3000&continue={limited['metadata']['continue']}"
+    again = (await hub.ask("shard-admin", "GET", rest)).body["items"]
+    # The pages are of a later moment, which knows one object more.
+    assert len(limited["items"]) + len(again) == len(listed["items"]) + 1
+
+
+class Collected:
+    """Takes whatever a stream writes."""
+
+    closed = False
+    queued_bytes = 0
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+
+    def write(self, chunk: bytes) -> None:
+        self.chunks.append(chunk)
+
+    async def drain(self) -> None:
+        return None
 
 
 @in_hub

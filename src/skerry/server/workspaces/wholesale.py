@@ -1,0 +1,76 @@
+"""Lists across all clusters, sent as they are read.
+
+One workspace's collection is small. All workspaces' together may be hundreds of megabytes, and a
+client that wants them in one answer gets them a page at a time: what is held in memory is a page
+and whatever the connection has not taken yet. All pages are of one snapshot.
+"""
+
+from __future__ import annotations
+
+from skerry.logic.workspaces.names import WILDCARD
+from skerry.server.codec import wire
+from skerry.server.engine import ResourceHandler
+from skerry.server.http.message import Answer, Sender, Stream
+from skerry.server.rest.call import Call
+from skerry.server.rest.options import list_options
+from skerry.server.rest.read import Reader
+from skerry.server.rest.selection import Selection
+from skerry.store.base import Page, Store
+
+# A few megabytes of usual objects: large enough to be quick, small enough to be forgotten.
+_PAGE = 2000
+
+
+class WholesaleLists:
+    """Answers large lists across clusters with a stream; leaves all else to the plain handler."""
+
+    def __init__(self, store: Store, reader: Reader) -> None:
+        self._store = store
+        self._reader = reader
+
+    def before(self, plain: ResourceHandler) -> ResourceHandler:
+        """Return a handler of list that streams what is large."""
+
+        async def handle(call: Call) -> Answer:
+            if call.info.cluster != WILDCARD:
+                return await plain(call)
+            options = list_options(call.request)
+            selection = Selection(call, options)
+            shown = self._reader.representation(call)
+            whole = not options.limit and not options.continue_key and not options.match
+            if not (whole and shown.splices and selection.everything):
+                return await plain(call)
+            await self._reader.fresh_enough(options.resource_version)
+            first = await self._store.range(call.prefix, limit=_PAGE)
+            if not first.more:
+                return await plain(call)
+            metadata = {"resourceVersion": str(first.revision)}
+            head, tail = shown.collection([], metadata)
+
+            async def run(sender: Sender) -> None:
+                sender.write(_bytes(head))
+                await self._send(sender, call.prefix, first)
+                sender.write(_bytes(tail))
+                await sender.drain()
+
+            return Stream(run=run, content_type=shown.content_type)
+
+        return handle
+
+    async def _send(self, sender: Sender, prefix: str, page: Page) -> None:
+        """Send *page* and all that follow it, no faster than the client takes them."""
+        separator = b""
+        while page.entries and not sender.closed:
+            parts = [wire(entry.value, entry.revision) for entry in page.entries]
+            sender.write(separator + b",".join(parts))
+            separator = b","
+            await sender.drain()
+            if not page.more:
+                return
+            last = page.entries[-1].key
+            page = await self._store.range(prefix, after=last, limit=_PAGE, revision=page.revision)
+
+
+def _bytes(part: bytes | int) -> bytes:
+    """Return *part*, which a collection of no items always gives as bytes."""
+    return part if isinstance(part, bytes) else bytes([part])
