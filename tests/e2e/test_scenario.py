@@ -18,7 +18,8 @@ def _reserved(count: int) -> Iterator[list[socket.socket]]:
         yield [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
 
 
-def _free_ports(count: int) -> list[str]:
+def free_ports(count: int) -> list[str]:
+    """Return ports that nobody has now."""
     with _reserved(count) as sockets:
         return [str(each.getsockname()[1]) for each in sockets]
 
@@ -34,7 +35,7 @@ def _play(*flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
-    ended = _play("--ports", *_free_ports(3), "--data-dir", str(tmp_path / "demo"))
+    ended = _play("--ports", *free_ports(3), "--data-dir", str(tmp_path / "demo"))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     stages = [line for line in ended.stdout.splitlines() if line.startswith("ok   Stage")]
     assert len(stages) == 9, ended.stdout
@@ -47,7 +48,7 @@ def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
     with _reserved(1) as taken:
         port = str(taken[0].getsockname()[1])
-        ended = _play("--ports", port, *_free_ports(2), "--data-dir", str(tmp_path / "demo"))
+        ended = _play("--ports", port, *free_ports(2), "--data-dir", str(tmp_path / "demo"))
     assert ended.returncode == 1
     failed = [line for line in ended.stdout.splitlines() if line.startswith("FAIL")]
     assert len(failed) == 1
