@@ -11,12 +11,13 @@ What is no ServiceAccount token (a certificate, a person's token) is left as it 
 
 from __future__ import annotations
 
+import base64
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jwt
+import orjson
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
@@ -50,9 +51,15 @@ class Claims:
 
 def claims_of(token: str) -> Claims | None:
     """Return what a token says of itself, unverified; None when it is no ServiceAccount's."""
+    parts = token.split(".")
     try:
-        claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
-    except jwt.InvalidTokenError:
+        # By hand: a JWT library brings all of cryptography, which is a sixth of our memory.
+        claims: dict[str, Any] = orjson.loads(
+            base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        )
+    except (IndexError, ValueError):
+        return None
+    if not isinstance(claims, dict):
         return None
     subject = str(claims.get("sub", ""))
     namespace, _, name = subject.removeprefix(_SUBJECT).partition(":")

@@ -9,14 +9,13 @@ field manager on it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from skerry.logic.resource import Object
 from skerry.logic.syncing import marks
 from skerry.logic.syncing.carrying import carried, digest
 from skerry.logic.syncing.projection import OURS, our_digest
-from skerry.logic.syncing.refs import Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +96,20 @@ class Placed:
         )
 
     def encode(self) -> Object:
-        """Return the record as JSON can hold it."""
-        return asdict(self)
+        """Return the record as JSON can hold it; shares the content."""
+        desired = {name: getattr(self.desired, name) for name in _DESIRED}
+        desired["options"] = asdict(self.desired.options)
+        return {name: getattr(self, name) for name in _PLACED} | {"desired": desired}
 
     @classmethod
     def decode(cls, raw: Mapping[str, Any]) -> Placed:
         desired = dict(raw["desired"])
         desired["options"] = Options(**desired["options"])
         return cls(**{**raw, "desired": Desired(**desired)})
+
+
+_DESIRED = tuple(item.name for item in fields(Desired))
+_PLACED = tuple(item.name for item in fields(Placed) if item.name != "desired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +127,6 @@ class Raised:
     @classmethod
     def decode(cls, raw: Mapping[str, Any]) -> Raised:
         return cls(**raw)
-
-
-@dataclass(slots=True)
-class Memory:
-    """Everything remembered, by direction."""
-
-    placed: dict[Ref, Placed] = field(default_factory=dict)
-    raised: dict[Ref, Raised] = field(default_factory=dict)
 
 
 def revision_of(text: object) -> int:
