@@ -36,6 +36,7 @@ LOG = "edge.log"
 # A start is about a second of work; a machine that needs a minute has other problems.
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
+_LOG_BYTES = 10 * 1024 * 1024
 
 
 class EdgeError(Exception):
@@ -104,6 +105,7 @@ class EdgeProcess:
         ready, told = os.pipe()
         os.set_inheritable(told, True)
         command = [sys.executable, "-m", "skerry.app.edge_run", str(self.directory), "{ready}"]
+        self._shorten_log()
         with (self.directory / LOG).open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
                 [
@@ -125,6 +127,12 @@ class EdgeProcess:
         if not answer:
             self.stop()
             raise EdgeError(f"edge {self.name} did not start: {self._last_words()}")
+
+    def _shorten_log(self) -> None:
+        """Begin a new log when the old one is long; one predecessor is kept."""
+        log = self.directory / LOG
+        if log.exists() and log.stat().st_size > _LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
 
     def stop(self) -> None:
         """End the edge's server and every pod of it; harmless when it does not run."""

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +36,7 @@ EXIT = "exit.json"
 LOG = "log"
 # As kubelet: containerLogMaxSize.
 _LOG_BYTES = 10 * 1024 * 1024
+_TRIAL_SECONDS = 5.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What a program finds on any machine; nothing of the agent's own environment is passed on.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -267,17 +269,30 @@ def _environment(spec: ContainerSpec, root: Path, *, isolated: bool) -> dict[str
 
 
 def bubblewrap(path: str = "") -> Wrap | None:
-    """Return what puts bubblewrap around a program; None when the machine has none."""
+    """Return what puts bubblewrap around a program; None when the machine cannot do it.
+
+    It must be recent enough to know overlays, and allowed to make namespaces; the only sure way
+    to know is to try.
+    """
     program = path or shutil.which("bwrap")
     if not program:
         return None
+    # The machine's own files under a layer that is thrown away, so mount points can be made.
+    own = [program, "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    own += ["--overlay-src", "/", "--tmp-overlay", "/", "--dev", "/dev", "--proc", "/proc"]
+    try:
+        tried = subprocess.run(  # noqa: S603 - a program the administrator installed
+            [*own, "--", "true"], capture_output=True, timeout=_TRIAL_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if tried.returncode != 0:
+        return None
 
     def wrap(spec: ContainerSpec, argv: Sequence[str]) -> Sequence[str]:
-        words = [program, "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
-        # The machine's own files under a layer that is thrown away, so mount points can be made.
-        words += ["--overlay-src", "/", "--tmp-overlay", "/", "--dev", "/dev", "--proc", "/proc"]
+        words = list(own)
         for mount in sorted(spec.mounts, key=lambda item: item.path):
-            words += ["--ro-bind" if mount.read_only else "--bind"]
+            words.append("--ro-bind" if mount.read_only else "--bind")
             words += [str(mount.source), mount.path]
         return [*words, "--", *argv]
 

@@ -26,7 +26,8 @@ from skerry.edge.agent.environment import (
     service_environment,
 )
 from skerry.edge.agent.paths import filled, real_path, with_real_paths, with_real_ports
-from skerry.edge.agent.runtime import Exit, ImageNotFound, Mount
+from skerry.edge.agent.plain import bubblewrap
+from skerry.edge.agent.runtime import ContainerSpec, Exit, ImageNotFound, Mount
 from skerry.edge.agent.status import (
     ContainerState,
     Ended,
@@ -362,3 +363,29 @@ class TestStatus:
         assert status["state"]["terminated"]["reason"] == "Error"
         assert status["ready"] is False
         assert found["phase"] == "Failed"
+
+
+class TestBubblewrap:
+    def test_it_is_put_around_a_program_with_mounts_in_order(self, tmp_path: Path) -> None:
+        stand_in = tmp_path / "bwrap"
+        stand_in.write_text("#!/bin/sh\nexit 0\n")
+        stand_in.chmod(0o755)
+        wrap = bubblewrap(str(stand_in))
+        assert wrap is not None
+        mounts = (Mount("/b", Path("/real/b"), True), Mount("/a", Path("/real/a")))
+        image = Catalogue().find("busybox")
+        spec = ContainerSpec(image, ("sh",), {}, "", mounts, {}, tmp_path)
+        words = list(wrap(spec, ["sh", "-c", "ls"]))
+        assert words[0] == str(stand_in)
+        binds = words[words.index("--bind") :]
+        assert binds == [
+            *("--bind", "/real/a", "/a", "--ro-bind", "/real/b", "/b"),
+            *("--", "sh", "-c", "ls"),
+        ]
+
+    def test_one_that_does_not_work_here_is_not_used(self, tmp_path: Path) -> None:
+        stand_in = tmp_path / "bwrap"
+        stand_in.write_text("#!/bin/sh\necho 'Unknown option --overlay-src' >&2; exit 1\n")
+        stand_in.chmod(0o755)
+        assert bubblewrap(str(stand_in)) is None
+        assert bubblewrap(str(tmp_path / "absent")) is None
