@@ -71,6 +71,8 @@ class Dispatcher:
         self._resets: list[Reset] = []
         # By type prefix: below which prefix a deletion is awaited, and what to do then.
         self._awaited: dict[str, list[tuple[str, Callable[[], None]]]] = {}
+        # Type prefixes anything happened below, since the start or since starting over.
+        self.touched: set[str] = set()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._ticket = 0
 
@@ -132,6 +134,8 @@ class Dispatcher:
         for waiting in awaited.values():
             for _, action in waiting:
                 action()
+        # A new set, so that whoever drew conclusions from the old one can tell.
+        self.touched = set()
         self._memory.clear()
         self._memory_bytes, self._memory_floor = 0, revision
         self._advance(revision)
@@ -143,6 +147,7 @@ class Dispatcher:
         for change in changes:
             self._remember(change)
             type_prefix, prefixes = _prefixes(change.event.key)
+            self.touched.add(type_prefix)
             for observer in tuple(self._observers.get(type_prefix, ())):
                 observer(change)
             if change.event.value is None and type_prefix in self._awaited:

@@ -16,6 +16,7 @@ from skerry.logic.resource import Object
 from skerry.logic.workspaces.bindings import FINALIZER
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER
 from skerry.server.codec import decode, encode
+from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.exports import kept_schema
 from skerry.server.workspaces.state import APIS, CORE, HubState
@@ -42,8 +43,17 @@ class Emptying:
     """Removes content."""
 
     def __init__(
-        self, store: Store, state: HubState, catalogue: HubCatalogue, clock: Clock
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        state: HubState,
+        catalogue: HubCatalogue,
+        clock: Clock,
     ) -> None:
+        self._dispatcher = dispatcher
+        # Types found to have no object anywhere, and the record of changes that was true by.
+        self._absent: set[str] = set()
+        self._as_of = dispatcher.touched
         self._state = state
         self._store = store
         self._catalogue = catalogue
@@ -62,13 +72,31 @@ class Emptying:
             await removal.notes(type_prefix(group, resource, cluster))
         await self._keep_schemas(removal, cluster)
         for group, resource in sorted(stored - {_LAST, _KEPT}):
-            await removal.objects(group, resource, cluster)
+            if not await self._is_absent(type_prefix(group, resource)):
+                await removal.objects(group, resource, cluster)
         if not removal.result.waits:
             await removal.objects(*_LAST, cluster)
         if not removal.result.waits:
             removal.writes += last
         await removal.finish()
         return removal.result
+
+    async def _is_absent(self, prefix: str) -> bool:
+        """Tell whether there is no object of a type in any cluster.
+
+        Most types of most workspaces are never used. Once found empty a type stays so until
+        something happens below its prefix; whatever was created before the cluster was marked
+        has been dispatched before the mark was.
+        """
+        if self._as_of is not self._dispatcher.touched:
+            self._as_of, self._absent = self._dispatcher.touched, set()
+        if prefix in self._as_of:
+            return False
+        if prefix not in self._absent:
+            if (await self._store.range(prefix, limit=1)).entries:
+                return False
+            self._absent.add(prefix)
+        return True
 
     async def _keep_schemas(self, removal: _Removal, cluster: str) -> None:
         """Keep what other workspaces bind from this one; their objects stay."""

@@ -51,7 +51,7 @@ class WorkspaceUpkeep:
         self._state = state
         self._catalogue = catalogue
         self._clock = clock
-        self._emptying = Emptying(store, state, catalogue, clock)
+        self._emptying = Emptying(store, dispatcher, state, catalogue, clock)
         self._due: dict[str, None] = {}
         self._handled: set[str] = set()
         # Clusters being emptied, with the key of what they belong to.
