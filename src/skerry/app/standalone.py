@@ -35,6 +35,7 @@ from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.tls import server_context
+from skerry.server.role_aggregation import RoleAggregation
 from skerry.server.security.encryption import EncryptedStore, Keys
 from skerry.server.security.kubeconfig import (
     ClusterEntry,
@@ -215,6 +216,7 @@ async def plain_face(foundation: Foundation) -> Face:
         [ContextEntry("skerry", "skerry", "admin")],
         "skerry",
     )
+    face.beside.append(RoleAggregation(f.store, api.dispatcher, f.security.rbac).run)
     if f.settings.controllers:
         face.beside.append(lambda: run_core_controllers(api, f.pki, f.clock, f.ids))
     return face

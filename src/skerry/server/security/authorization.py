@@ -119,6 +119,10 @@ class RbacAuthorizer:
             return RulesFor((*FULL_AUTHORITY, *found.rules), found.errors)
         return found
 
+    def cluster_role_rules(self, cluster: str, name: str) -> tuple[Rule, ...] | None:
+        """Return the rules of a ClusterRole, gathered; None when there is no such role."""
+        return self._cluster(cluster).policy.role_rules("ClusterRole", "", name)
+
     # Nobody may hand out what they do not hold.
 
     def check_write(

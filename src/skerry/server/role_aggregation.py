@@ -1,0 +1,76 @@
+"""Aggregated ClusterRoles, with the rules they gather written into them.
+
+Decisions never depend on this: the authorizer gathers rules itself. It is for people, and for
+programs that read roles. Whenever a ClusterRole changes, those of its cluster that aggregate are
+worked out anew and written if they differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.logic.rbac.policy import GROUP
+from skerry.logic.rbac.rules import Rule
+from skerry.server.codec import decode, encode
+from skerry.server.watch.change import Change
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.store.base import Conflict, Store, Write
+
+_PREFIX = type_prefix(GROUP, "clusterroles")
+
+
+class GatheredRules(Protocol):
+    """What knows the effective rules of roles."""
+
+    def cluster_role_rules(self, cluster: str, name: str) -> tuple[Rule, ...] | None:
+        """Return the rules of a ClusterRole, gathered; None when there is no such role."""
+
+
+class RoleAggregation:
+    """Keeps the rules of aggregated ClusterRoles up to date in the store."""
+
+    def __init__(self, store: Store, dispatcher: Dispatcher, rules: GatheredRules) -> None:
+        self._store = store
+        self._rules = rules
+        self._due: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        dispatcher.observe(_PREFIX, self._changed)
+
+    def _changed(self, change: Change) -> None:
+        self._due[ObjectKey.parse(change.event.key).cluster] = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Follow changes until cancelled; begin with what is there."""
+        for entry in (await self._store.range(_PREFIX)).entries:
+            self._due[ObjectKey.parse(entry.key).cluster] = None
+        self._wake.set()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._due:
+                cluster = next(iter(self._due))
+                del self._due[cluster]
+                await self._refresh(cluster)
+
+    async def _refresh(self, cluster: str) -> None:
+        prefix = type_prefix(GROUP, "clusterroles", cluster)
+        for entry in (await self._store.range(prefix)).entries:
+            if b'"aggregationRule"' not in entry.value:
+                continue
+            role = decode(entry.value, entry.revision)
+            gathered = self._rules.cluster_role_rules(cluster, role["metadata"]["name"])
+            if not role.get("aggregationRule") or gathered is None:
+                continue
+            wanted = [rule.to_object() for rule in gathered]
+            if (role.get("rules") or []) == wanted:
+                continue
+            role["rules"] = wanted
+            try:
+                write = Write(entry.key, encode(role), expected=entry.revision)
+                await self._store.commit([write])
+            except Conflict:
+                # Whoever wrote it woke us again.
+                continue
