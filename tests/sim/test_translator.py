@@ -14,6 +14,7 @@ from skerry.controllers.placement_translator.keys import (
 )
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.logic.translation.what import mailbox_name
+from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.translator_hub import (
     BINDINGS,
@@ -691,3 +692,20 @@ async def test_a_second_start_writes_nothing() -> None:
         async with hub.translating():
             await hub.settle()
             assert await hub.store.revision() == before
+
+
+@virtual
+async def test_leadership_lost_in_the_middle_of_work_loses_no_work() -> None:
+    edges = [f"edge{number}" for number in range(20)]
+    for moment in range(1, 12):
+        hub = Hub(moment, Rates(0, 0, 0, 0, 0.05))
+        async with hub.running(edges), hub.translating():
+            await hub.namespace("shop")
+            await hub.place("all", *edges)
+            await asyncio.sleep(1)
+            await hub.put(CONFIG_MAPS, config_map("page"), "shop")
+            await asyncio.sleep(moment * 0.02)
+            await hub.lose_leadership(0.5)
+            await hub.settle()
+            for edge in edges:
+                assert await hub.found(edge, CONFIG_MAPS, "page", "shop")

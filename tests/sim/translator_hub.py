@@ -141,6 +141,8 @@ class Hub:
         self.client = Client(self.embedded, clock=self.clock)
         self.clusters: dict[str, str] = {}
         self.translator: PlacementTranslator | None = None
+        self._start: Callable[[], asyncio.Task[None]]
+        self._leading: asyncio.Task[None]
 
     # -- running -----------------------------------------------------------------------------
 
@@ -192,8 +194,10 @@ class Hub:
         chosen = settings or TranslatorSettings(withhold_denatured=False)
         translator = build(Views(context, edge, scheduling, own), chosen)
         async with _unwrapped() as started:
-            for part in (edge, scheduling, own, recorder, translator):
+            for part in (edge, scheduling, own, recorder):
                 started(part.run())
+            self._start = lambda: started(translator.run())
+            self._leading = self._start()
             self.translator = translator
             try:
                 yield translator
@@ -201,6 +205,12 @@ class Hub:
                 self.translator = None
         for factory in (edge, scheduling, own):
             factory.check_unchanged()
+
+    async def lose_leadership(self, seconds: float) -> None:
+        """Stop the translator, wherever it is; let it lead again after *seconds*."""
+        self._leading.cancel()
+        await asyncio.sleep(seconds)
+        self._leading = self._start()
 
     def _factory(self, client: Client) -> InformerFactory:
         return InformerFactory(client, ids=self.ids, mutation_check=True)
@@ -433,14 +443,15 @@ def _schema_table(schemas: Iterable[Object]) -> dict[tuple[str, str], Object]:
 
 
 @asynccontextmanager
-async def _unwrapped() -> AsyncIterator[Callable[[Any], None]]:
+async def _unwrapped() -> AsyncIterator[Callable[[Any], asyncio.Task[None]]]:
     """Run coroutines while inside; an error inside leaves as itself."""
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         started: list[asyncio.Task[None]] = []
 
-        def start(coroutine: Any) -> None:
+        def start(coroutine: Any) -> asyncio.Task[None]:
             started.append(tasks.create_task(coroutine))
+            return started[-1]
 
         try:
             yield start

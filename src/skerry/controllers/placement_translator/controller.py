@@ -193,7 +193,10 @@ class PlacementTranslator:
         )
 
     async def run(self) -> None:
-        """Translate until cancelled."""
+        """Translate until cancelled; may be run again afterwards, as leadership comes and goes."""
+        self.marks.wake_all()
+        for placement in self.relations:
+            self._look_at_status(placement.name)
         _log.info("Waiting for caches to sync for placement-translator", v=0)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._wide.run())

@@ -244,8 +244,11 @@ class Waking:
         if old is not None and new is not None and _same(old, new):
             return
         about = new or old
-        if about is not None and not feed.key.presence:
-            self._marks.mark(mailbox, [feed.item(about)])
+        if about is not None and not feed.key.presence and not about.system:
+            # What is no copy matters only where something of its name may be wanted.
+            copy = about.projected or (old is not None and old.projected)
+            if copy or self._relations.contributors(mailbox):
+                self._marks.mark(mailbox, [feed.item(about)])
         if new is None and old is not None and old.namespace:
             # Its namespace may have been waiting for this one to go.
             self._marks.mark(mailbox, [namespace_item(old.namespace)])

@@ -61,6 +61,11 @@ class Marks:
                 self._aside[mailbox] = items - back
             self.mark(mailbox, back)
 
+    def wake_all(self) -> None:
+        """Wake every mailbox with marks: whoever was at work on them may have been stopped."""
+        for mailbox in sorted(self._marked.keys() | self._taken.keys()):
+            self._wake(mailbox)
+
     def forget(self, mailbox: str) -> None:
         """Drop everything about a mailbox that is not there."""
         for table in (self._marked, self._taken, self._aside):

@@ -56,6 +56,18 @@ def test_what_is_put_aside_comes_back_by_its_type_or_with_everything() -> None:
     assert woken == ["m", "m"]
 
 
+def test_marks_of_a_look_that_was_stopped_wake_their_mailbox_again() -> None:
+    marks, woken = _marks()
+    marks.mark("one", [A])
+    marks.take("one")
+    marks.mark("two", [A])
+    marks.take("two")
+    marks.settle("two", A)
+    woken.clear()
+    marks.wake_all()
+    assert woken == ["one"]
+
+
 def test_a_mailbox_that_is_gone_is_forgotten_altogether() -> None:
     marks, _ = _marks()
     marks.mark("m", [A])
