@@ -9,7 +9,17 @@ from pathlib import Path
 
 from bench.report import Row, save, table
 
-SUITES = ("api", "store", "scheduler", "workspaces", "placement", "translator", "summary", "syncer")
+SUITES = (
+    "api",
+    "store",
+    "scheduler",
+    "scheduler_wire",
+    "workspaces",
+    "placement",
+    "translator",
+    "summary",
+    "syncer",
+)
 
 
 def main() -> int:

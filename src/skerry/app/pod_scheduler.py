@@ -27,6 +27,7 @@ from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.kit.log import Logger
 from skerry.runtime.client import Client
+from skerry.runtime.http import Limits
 from skerry.runtime.kubeconfig import (
     ClientConfig,
     KubeconfigError,
@@ -52,6 +53,9 @@ from skerry.scheduler.service import (
 from skerry.server.security.pki import Authority, Credential, new_ca, server_names
 
 _USER_AGENT = "skerry-scheduler"
+# Bindings are what is sent, each done in milliseconds: as many at once as keep a server busy, and
+# no more, for every connection costs it and us a handshake just when pods arrive in a crowd.
+_LIMITS = Limits(connections=16)
 
 log = Logger("scheduler")
 
@@ -234,7 +238,7 @@ async def connected(
 ) -> AsyncIterator[Client]:
     """Return a client of the server *config* names, closed at the end; *rate* limits it."""
     clock = SystemClock()
-    transport: Transport = connect(config, clock=clock)
+    transport: Transport = connect(config, clock=clock, limits=_LIMITS)
     if rate is not None:
         transport = PacedTransport(transport, clock, *rate)
     try:

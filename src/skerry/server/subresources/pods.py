@@ -55,7 +55,10 @@ class BindingHandler:
             raise Invalid.of("", "Binding", call.info.name, [error])
         options = write_options(call.request, "CreateOptions")
         mutate = self._assignment(call, binding, str(node))
-        await self._writer.change(call, options, mutate, subresource="binding")
+        # As in Kubernetes, whoever binds does not come to own the pod's node name.
+        await self._writer.change(
+            call, options, mutate, subresource="binding", tracked=True, trusted=True
+        )
         return Response(status=201, body=_SUCCESS)
 
     def _assignment(
