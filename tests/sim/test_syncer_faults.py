@@ -231,6 +231,7 @@ async def test_a_lost_journal_costs_nothing_that_is_wanted_and_deletes_nothing(
         world.start()
         await world.settle(60)
         assert len(await world.names_at_edge(CONFIG_MAPS)) == 3
+        assert (await world.conditions())["configmaps/shop.page-0"]["reason"] == "NotRecorded"
         await world.hub.client.delete(CONFIG_MAPS, "page-1", "shop")
         await world.settle(60)
         # What is in the mailbox was recognised as ours and recorded anew, so it can go later.

@@ -49,6 +49,7 @@ SPEC: Object = {
 _SKERRY = Path(sys.executable).with_name("skerry")
 _TRANSLATOR = WriteOptions(field_manager="placement-translator")
 _PATIENCE_SECONDS = 40.0
+_KINDS = {"configmaps": "ConfigMap", "deployments": "Deployment", "secrets": "Secret"}
 
 
 class SyncerProcess:
@@ -177,7 +178,7 @@ class Places:
         await client.patch(NAMESPACES, "shop", place, kind="apply", options=_TRANSLATOR)
         body = {
             "apiVersion": f"{gvr.group}/{gvr.version}".lstrip("/"),
-            "kind": {"configmaps": "ConfigMap", "deployments": "Deployment"}[gvr.resource],
+            "kind": _KINDS[gvr.resource],
             "metadata": {
                 "name": name,
                 "namespace": "shop",

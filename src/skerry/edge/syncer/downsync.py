@@ -59,7 +59,7 @@ class Downsync:
         """Take one step for *ref*; raises ``NotYet`` when another try is due."""
         s = self._s
         gvr = s.version_of(ref)
-        if gvr is None:
+        if gvr is None or not self._concerns_us(ref):
             s.outcomes.forget(ref)
             return
         if s.served_edge.known and s.served_edge.find(gvr) is None:
@@ -81,6 +81,13 @@ class Downsync:
             del self._fresh[ref]
 
     # Observing.
+
+    def _concerns_us(self, ref: Ref) -> bool:
+        """Tell whether the edge is to be looked at for *ref* at all; we may not be allowed to."""
+        if self._s.memory.was_placed(ref):
+            return True
+        obj = self._s.mailbox.get(ref)
+        return self._s.config.scope.covers(ref) and (obj is None or _goes_down(obj))
 
     def _observed(self, ref: Ref, live: Object | None) -> Observed:
         s = self._s

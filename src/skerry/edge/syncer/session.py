@@ -30,6 +30,7 @@ from skerry.kit.ids import IdSource
 from skerry.logic.plan import NOTHING
 from skerry.logic.resource import Object
 from skerry.logic.syncing.marks import ACCEPT_IDENTITY, APPROVE_DELETIONS, EDGE_MANAGER
+from skerry.logic.syncing.projection import OURS
 from skerry.logic.syncing.refs import Ref
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
@@ -171,6 +172,8 @@ class Session:
         if s.memory.was_placed(ref) or s.mailbox.get(ref) is not None:
             s.down.add(ref)
             s.back.add_after(ref, s.settings.return_seconds)
+        elif new is not None and new.get(OURS):
+            s.down.add(ref)  # a record was lost: the hub is told of an object nobody answers for
 
     def _config_changed(self) -> None:
         s = self.state
