@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -84,13 +85,11 @@ def _rules(resource: Resource) -> Iterator[str]:
 def _commands(group: click.Group) -> str:
     lines = [_HEAD, "# Commands\n"]
     for path, command in _walk(group, (group.name or "skerry",)):
-        context = click.Context(
-            command,
-            info_name=" ".join(path),
-            terminal_width=96,
-            help_option_names=["-h", "--help"],
-        )
-        lines += [f"## {' '.join(path)}\n", "```", command.get_help(context), "```\n"]
+        # Which names the help option has depends on who asked first; it is left out.
+        shown = copy.copy(command)
+        shown.add_help_option = False
+        context = click.Context(shown, info_name=" ".join(path), terminal_width=96)
+        lines += [f"## {' '.join(path)}\n", "```", shown.get_help(context), "```\n"]
     return "\n".join(lines)
 
 

@@ -157,7 +157,14 @@ class EtcdClient:
         if call is None:
             call = self._calls[known] = channel.unary_unary(f"/etcdserverpb.{method}")
         left = max(deadline - self._clock.monotonic(), 0.001)
-        answer: bytes = await call(request, timeout=left, metadata=self._metadata())
+        try:
+            answer: bytes = await call(request, timeout=left, metadata=self._metadata())
+        except asyncio.CancelledError as error:
+            # grpc says the same of a call whose channel was closed as of one its caller gave up.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise Unavailable("the store is closed; etcd was not heard") from error
         return answer
 
     async def _authenticate(self, channel: Any, deadline: float) -> None:
