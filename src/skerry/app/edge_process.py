@@ -7,6 +7,7 @@ one starts.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import select
@@ -27,8 +28,7 @@ from skerry.app.edge_config import (
     save_config,
 )
 from skerry.edge.agent.leftovers import end_all
-from skerry.edge.agent.network import free_port
-from skerry.edge.agent.processes import Process, alive
+from skerry.edge.agent.processes import Process, alive, opened
 
 _SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 _RECORD = "processes.json"
@@ -37,6 +37,8 @@ LOG = "edge.log"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
 _LOG_BYTES = 10 * 1024 * 1024
+# Linux lends ports from 32768 on.
+_FIRST_PORT, _PORTS = 22_000, 10_000
 
 
 class EdgeError(Exception):
@@ -90,7 +92,7 @@ class EdgeProcess:
                     f"first: skerry edge delete {self.name}"
                 )
             return
-        config = replace(config, api_port=config.api_port or free_port())
+        config = replace(config, api_port=config.api_port or _lasting_port(config))
         # Before anything is kept: a user who must change a port need not delete an edge first.
         _check_ports(config)
         save_config(self.directory, config)
@@ -99,7 +101,8 @@ class EdgeProcess:
         """Run the edge, detached; returns when it answers. Harmless when it runs already."""
         if alive(self._recorded("supervisor")) and self.running:
             return
-        self._end_processes()
+        # One that lost its supervisor; its pods are taken over by the next.
+        self._end_servers()
         config = self.config
         _check_ports(config)
         ready, told = os.pipe()
@@ -140,16 +143,16 @@ class EdgeProcess:
         if alive(supervisor):
             os.kill(supervisor.pid, signal.SIGTERM)
             _wait_gone(supervisor, _STOP_SECONDS)
-        self._end_processes()
+        self._end_servers()
+        end_all(self.directory / PODS_DIRECTORY)
 
-    def _end_processes(self) -> None:
-        """Make sure that nothing of the edge runs, supervised or not."""
+    def _end_servers(self) -> None:
+        """Make sure that no server of the edge runs, supervised or not; pods are left alone."""
         for role in ("supervisor", "server"):
             process = self._recorded(role)
             if alive(process):
                 os.kill(process.pid, signal.SIGKILL)
                 _wait_gone(process, _STOP_SECONDS)
-        end_all(self.directory / PODS_DIRECTORY)
 
     def delete(self) -> None:
         """Stop the edge and remove its directory."""
@@ -177,15 +180,31 @@ def _read_line(descriptor: int, seconds: float) -> bytes:
 
 
 def _wait_gone(process: Process, seconds: float) -> None:
-    try:
-        descriptor = os.pidfd_open(process.pid)
-    except OSError:
+    descriptor = opened(process)
+    if descriptor is None:
         return
     try:
-        if alive(process):
-            select.select([descriptor], [], [], seconds)
+        select.select([descriptor], [], [], seconds)
     finally:
         os.close(descriptor)
+
+
+def _lasting_port(config: EdgeConfig) -> int:
+    """Return a free port for the API server, below those the kernel lends to connections.
+
+    It is kept for the edge's whole life; one of the kernel's could be lent to somebody else while
+    the edge is stopped. Where to look first depends on the name, so edges seldom meet.
+    """
+    first = int(hashlib.sha256(config.name.encode()).hexdigest(), 16)
+    for step in range(_PORTS):
+        port = _FIRST_PORT + (first + step) % _PORTS
+        with socket.socket() as probe:
+            try:
+                probe.bind((config.api_address, port))
+            except OSError:
+                continue
+            return port
+    raise EdgeError(f"no port between {_FIRST_PORT} and {_FIRST_PORT + _PORTS} is free")
 
 
 def _check_ports(config: EdgeConfig) -> None:

@@ -18,12 +18,35 @@ class Process(NamedTuple):
 
 def start_time(pid: int) -> int | None:
     """Return when a process began, in clock ticks; None when there is none, or only its remains."""
+    found = _state_and_start(pid)
+    return None if found is None or found[0] in (b"Z", b"X") else found[1]
+
+
+def _state_and_start(pid: int) -> tuple[bytes, int] | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
-    except (OSError, IndexError):
+    except OSError:
         return None
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    return (fields[0], int(fields[19])) if len(fields) > 19 else None
+
+
+def opened(process: Process) -> int | None:
+    """Return a descriptor that becomes readable when a process has ended; None when it has.
+
+    Also for one whose first thread is gone already: the others may still hold its files and
+    ports, and only the descriptor tells when the last of them has ended.
+    """
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:
+        return None
+    # Opened before it is compared: what the descriptor names cannot change any more.
+    found = _state_and_start(process.pid)
+    if found is None or found[1] != process.start:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def alive(process: Process) -> bool:
@@ -57,9 +80,8 @@ def end_group(process: Process) -> bool:
 
 async def wait_gone(process: Process) -> None:
     """Wait until a process, ours or not, has ended."""
-    try:
-        descriptor = os.pidfd_open(process.pid)
-    except OSError:
+    descriptor = opened(process)
+    if descriptor is None:
         return
     loop = asyncio.get_running_loop()
     gone: asyncio.Future[None] = loop.create_future()
@@ -70,10 +92,8 @@ async def wait_gone(process: Process) -> None:
             gone.set_result(None)
 
     try:
-        # Opened before it was compared: what the descriptor names cannot change any more.
-        if start_time(process.pid) == process.start:
-            loop.add_reader(descriptor, ended)
-            await gone
+        loop.add_reader(descriptor, ended)
+        await gone
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)
