@@ -104,6 +104,7 @@ class HubServer(ApiServer):
         super().__init__(self._parts)
         # Copies on their way to an edge limit nothing here.
         self.quotas.inert = is_projected
+        state.cluster_gone = rbac.remove_cluster
         state.claims_changed = lambda *export: self.dispatcher.expire(view_name(*export))
 
     def _rules(self, parts: Parts) -> list[Admission]:

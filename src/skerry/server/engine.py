@@ -31,6 +31,9 @@ from skerry.server.rest.call import Call
 from skerry.server.security.authorization import forbidden
 from skerry.store.base import Unavailable
 
+# What kubectl and client-go accept when they ask what there is.
+_DISCOVERY = "as=APIGroupDiscoveryList"
+
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
 # On every answer: which history of objects it was given from. A client that remembers what it saw
 # can tell a restored or replaced store from the one it knows before it believes an absence.
@@ -152,7 +155,7 @@ class Engine:
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
         except ApiError as error:
-            answer = error_answer(error)
+            answer = error_answer(error, request.headers.get("accept", ""))
         except Unavailable as error:
             answer = error_answer(ServiceUnavailable(str(error)))
         if self._identity is not None:
@@ -282,8 +285,11 @@ def attributes_of(info: RequestInfo) -> Attributes:
     )
 
 
-def error_answer(error: ApiError) -> Response:
+def error_answer(error: ApiError, accept: str = "") -> Response:
     """Return the answer that tells of *error*."""
+    if _DISCOVERY in accept and error.code == 403:
+        # kubectl shows why discovery is refused only if it is told in plain text.
+        return Response(error.code, error.message.encode(), "text/plain")
     return Response(
         status=error.code, body=dump(error.status()), headers=tuple(error.headers.items())
     )

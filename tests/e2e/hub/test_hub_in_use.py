@@ -167,3 +167,25 @@ def test_people_can_ask_what_there_is(hub: Hub, shell_at: MakeShell) -> None:
     assert shell("kubectl get --raw /readyz") == "ok"
     exports = shell("kubectl ws root:compute >/dev/null; kubectl get apiexports -o name")
     assert "apiexport.apis.kcp.io/kubernetes" in exports
+
+
+def test_workspaces_are_listed_with_their_columns(fresh_hub: Hub, shell_at: MakeShell) -> None:
+    shell = shell_at(fresh_hub)
+    shell("kubectl ws create one\nkubectl ws create two --type universal")
+    rows = [line.split() for line in shell("kubectl get Workspaces").splitlines()]
+    assert rows[0] == ["NAME", "TYPE", "REGION", "PHASE", "URL", "AGE"]
+    assert [row[:3] for row in rows[1:]] == [
+        ["compute", "universal", "Ready"],
+        ["one", "organization", "Ready"],
+        ["two", "universal", "Ready"],
+    ]
+    assert all(row[3].startswith(f"{fresh_hub.url}/clusters/") for row in rows[1:])
+
+
+def test_a_closed_door_says_so(hub: Hub, shell_at: MakeShell) -> None:
+    shell = shell_at(hub)
+    refused = shell(f"kubectl --server {hub.url}/clusters/root:nowhere get namespaces", code=1)
+    assert refused.splitlines()[-1] == (
+        'Error from server (Forbidden): forbidden: User "kcp-admin" cannot get path "/api": '
+        "access denied"
+    )

@@ -87,6 +87,8 @@ class HubCatalogue(Catalogue):
     def forget(self, cluster: str) -> None:
         """Derive the types of *cluster* anew when next asked."""
         self._sets.pop(cluster, None)
+        if not self._definitions.get(cluster, True):
+            del self._definitions[cluster]
 
     def observe(self, change: Change) -> None:
         super().observe(change)

@@ -121,6 +121,8 @@ class HubState:
     kept: dict[str, Object] = field(default_factory=dict)
     # Called with a cluster's name when the types it serves may have changed.
     types_changed: Callable[[str], None] = lambda _: None
+    # Called with the name of a cluster that is no more.
+    cluster_gone: Callable[[str], None] = lambda _: None
     # Called when what exports offer may have changed.
     offers_changed: Callable[[], None] = lambda: None
     # How often that happened.
@@ -178,6 +180,7 @@ class HubState:
             self.bindings.pop(key.cluster, None)
             self.children.pop(key.cluster, None)
             self.types_changed(key.cluster)
+            self.cluster_gone(key.cluster)
             return
         annotations = obj["metadata"].get("annotations") or {}
         path = annotations.get(PATH_ANNOTATION, "") or (ROOT if key.cluster == ROOT else "")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skerry.api.kcp import edge
+from skerry.app.hub_server import HubServer
 from skerry.store.open import StoreSettings
 from tests.unit.server.workspaces.hub import (
     BINDERS,
@@ -274,6 +275,21 @@ async def test_a_deleted_workspace_leaves_nothing(hub: Hub) -> None:
     assert await hub.keys() == before
     for where in (cluster, "root:org", child):
         assert (await hub.ask("kcp-admin", "GET", f"/clusters/{where}{CONFIG_MAPS}")).status == 403
+
+
+@in_hub
+async def test_a_deleted_workspace_is_forgotten_by_the_server_too(hub: Hub) -> None:
+    api = hub.running.api
+    assert isinstance(api, HubServer)
+    for turn in range(2):
+        cluster = await hub.workspace("root", "brief", admin="alice")
+        await hub.create(cluster, DEFINITIONS, definition())
+        await hub.create(cluster, WIDGETS, widget("one"), "alice")
+        await hub.ask("kcp-admin", "DELETE", f"/clusters/root{WORKSPACES}/brief")
+        await hub.gone("root", f"{WORKSPACES}/brief")
+        assert (await hub.ask("alice", "GET", f"/clusters/{cluster}/api")).status == 403, turn
+        tables = (api.state.clusters, api.state.bindings, api.state.children)
+        assert not [table for table in tables if cluster in table]
 
 
 @in_hub
