@@ -137,8 +137,8 @@ def location() -> Raw:
             column("Resource", ".spec.resource.resource"),
             column("Available", ".status.availableInstances"),
             column("Instances", ".status.instances"),
-            # Empty, as in kcp: the annotation it names has had another name for long.
-            column("Labels", ".metadata.annotations['scheduling\\.kcp\\.dev/labels']"),
+            # In kcp the column stays empty: it names an annotation that nobody writes any more.
+            column("Labels", ".metadata.annotations['scheduling\\.kcp\\.io/labels']"),
             AGE,
         ],
         categories=("kcp",),
