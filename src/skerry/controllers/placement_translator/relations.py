@@ -6,14 +6,18 @@ a namespace its placements, a placement its mailboxes, a mailbox the workspaces 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from skerry.controllers.placement_translator.feeds import Record
+from skerry.api.kinds import GroupResource
+from skerry.controllers.placement_translator.feeds import Feed, Record
 from skerry.controllers.placement_translator.workspaces import Workspaces
 from skerry.logic.translation.categories import NAMESPACES
 from skerry.logic.translation.items import Item, LocationName, PlacementName, namespace_item
 from skerry.logic.translation.what import What, Where
+
+K = TypeVar("K", bound=Hashable)
 
 _NOBODY: frozenset[PlacementName] = frozenset()
 
@@ -166,7 +170,8 @@ class Relations:
                 found.append(name)
         return found
 
-    def _places(self, placement: Placement, resource, feed) -> bool:  # type: ignore[no-untyped-def]
+    def _places(self, placement: Placement, resource: GroupResource, feed: Feed) -> bool:
+        """Tell whether a placement sends objects of a type, or has some come up."""
         if placement.what is None:
             return False
         if any(each.covers(*resource) for each in placement.what.upsync):
@@ -249,14 +254,14 @@ def _chooses(what: What, record: Record | None) -> bool:
     return record is not None and record.is_source and what.namespaces.matches(record.labels)
 
 
-def _turn(table, key, name, *, on: bool) -> None:  # type: ignore[no-untyped-def]
+def _turn(table: dict[K, set[PlacementName]], key: K, name: PlacementName, *, on: bool) -> None:
     if on:
         table.setdefault(key, set()).add(name)
     else:
         _take(table, key, name)
 
 
-def _take(table, key, name) -> None:  # type: ignore[no-untyped-def]
+def _take(table: dict[K, set[PlacementName]], key: K, name: PlacementName) -> None:
     names = table.get(key, set())
     names.discard(name)
     if not names:
