@@ -709,3 +709,25 @@ async def test_leadership_lost_in_the_middle_of_work_loses_no_work() -> None:
             await hub.settle()
             for edge in edges:
                 assert await hub.found(edge, CONFIG_MAPS, "page", "shop")
+
+
+@virtual
+async def test_an_object_that_a_mailbox_refuses_blocks_no_other_and_is_told() -> None:
+    hub = Hub()
+    async with hub.running(), hub.translating():
+        await hub.namespace("shop")
+        await hub.put(CONFIG_MAPS, config_map("bad", {"k": "v"}, customizer="c"), "shop")
+        label = "$.metadata.labels.m"
+        await hub.put(CUSTOMIZERS, customizer("c", label, '"not a label!"'), "shop")
+        await hub.put(CONFIG_MAPS, config_map("good"), "shop")
+        await hub.place("all", "florin")
+        await hub.settle()
+        assert await hub.found("florin", CONFIG_MAPS, "good", "shop")
+        assert (await hub.conditions("all"))["Translated"]["reason"] == "Refused"
+        await hub.put(CONFIG_MAPS, config_map("later"), "shop")
+        await asyncio.sleep(SOON)
+        assert await hub.found("florin", CONFIG_MAPS, "later", "shop")
+        await hub.put(CUSTOMIZERS, customizer("c", label, '"fine"'), "shop")
+        await hub.settle()
+        await hub.assert_as_expected("florin")
+        assert (await hub.conditions("all"))["Translated"]["status"] == "True"
