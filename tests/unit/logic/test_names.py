@@ -47,8 +47,8 @@ def test_a_bad_subdomain_is_refused_in_the_words_of_kubernetes() -> None:
     assert names.dns1123_subdomain("a..b") == [
         (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
-            "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "
-            "regex used for validation is "
+            "'-' or '.', and must start and end with an alphanumeric character "
+            "(e.g. 'example.com', regex used for validation is "
             "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
         )
     ]
