@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +28,8 @@ from tests.sim.syncer_world import (
     SyncerWorld,
     deployment,
 )
+
+SEEDS = range(int(os.environ.get("SKERRY_SYNCER_SEEDS", "6")))
 
 
 async def placed(world: SyncerWorld, count: int = 3) -> None:
@@ -261,7 +264,7 @@ async def test_a_full_disk_is_told_and_stops_nothing(tmp_path: Path) -> None:
         assert (await world.conditions())["DiskFailing"]["status"] == "False"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_under_faults_and_crashes_the_edge_converges_and_loses_nothing_wanted(
     tmp_path: Path, seed: int
 ) -> None:

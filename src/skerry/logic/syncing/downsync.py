@@ -94,7 +94,10 @@ def _keep(o: Observed, wanted: Desired, doubted: Doubt | None) -> Decision:
     ready = APPLIED if doubted is None else Outcome("Held", doubted.reason, doubted.message)
     live = o.live
     if live is None:
-        return Decision(_applied(o, wanted, "Missing", force=False), ready, record)
+        # What we make now has another UID than what was there: until the edge has told it, the
+        # record is an intent again, or a crash would leave an object nobody answers for.
+        intent = replace(record, edge_uid="", applied="", ours="", created=True)
+        return Decision(_applied(o, wanted, "Missing", force=False), ready, intent)
     if live["metadata"].get("deletionTimestamp"):
         message = "it is being deleted at the edge and will be made anew"
         return Decision(Plan(), Outcome("Waiting", "BeingDeleted", message), record)
