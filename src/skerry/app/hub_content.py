@@ -209,3 +209,6 @@ async def _ensure(api: HubServer, cluster: str, obj: Object) -> None:
     error = from_status(answer.status, status)
     if not isinstance(error, AlreadyExists):
         raise error
+    if obj["kind"] == "Workspace":
+        # Another hub may have made it this moment; what goes into it must find the way.
+        await api.dispatcher.reached(await api.store.revision())

@@ -64,14 +64,14 @@ class Bootstrap:
     base_url: str
 
     async def ensure_root(self) -> None:
-        """Make sure root exists; several servers may try at once."""
+        """Make sure root and the policy of all clusters exist; several servers may try at once."""
+        await self.seeder.ensure(TypeSet(kept_resources()), SYSTEM_ADMIN, bootstrap_policy())
         key = ObjectKey("core.kcp.io", "logicalclusters", ROOT, "", "cluster").path()
         while await self.store.get(key) is None:
             try:
                 await self.store.commit(self._root())
             except Conflict:
                 continue
-            await self.store.commit(self._bootstrap_policy())
 
     def _root(self) -> list[Write]:
         now = rfc3339(self.clock.now())
@@ -126,20 +126,20 @@ class Bootstrap:
             "status": bound_status(export, (), spec, {}, now),
         }
 
-    def _bootstrap_policy(self) -> list[Write]:
-        """Return the roles and bindings that count in every cluster."""
-        types = TypeSet(kept_resources())
-        roles = [
-            obj
-            for obj in bootstrap_objects()
-            if obj["kind"] in ("ClusterRole", "ClusterRoleBinding")
-            and not obj["metadata"]["name"].startswith("system:controller:")
-        ]
-        roles += [
-            _cluster_role("system:kcp:workspace:access", [_paths(["/"], "access")]),
-            _binding("system:kcp:admin", "cluster-admin", "Group", ADMIN_GROUP),
-        ]
-        return [self.seeder.born(types, SYSTEM_ADMIN, obj) for obj in roles]
+
+def bootstrap_policy() -> list[Object]:
+    """Return the roles and bindings that count in every cluster."""
+    roles = [
+        obj
+        for obj in bootstrap_objects()
+        if obj["kind"] in ("ClusterRole", "ClusterRoleBinding")
+        and not obj["metadata"]["name"].startswith("system:controller:")
+    ]
+    return [
+        *roles,
+        _cluster_role("system:kcp:workspace:access", [_paths(["/"], "access")]),
+        _binding("system:kcp:admin", "cluster-admin", "Group", ADMIN_GROUP),
+    ]
 
 
 async def tenancy_identity(store: Store) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from skerry.api.kcp import edge
 from skerry.app.hub_server import HubServer
+from skerry.store.base import Write
 from skerry.store.open import StoreSettings
 from tests.unit.server.workspaces.hub import (
     BINDERS,
@@ -338,6 +339,17 @@ async def test_a_deletion_is_finished_by_the_next_start(tmp_path: Path) -> None:
         assert (await hub.ask("kcp-admin", "PATCH", path, freed, **MERGE)).status == 200
         await hub.gone("root", f"{WORKSPACES}/org")
         assert await hub.keys() == before
+
+
+async def test_a_start_brings_back_what_an_interrupted_one_left_out(tmp_path: Path) -> None:
+    store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
+    async with running_hub(tmp_path, store) as hub:
+        before = await hub.keys()
+        policy = [key for key in before if "/system:admin/" in key]
+        await hub.running.api.store.commit([Write(key, None) for key in policy])
+    async with running_hub(tmp_path, store) as hub:
+        assert await hub.keys() == before
+        await hub.get("root", WORKSPACES)
 
 
 # -- locations -------------------------------------------------------------------------------
