@@ -109,7 +109,8 @@ class NodeAgent:
     async def _work(self, worker: PodWorker) -> None:
         """Run a pod to its end; what the machine refuses is told and tried again.
 
-        A full disk or an unreadable path is one pod's misfortune, never the node's.
+        A full disk, an unreadable path, an object that makes no sense: one pod's misfortune, never
+        the node's.
         """
         uid = worker.uid
         try:
@@ -123,10 +124,10 @@ class NodeAgent:
         """Run a pod; True when it has to be begun again."""
         try:
             await worker.run()
-        except* OSError as group:
-            _log.error("pod interrupted", key=worker.pod["metadata"]["name"], error=group)
-            text = f"error killing pod or starting it: {group.exceptions[0]}"
-            self.recorder.record(worker.pod, "Warning", "FailedSync", text)
+        except* (OSError, ValueError, LookupError, TypeError) as group:
+            cause = _first(group)
+            _log.error("pod interrupted", key=worker.pod["metadata"]["name"], error=cause)
+            self.recorder.record(worker.pod, "Warning", "FailedSync", f"error syncing pod: {cause}")
             again = True
         else:
             again = False
@@ -146,6 +147,13 @@ class NodeAgent:
     def _wake_all(self, old: Object | None, new: Object | None) -> None:
         for worker in self._workers.values():
             worker.sources_changed()
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the first failure of a group, however deep it lies."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _removed(directory: Path) -> None:

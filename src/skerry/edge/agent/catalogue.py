@@ -90,6 +90,8 @@ class Catalogue:
         self._path = path
         self._read_at: tuple[int, int] | None = None
         self._entries = _by_repository(_BUILT_IN)
+        # Why the file as it is now cannot be used; what it said before stays in force.
+        self._fault = ""
 
     def find(self, reference: str) -> Image:
         """Return what *reference* stands for; raises ``ImageNotFound`` with what to do."""
@@ -97,9 +99,10 @@ class Catalogue:
         entry = self._entries.get(repository(reference))
         if entry is None:
             where = f" in {self._path}" if self._path else ""
+            fault = f" ({self._fault})" if self._fault else ""
             raise ImageNotFound(
                 f'image "{reference}" is not in the catalogue of this node: add an entry '
-                f"for {repository(reference)}{where}"
+                f"for {repository(reference)}{where}{fault}"
             )
         digest = hashlib.sha256(repr(entry).encode()).hexdigest()
         return Image(
@@ -130,9 +133,14 @@ class Catalogue:
             seen = (status.st_mtime_ns, status.st_size)
         if seen == self._read_at:
             return
-        added = [] if seen is None else parse_catalogue(self._path.read_text(), str(self._path))
-        self._entries = {**_by_repository(_BUILT_IN), **_by_repository(added)}
         self._read_at = seen
+        try:
+            added = [] if seen is None else parse_catalogue(self._path.read_text(), str(self._path))
+        except (CatalogueError, OSError) as error:
+            self._fault = str(error)
+            return
+        self._fault = ""
+        self._entries = {**_by_repository(_BUILT_IN), **_by_repository(added)}
 
 
 def _by_repository(entries: Sequence[Entry]) -> dict[str, Entry]:

@@ -13,8 +13,9 @@ import contextlib
 from collections.abc import Hashable, Iterable
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, Resolve
+from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, PortTaken, Resolve
 from skerry.edge.agent.sources import SERVICES
+from skerry.kit.log import Logger
 from skerry.logic.resource import Object
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import InformerFactory
@@ -22,6 +23,8 @@ from skerry.runtime.informer import InformerFactory
 SLICES = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
 _BY_SERVICE = "service"
 _SERVICE_NAME = "kubernetes.io/service-name"
+
+_log = Logger("network")
 
 _PortKey = tuple[str, str, str]  # namespace, Service, port name
 
@@ -124,7 +127,11 @@ class ServiceProxy:
         for key in wanted - self._forwarders.keys():
             forwarder = Forwarder(self._resolving(key), "/".join(key))
             # At once: a pod started next must find the port in its environment.
-            forwarder.bind(LOOPBACK, 0)
+            try:
+                forwarder.bind(LOOPBACK, 0)
+            except PortTaken as error:
+                _log.error("no port for a service", key="/".join(key), error=error)
+                continue
             self._forwarders[key] = forwarder
             if self._tasks is not None:
                 self._tasks.create_task(forwarder.serve())

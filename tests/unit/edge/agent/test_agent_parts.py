@@ -135,6 +135,16 @@ class TestCatalogue:
         path.unlink()
         assert catalogue.find("httpd").entrypoint == ("httpd-foreground",)
 
+    def test_a_file_that_breaks_leaves_what_was_known_and_says_so(self, tmp_path: Path) -> None:
+        path = tmp_path / "images.yaml"
+        path.write_text("images:\n- names: [acme/web]\n  entrypoint: [/opt/web]\n")
+        catalogue = Catalogue(path)
+        catalogue.find("acme/web")
+        path.write_text("images: nonsense")
+        assert catalogue.find("acme/web").entrypoint == ("/opt/web",)
+        with pytest.raises(ImageNotFound, match="want a list under 'images'"):
+            catalogue.find("acme/other")
+
     @pytest.mark.parametrize(
         ("text", "fault"),
         [
