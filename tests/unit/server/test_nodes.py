@@ -1,4 +1,4 @@
-"""Nodes, which arrive knowing how they are."""
+"""Nodes, which arrive knowing how they are, and pods that come to them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.sim.loop import virtual
 from tests.unit.server.harness import serving
+from tests.unit.server.objects import CORE, pod
 
 NODES = "/api/v1/nodes"
 
@@ -38,3 +39,37 @@ async def test_an_update_of_a_node_leaves_its_status_alone() -> None:
         updated = await server.put(f"{NODES}/florin", changed)
         assert updated.body["spec"]["unschedulable"] is True
         assert updated.body["status"] == made["status"]
+
+
+@virtual
+async def test_watchers_by_field_see_pods_come_to_their_node() -> None:
+    async with serving() as server:
+        await server.create(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        await server.create(f"{CORE}/pods", pod("p"))
+        by_node = f"{CORE}/pods?watch=1&fieldSelector=spec.nodeName%3D"
+        async with (
+            server.watch(f"{by_node}florin") as first,
+            server.watch(f"{by_node}florin") as second,
+            server.watch(f"{by_node}guilder") as other,
+        ):
+            target = {"target": {"kind": "Node", "name": "florin"}}
+            made = await server.create(f"{CORE}/pods/p/binding", target)
+            assert made.status == 201
+            told = await first.lines.get()
+            assert told["type"] == "ADDED"
+            assert told["object"]["spec"]["nodeName"] == "florin"
+            assert await second.lines.get() == told
+            await server.delete(f"{CORE}/pods/p?gracePeriodSeconds=0")
+            assert (await first.lines.get())["type"] == "DELETED"
+            assert other.lines.empty()
+
+
+@virtual
+async def test_whoever_binds_a_pod_does_not_own_its_node_name() -> None:
+    async with serving() as server:
+        await server.create(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        before = (await server.create(f"{CORE}/pods", pod("p"))).body["metadata"]
+        await server.create(f"{CORE}/pods/p/binding", {"target": {"name": "florin"}})
+        after = (await server.get(f"{CORE}/pods/p")).body
+        assert after["spec"]["nodeName"] == "florin"
+        assert after["metadata"].get("managedFields") == before.get("managedFields")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from skerry.api.errors import BadRequest
 from skerry.logic.resource import ANY_IDENTITY, Object
 from skerry.logic.selectors import Selector
@@ -61,9 +63,19 @@ class Selection:
             )
 
     def matches(
-        self, value: bytes, revision: int, metadata: Metadata | None = None, *, key: str
+        self,
+        value: bytes,
+        revision: int,
+        metadata: Metadata | None = None,
+        *,
+        key: str,
+        whole: Callable[[], Object] | None = None,
     ) -> bool:
-        """Tell whether a stored object is meant; *metadata* saves decoding it again."""
+        """Tell whether a stored object is meant.
+
+        *metadata* saves decoding it again, and so does *whole* for all of the object, which is
+        only looked at.
+        """
         if self.everything:
             return True
         if self._visible is not None and not self._visible(key):
@@ -80,7 +92,9 @@ class Selection:
             return False
         if not self._fields.terms:
             return True
-        obj = decode(value, revision) if self._needs_object else None
+        obj: Object | None = None
+        if self._needs_object:
+            obj = whole() if whole is not None else decode(value, revision)
         return self._fields.matches(lambda field: self._field(field, known, obj))
 
     def _field(self, field: str, metadata: Metadata, obj: Object | None) -> str:

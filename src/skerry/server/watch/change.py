@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Literal
 
-from skerry.server.codec import Metadata, metadata_of, wire
+from skerry.logic.resource import Object
+from skerry.server.codec import Metadata, decode, metadata_of, wire
 from skerry.store.base import Event
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -27,13 +28,15 @@ AS_STORED = Form(key="stored", render=wire)
 class Change:
     """A store event with what watchers ask of it, worked out once."""
 
-    __slots__ = ("_current", "_frames", "_previous", "event")
+    __slots__ = ("_current", "_frames", "_object", "_previous", "_previous_object", "event")
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self._frames: dict[tuple[Hashable, EventType], bytes] = {}
         self._current: Metadata | None = None
         self._previous: Metadata | None = None
+        self._object: Object | None = None
+        self._previous_object: Object | None = None
 
     @property
     def current(self) -> Metadata | None:
@@ -48,6 +51,26 @@ class Change:
         if self._previous is None and self.event.previous is not None:
             self._previous = metadata_of(self.event.previous)
         return self._previous
+
+    def object(self) -> Object:
+        """Return all of the object after the change, to be looked at only.
+
+        Every kubelet watches the pods of its node by a field: that must not mean decoding each
+        pod once per kubelet.
+        """
+        if self._object is None:
+            self._object = decode(self.event.value or b"", self.event.revision)
+        return self._object
+
+    def previous_object(self) -> Object:
+        """Return all of the object before the change, to be looked at only."""
+        if self._previous_object is None:
+            self._previous_object = decode(self.event.previous or b"", self.event.previous_revision)
+        return self._previous_object
+
+    def shed(self) -> None:
+        """Drop the decoded objects: a change is remembered for long, and they are large."""
+        self._object = self._previous_object = None
 
     def type(self) -> EventType:
         """What happened, for a watcher that selects everything."""

@@ -156,6 +156,7 @@ class Dispatcher:
                 for subscriber in self._subscribers.get(prefix, ()):
                     if subscriber.offer(change):
                         waiting[subscriber] = None
+            change.shed()
         self._advance(changes[-1].event.revision)
         for index, subscriber in enumerate(waiting, start=1):
             subscriber.flush()
@@ -220,6 +221,7 @@ class Dispatcher:
         for change in self._memory:
             if change.event.revision > after and change.event.key.startswith(subscriber.prefix):
                 subscriber.offer(change)
+                change.shed()
         subscriber.flush()
 
     def expire(self, view: str) -> None:

@@ -125,10 +125,14 @@ class WatchStream:
             return change.type()
         event = change.event
         now = event.value is not None and self._selection.matches(
-            event.value, event.revision, change.current, key=event.key
+            event.value, event.revision, change.current, key=event.key, whole=change.object
         )
         before = event.previous is not None and self._selection.matches(
-            event.previous, event.previous_revision, change.previous, key=event.key
+            event.previous,
+            event.previous_revision,
+            change.previous,
+            key=event.key,
+            whole=change.previous_object,
         )
         if now:
             return "MODIFIED" if before else "ADDED"
