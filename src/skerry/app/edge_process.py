@@ -7,6 +7,8 @@ one starts.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -97,8 +99,20 @@ class EdgeProcess:
         _check_ports(config)
         save_config(self.directory, config)
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other commands about this edge waiting meanwhile."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.directory / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     def start(self) -> None:
         """Run the edge, detached; returns when it answers. Harmless when it runs already."""
+        with self._alone():
+            self._start()
+
+    def _start(self) -> None:
         if alive(self._recorded("supervisor")) and self.running:
             return
         # One that lost its supervisor; its pods are taken over by the next.
@@ -128,7 +142,7 @@ class EdgeProcess:
         # It is to outlive us: nobody waits for it here.
         supervisor.returncode = 0
         if not answer:
-            self.stop()
+            self._stop()
             raise EdgeError(f"edge {self.name} did not start: {self._last_words()}")
 
     def _shorten_log(self) -> None:
@@ -139,6 +153,10 @@ class EdgeProcess:
 
     def stop(self) -> None:
         """End the edge's server and every pod of it; harmless when it does not run."""
+        with self._alone():
+            self._stop()
+
+    def _stop(self) -> None:
         supervisor = self._recorded("supervisor")
         if alive(supervisor):
             os.kill(supervisor.pid, signal.SIGTERM)
@@ -156,9 +174,12 @@ class EdgeProcess:
 
     def delete(self) -> None:
         """Stop the edge and remove its directory."""
-        self.stop()
-        if self.exists:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        if not self.directory.exists():
+            return
+        with self._alone():
+            self._stop()
+            if self.exists:
+                shutil.rmtree(self.directory, ignore_errors=True)
 
     def _last_words(self) -> str:
         """Return the end of the log, where the reason usually is."""
