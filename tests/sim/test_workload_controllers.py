@@ -276,6 +276,31 @@ class TestReplicaSet:
             assert gone not in pods
 
     @virtual
+    async def test_a_refused_pod_is_told_on_its_owner_and_made_once_it_may_be(self) -> None:
+        cluster = Cluster()
+        quotas = GroupVersionResource("", "v1", "resourcequotas")
+        events = GroupVersionResource("", "v1", "events")
+        async with cluster.up():
+            await cluster.make(quotas, "none", {"hard": {"pods": "0"}})
+            await asyncio.sleep(1)
+            spec = {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": template({"app": "web"}),
+            }
+            await cluster.make(REPLICA_SETS, "rs", spec)
+            await asyncio.sleep(30)
+            assert not await cluster.pods()
+            told = (await cluster.found(events, "default")).values()
+            messages = [e["message"] for e in told if e["reason"] == "FailedCreate"]
+            assert messages
+            assert "is forbidden" in messages[0]
+            assert "quota: none" in messages[0]
+            await cluster.delete(quotas, "none")
+            await asyncio.sleep(1200)
+            assert len(await cluster.pods()) == 1
+
+    @virtual
     async def test_a_relabelled_pod_is_let_go_and_replaced(self) -> None:
         cluster = Cluster()
         async with cluster.up():

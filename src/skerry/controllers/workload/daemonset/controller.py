@@ -7,6 +7,7 @@ from skerry.controllers.workload.daemonset.keys import connect
 from skerry.controllers.workload.daemonset.observe import Observed, Observer
 from skerry.controllers.workload.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
 from skerry.controllers.workload.recent import RecentWrites
+from skerry.controllers.workload.telling import telling_executor
 from skerry.logic.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -30,5 +31,5 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
         return recent.note(key_of(observed.daemon_set), decide(observed, clock.now()))
 
     observer = Observer((sets, pods, revisions, nodes), recent, context.ids)
-    reconciler = Reconciler(observer.observe, decided, context.executor(NAME))
+    reconciler = Reconciler(observer.observe, decided, telling_executor(context, NAME))
     return context.controller(NAME, reconciler, queue, [sets, pods, revisions, nodes])

@@ -100,8 +100,9 @@ def decide(observed: Observed, now: datetime) -> Plan:
         }
         limit = step.owner["spec"].get("revisionHistoryLimit")
         step.actions += forgotten(observed.revisions, used, limit)
-    step.actions += _status(step, wanted)
-    return Plan(step.actions, step.announcements, look_again_seconds=_next_look(step))
+    # First: a pod that is refused must not keep the status from being told.
+    actions = [*_status(step, wanted), *step.actions]
+    return Plan(actions, step.announcements, look_again_seconds=_next_look(step))
 
 
 def should_run(owner: Object, node: Object) -> bool:

@@ -7,6 +7,7 @@ from skerry.controllers.workload.job.keys import connect
 from skerry.controllers.workload.job.observe import Observed, Observer
 from skerry.controllers.workload.kinds import JOBS, PODS
 from skerry.controllers.workload.recent import RecentWrites
+from skerry.controllers.workload.telling import telling_executor
 from skerry.logic.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -28,5 +29,5 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
         return recent.note(observed.key, decide(observed, clock.now()))
 
     observer = Observer(jobs, pods, recent, context.ids)
-    reconciler = Reconciler(observer.observe, decided, context.executor(NAME))
+    reconciler = Reconciler(observer.observe, decided, telling_executor(context, NAME))
     return context.controller(NAME, reconciler, queue, [jobs, pods])

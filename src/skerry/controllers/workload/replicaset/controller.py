@@ -7,6 +7,7 @@ from skerry.controllers.workload.recent import RecentWrites
 from skerry.controllers.workload.replicaset.decide import decide
 from skerry.controllers.workload.replicaset.keys import connect
 from skerry.controllers.workload.replicaset.observe import Observed, Observer
+from skerry.controllers.workload.telling import telling_executor
 from skerry.logic.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -29,5 +30,5 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
         return recent.note(key_of(observed.replica_set), decide(observed, clock.now()))
 
     observer = Observer(replica_sets, pods, recent, context.ids)
-    reconciler = Reconciler(observer.observe, decided, context.executor(NAME))
+    reconciler = Reconciler(observer.observe, decided, telling_executor(context, NAME))
     return context.controller(NAME, reconciler, queue, [replica_sets, pods])

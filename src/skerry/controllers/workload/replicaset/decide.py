@@ -37,7 +37,8 @@ def decide(observed: Observed, now: datetime) -> Plan:
     if "deletionTimestamp" not in owner["metadata"]:
         changes, announcements = _changes(observed, active, reference)
         actions += changes
-    actions += _status(owner, active, now)
+    # First: a pod that is refused must not keep the status from being told.
+    actions = [*_status(owner, active, now), *actions]
     return Plan(actions, announcements, look_again_seconds=_next_look(owner, active, now))
 
 
