@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -13,10 +14,20 @@ import pytest
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
 from skerry.runtime.client import Client, DeleteOptions
+from skerry.runtime.election import LEASES
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration, complete
 from skerry.scheduler.recorder import EVENTS, SchedulerEvents
-from skerry.scheduler.service import NODES, SchedulerOptions, SchedulerService
+from skerry.scheduler.registry import in_tree_registry
+from skerry.scheduler.service import (
+    NODES,
+    CannotListen,
+    LeadershipLost,
+    SchedulerOptions,
+    SchedulerService,
+    run_service,
+)
+from skerry.scheduler.survey import explain_pod
 from skerry.scheduler.writer import PODS
 from tests.sim.engine import EngineWorld
 from tests.unit.scheduler.fixtures import node, pod
@@ -247,3 +258,53 @@ async def test_repeated_events_become_a_series() -> None:
         assert len((await world.direct.list(EVENTS)).items) == 2
         task.cancel()
         await asyncio.wait([task])
+
+
+async def test_whoever_loses_the_lease_ends() -> None:
+    world = EngineWorld(11)
+    options = SchedulerOptions(complete({}), "here_1", secure_port=None)
+    async with world.running():
+        await settle(world, "default", "kube-system")
+        service = SchedulerService(options, world.direct, world.ids)
+        task = asyncio.get_running_loop().create_task(run_service(service))
+        await asyncio.wait_for(options.ready.wait(), 60)
+        lease = await world.direct.get(LEASES, "kube-scheduler", "kube-system")
+        assert lease["spec"]["holderIdentity"] == "here_1"
+        lease["spec"] |= {"holderIdentity": "there_2", "leaseDurationSeconds": 600}
+        await world.direct.update(LEASES, lease)
+        with pytest.raises(LeadershipLost, match="here_1 no longer leads"):
+            await asyncio.wait_for(task, 60)
+
+
+async def test_a_port_that_is_taken_ends_the_start() -> None:
+    world = EngineWorld(12)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = SchedulerOptions(configuration(), "here_1", secure_port=port)
+        async with world.running():
+            with pytest.raises(CannotListen, match=f"failed to listen on 127.0.0.1:{port}"):
+                await run_service(SchedulerService(options, world.direct, world.ids))
+
+
+async def test_a_decision_is_explained_from_outside_and_nothing_is_written() -> None:
+    world = EngineWorld(13)
+    async with world.running():
+        await settle(world, "default")
+        await add_node(world, "a")
+        await add_node(world, "b")
+        for name in ("there", "wanted"):
+            await add_pod(world, name)
+        bound = {"metadata": {"name": "there"}, "target": {"kind": "Node", "name": "b"}}
+        await world.direct.create(PODS, bound, "default", name="there", subresource="binding")
+        there = await get_pod(world, "there")
+        answer = await explain_pod(world.direct, configuration(), in_tree_registry(), there)
+        assert answer.chosen in ("a", "b"), "as if it had no node yet"
+        assert {verdict.node for verdict in answer.nodes} == {"a", "b"}
+        cordoned = await world.direct.get(NODES, "b")
+        cordoned.setdefault("spec", {})["unschedulable"] = True
+        await world.direct.update(NODES, cordoned)
+        wanted = await get_pod(world, "wanted")
+        answer = await explain_pod(world.direct, configuration(), in_tree_registry(), wanted)
+        assert answer.chosen == "a"
+        assert "b: refused by NodeUnschedulable: node(s) were unschedulable" in answer.text()
+        assert await get_pod(world, "wanted") == wanted
