@@ -29,6 +29,8 @@ from skerry.runtime.transport import TransportError
 
 # A watch that has not shown our own write after this long has missed it.
 _FRESH_SECONDS = 10.0
+# A request outlives its lost connection by no more than servers let requests run.
+_SETTLING_SECONDS = 75.0
 # Whether a container has become empty no event tells.
 _LOOK_INSIDE_SECONDS = 60.0
 _IMMUTABLE = ("immutable", "may not change fields", "other than", "may not be changed")
@@ -53,6 +55,9 @@ class Downsync:
         self._fresh: dict[Ref, _Fresh] = {}
         # The content an immutable field refused, by object.
         self._refused: dict[Ref, str] = {}
+        # When an apply was last sent whose outcome is unknown; before our time, all of them.
+        self._uncertain: dict[Ref, float] = {}
+        self._began = state.edge.clock.monotonic()
         self._log = Logger("syncer-downsync")
 
     async def reconcile(self, ref: Ref) -> None:
@@ -115,12 +120,24 @@ class Downsync:
         if fresh is not None and fresh.until > self._s.edge.clock.monotonic():
             return fresh.live
         if fresh is None and view.known(gvr, ref):
-            return view.get(gvr, ref)
+            seen = view.get(gvr, ref)
+            if seen is not None or not self._is_intent(ref):
+                return seen
+        # A watch may lag behind what an apply without an answer has done: look for ourselves.
         self._fresh.pop(ref, None)
         try:
             return reduced(await self._s.edge.get(gvr, ref.name, ref.namespace))
         except NotFound:
             return None
+
+    def _is_intent(self, ref: Ref) -> bool:
+        record = self._s.memory.placed(ref)
+        return record is not None and not record.edge_uid
+
+    def _settling_seconds(self, ref: Ref) -> float:
+        """Return how much longer an apply without an answer may still take effect."""
+        since = self._uncertain.get(ref, self._began)
+        return since + _SETTLING_SECONDS - self._s.edge.clock.monotonic()
 
     async def _decided(self, observed: Observed, gvr: GroupVersionResource) -> Decision:
         decision = decide(observed)
@@ -141,6 +158,12 @@ class Downsync:
 
     async def _act(self, ref: Ref, observed: Observed, decision: Decision) -> None:
         s = self._s
+        if decision.record is None and observed.record and not observed.record.edge_uid:
+            left = self._settling_seconds(ref)
+            if left > 0:
+                # What is not there yet may still come: the intent stays until it cannot.
+                s.down.add_after(ref, left)
+                return
         if decision.record != observed.record:
             s.memory.set_placed(ref, decision.record)
         if decision.plan:
@@ -163,7 +186,9 @@ class Downsync:
                 self._missing(ref)
             raise NotYet(error.message) from error
         except TransportError as error:
+            self._uncertain[ref] = self._s.edge.clock.monotonic()
             raise NotYet(str(error)) from error
+        self._uncertain.pop(ref, None)
         result = results[0]
         if isinstance(result.action, Delete):
             self._s.gate.deleted(ref)

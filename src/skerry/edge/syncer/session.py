@@ -91,6 +91,7 @@ class Session:
         self._heartbeat = Heartbeat(hub, settings, ids, metrics)
         self._store = trust.known
         self._answering = ""
+        self._configured = False
         self._over = asyncio.Event()
         self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds, self._over.set)
         if isinstance(hub.transport, WitnessTransport):
@@ -185,6 +186,12 @@ class Session:
         if dropped and s.trust.trusted and s.config.configured:
             s.gate.name(dropped, s.memory.placed_count)
         self._add(dropped)
+        if s.config.configured and not self._configured:
+            # Types read before the SyncerConfig was have said what they lack to deaf ears.
+            for kind in s.config.scope.types():
+                if s.mailbox.synced(kind):
+                    self._mailbox_completed(kind)
+        self._configured = s.config.configured
         # What came into scope only now was seen before without being wanted.
         self._add(ref for ref in s.mailbox.refs() if not s.memory.was_placed(ref))
         self._up.adjust()
