@@ -65,56 +65,68 @@ async def _list(server: Server, tries: int = 5) -> Outcome:
     return await load.run(server, lambda _: request, connections=1, count=tries)
 
 
-async def _fan_out(server: Server, watchers: int = 1000, writes: int = 20) -> list[float]:
-    """Return, for each write, the seconds until the last of the watchers had it."""
-    seen: list[int] = [0] * writes
-    arrived = [asyncio.Event() for _ in range(writes)]
+class _Watchers:
+    """Many watches of one object, and when the last of them had each write."""
 
-    async def watch() -> asyncio.StreamReader:
+    def __init__(self, server: Server, count: int, writes: int) -> None:
+        self._server = server
+        self._count = count
+        self._seen = [0] * writes
+        self.arrived = [asyncio.Event() for _ in range(writes)]
+        self._streams: list[asyncio.StreamWriter] = []
+
+    async def open(self) -> list[asyncio.StreamReader]:
+        return [await self._watch() for _ in range(self._count)]
+
+    async def _watch(self) -> asyncio.StreamReader:
+        server = self._server
         path = f"{_COLLECTION}?watch=1&fieldSelector=metadata.name%3Dwatched"
         reader, writer = await asyncio.open_connection(
             server.host, server.port, ssl=server.tls, limit=1 << 20
         )
         writer.write(server.request("GET", path))
         await reader.readuntil(b"\r\n\r\n")
-        streams.append(writer)
+        self._streams.append(writer)
         return reader
 
-    async def follow(reader: asyncio.StreamReader) -> None:
-        while True:
-            line = await reader.readline()
-            if not line:
-                return
+    async def follow(self, reader: asyncio.StreamReader) -> None:
+        while line := await reader.readline():
             at = line.find(b'"write":"')
             if at >= 0:
                 number = int(line[at + 9 : line.index(b'"', at + 9)])
-                seen[number] += 1
-                if seen[number] == watchers:
-                    arrived[number].set()
+                self._seen[number] += 1
+                if self._seen[number] == self._count:
+                    self.arrived[number].set()
 
-    streams: list[asyncio.StreamWriter] = []
-    readers = [await watch() for _ in range(watchers)]
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+
+async def _write_watched(server: Server, number: int) -> None:
+    body = {"metadata": {"name": "watched"}, "data": {"write": str(number)}}
+    method, path = ("POST", _COLLECTION) if not number else ("PUT", f"{_COLLECTION}/watched")
+    request = server.request(method, path, json.dumps(body).encode())
+    written = await load.run(server, lambda _: request, connections=1, count=1)
+    if written.failures:
+        raise RuntimeError(f"write {number} failed")
+
+
+async def _fan_out(server: Server, watchers: int = 1000, writes: int = 20) -> list[float]:
+    """Return, for each write, the seconds until the last of the watchers had it."""
+    watching = _Watchers(server, watchers, writes)
+    readers = await watching.open()
     delays: list[float] = []
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(follow(reader)) for reader in readers]
+        running = [tasks.create_task(watching.follow(reader)) for reader in readers]
         for number in range(writes):
-            body = {"metadata": {"name": "watched"}, "data": {"write": str(number)}}
-            method, path = (
-                ("POST", _COLLECTION) if not number else ("PUT", f"{_COLLECTION}/watched")
-            )
-            request = server.request(method, path, json.dumps(body).encode())
             began = time.perf_counter()
-            written = await load.run(
-                server, lambda _, request=request: request, connections=1, count=1
-            )
-            if written.failures:
-                raise RuntimeError(f"write {number} failed")
-            await arrived[number].wait()
+            await _write_watched(server, number)
+            await watching.arrived[number].wait()
             delays.append(time.perf_counter() - began)
         for task in running:
             task.cancel()
-    for stream in streams:
-        stream.close()
+    watching.close()
     return delays
 
 
