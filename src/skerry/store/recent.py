@@ -1,15 +1,16 @@
-"""Values read lately, so that reading one again does not ask the database.
+"""Values read or written lately, so that reading one again does not ask the database.
 
-Only what cannot have changed is remembered: entries are taken in and given out while no batch of
-writes is between its beginning and the loop's knowledge of its end. A value therefore never comes
-from before something a reader has already seen.
+Only what cannot have changed is given out. While a key is part of a write that was begun and whose
+end the loop has not heard of, the database may know better, and is asked; every other key has in
+the database exactly the value remembered here. A value therefore never comes from before something
+a reader has already seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from skerry.store.base import Entry, Event
+from skerry.store.base import Entry, Event, Write
 
 # Enough for what is hot; a store with little memory to spare keeps the rest on disk.
 _BYTES_AT_MOST = 24 << 20
@@ -22,14 +23,16 @@ class RecentEntries:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._bytes = 0
+        # How many unfinished writes each key is part of.
+        self._unsettled: dict[str, int] = {}
 
     def get(self, key: str) -> Entry | None:
-        return self._entries.get(key)
+        return None if key in self._unsettled else self._entries.get(key)
 
     def put(self, entry: Entry) -> None:
-        """Remember *entry*, read while nothing was being written."""
+        """Remember *entry*, unless it is just being changed."""
         size = len(entry.value) + len(entry.key)
-        if size > _LARGEST_BYTES or entry.key in self._entries:
+        if size > _LARGEST_BYTES or entry.key in self._unsettled or entry.key in self._entries:
             return
         self._bytes += size
         if self._bytes > _BYTES_AT_MOST:
@@ -37,16 +40,31 @@ class RecentEntries:
             self._bytes = size
         self._entries[entry.key] = entry
 
-    def forget(self, events: Iterable[Event]) -> None:
-        """Forget what *events* changed."""
-        entries = self._entries
-        if entries:
-            for event in events:
-                old = entries.pop(event.key, None)
-                if old is not None:
-                    self._bytes -= len(old.value) + len(old.key)
+    def begin(self, writes: Sequence[Write]) -> None:
+        """Trust nothing about the keys of *writes* until they are settled."""
+        for write in writes:
+            self._unsettled[write.key] = self._unsettled.get(write.key, 0) + 1
+
+    def settle(self, writes: Iterable[Write], events: Iterable[Event]) -> None:
+        """Take note that *writes* ended, for better or worse, and that *events* came of them."""
+        for write in writes:
+            left = self._unsettled[write.key] - 1
+            if left:
+                self._unsettled[write.key] = left
+            else:
+                del self._unsettled[write.key]
+            self._forget(write.key)
+        for event in events:
+            self._forget(event.key)
+            if event.value is not None:
+                self.put(Entry(event.key, event.value, event.revision))
+
+    def _forget(self, key: str) -> None:
+        old = self._entries.pop(key, None)
+        if old is not None:
+            self._bytes -= len(old.value) + len(old.key)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget every value."""
         self._entries.clear()
         self._bytes = 0

@@ -61,8 +61,6 @@ class SqliteStore:
         self._feed = Feed(reader.bounds()[0])
         self._writer: Writer | None = None
         self._recent = RecentEntries()
-        # How many batches the loop knows the end of.
-        self._settled = 0
 
     @classmethod
     async def open(
@@ -118,17 +116,15 @@ class SqliteStore:
     async def get(self, key: str) -> Entry | None:
         if self._feed.closed is not None:
             raise _closed()
-        writer = self._writer
-        quiet = writer is not None and writer.begun == self._settled
-        if quiet:
-            known = self._recent.get(key)
-            if known is not None:
-                return known
+        known = self._recent.get(key)
+        if known is not None:
+            return known
         try:
             entry = self._reader.get(key)
         except apsw.Error as error:
             raise unavailable(error) from error
-        if quiet and entry is not None and writer is not None and writer.begun == self._settled:
+        # Who only looks does not see another process's writes begin, and may not remember.
+        if entry is not None and self._writer is not None:
             self._recent.put(entry)
         return entry
 
@@ -144,7 +140,10 @@ class SqliteStore:
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         check_writes(writes)
-        return await self._writing().submit(writes)
+        waiter = self._writing().submit(writes)
+        # Nothing was read between the two: whatever the thread does meanwhile goes unnoticed.
+        self._recent.begin(writes)
+        return await waiter
 
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         with self._reading():
@@ -195,8 +194,7 @@ class SqliteStore:
         self, batch: list[Pending], outcomes: Sequence[Outcome], events: list[Event]
     ) -> None:
         """Tell watchers and waiters of a durable batch; a waiter that left is passed over."""
-        self._settled += 1
-        self._recent.forget(events)
+        self._recent.settle((write for pending in batch for write in pending.writes), events)
         if events and self._feed.closed is None:
             self._feed.publish(events)
         for pending, outcome in zip(batch, outcomes, strict=True):

@@ -96,8 +96,6 @@ class Writer:
         self._ended = False
         self._current: list[Pending] = []
         self._committing = False
-        # How many batches were begun; each ends with one call of *completed*, in the loop.
-        self.begun = 0
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
         self._checkpoints = Checkpoints(connection, connect, wal)
@@ -175,8 +173,6 @@ class Writer:
         self._checkpoints.in_a_lull()
 
     def _commit_batch(self) -> None:
-        # From here until the loop has heard of the outcome, what it remembers may be out of date.
-        self.begun += 1
         batch = self._current = self._take()
         outcomes: Sequence[Outcome]
         self._committing = False

@@ -11,13 +11,40 @@ from skerry.store.recent import RecentEntries
 from skerry.store.sqlite import SqliteStore
 
 
-def test_what_changed_is_forgotten_and_the_rest_kept() -> None:
+def test_what_is_being_written_is_not_given_out_and_the_rest_is() -> None:
     recent = RecentEntries()
     recent.put(Entry("/a", b"1", 1))
     recent.put(Entry("/b", b"2", 2))
-    recent.forget([Event(3, "/a", b"3", b"1", 1)])
+    writes = [Write("/a", b"3")]
+    recent.begin(writes)
     assert recent.get("/a") is None
+    recent.put(Entry("/a", b"3", 3))
+    assert recent.get("/a") is None, "read while it was being written"
     assert recent.get("/b") == Entry("/b", b"2", 2)
+    recent.settle(writes, [Event(3, "/a", b"3", b"1", 1)])
+    assert recent.get("/a") == Entry("/a", b"3", 3)
+
+
+def test_of_several_writes_the_last_to_end_decides() -> None:
+    recent = RecentEntries()
+    first, second, deletion = (Write("/a", value) for value in (b"1", b"2", None))
+    recent.begin([first])
+    recent.begin([second])
+    recent.settle([first], [Event(1, "/a", b"1", None, 0)])
+    assert recent.get("/a") is None, "the second may be on disk already"
+    recent.settle([second], [Event(2, "/a", b"2", b"1", 1)])
+    assert recent.get("/a") == Entry("/a", b"2", 2)
+    recent.begin([deletion])
+    recent.settle([deletion], [Event(3, "/a", None, b"2", 2)])
+    assert recent.get("/a") is None
+
+
+def test_a_write_that_failed_leaves_nothing_remembered() -> None:
+    recent = RecentEntries()
+    recent.put(Entry("/a", b"1", 1))
+    recent.begin([Write("/a", b"2")])
+    recent.settle([Write("/a", b"2")], [])
+    assert recent.get("/a") is None
 
 
 def test_memory_is_bounded_and_large_values_are_not_kept() -> None:
