@@ -1,47 +1,56 @@
-"""The skerry command."""
+"""The skerry command.
+
+Each command's module is loaded when the command is used: a syncer does not pay for the server,
+nor the server for the scheduler.
+"""
 
 from __future__ import annotations
+
+import importlib
 
 import click
 
 import skerry
-from skerry.cli.backup import backup, restore
-from skerry.cli.controllers import controllers
-from skerry.cli.demo import demo
-from skerry.cli.docs import docs
-from skerry.cli.edge import edge
-from skerry.cli.explain import explain
-from skerry.cli.hub import hub
-from skerry.cli.manifests import manifests
-from skerry.cli.scheduler import scheduler
-from skerry.cli.serve import serve
-from skerry.cli.syncer import syncer
-from skerry.cli.up import down, status, up
-from skerry.cli.whatif import whatif
+
+# Where each command is; its function has the command's name.
+_MODULES = {
+    "serve": "serve",
+    "hub": "hub",
+    "controllers": "controllers",
+    "scheduler": "scheduler",
+    "syncer": "syncer",
+    "edge": "edge",
+    "up": "up",
+    "down": "up",
+    "status": "up",
+    "explain": "explain",
+    "whatif": "whatif",
+    "manifests": "manifests",
+    "backup": "backup",
+    "restore": "backup",
+    "demo": "demo",
+    "docs": "docs",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when somebody asks for it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *_MODULES})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands and cmd_name in _MODULES:
+            module = importlib.import_module(f"skerry.cli.{_MODULES[cmd_name]}")
+            self.add_command(getattr(module, cmd_name))
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
+    cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: skerry serve --data-dir .skerry",
+    epilog="Start with: skerry demo",
 )
 @click.version_option(skerry.__version__, prog_name="skerry")
 def main() -> None:
     """Place workloads on very many edge clusters, speaking plain Kubernetes."""
-
-
-main.add_command(serve)
-main.add_command(hub)
-main.add_command(controllers)
-main.add_command(scheduler)
-main.add_command(syncer)
-main.add_command(edge)
-main.add_command(manifests)
-main.add_command(backup)
-main.add_command(restore)
-main.add_command(demo)
-main.add_command(docs)
-main.add_command(explain)
-main.add_command(whatif)
-main.add_command(up)
-main.add_command(down)
-main.add_command(status)
