@@ -146,7 +146,8 @@ def test_what_is_not_ours_is_never_overwritten_unless_adopted(o: Observed) -> No
     for action in decide(o).plan:
         if not isinstance(action, Apply) or o.live is None:
             continue
-        wish = o.wanted if o.wanted is not None and o.covered else o.record and o.record.desired
+        recorded = o.record.desired if o.record is not None else None
+        wish = o.wanted if o.wanted is not None and o.covered else recorded
         known = o.record is not None and o.record.is_of(o.live)
         marked = bool(o.live[OURS]) and not (o.record and o.record.edge_uid)
         namespace = o.ref.resource == "namespaces" and not action.force
