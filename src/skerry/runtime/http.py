@@ -161,19 +161,25 @@ class HttpTransport:
         if self._closed:
             raise TransportError("the transport is closed")
         loop = asyncio.get_running_loop()
+        connection = Connection(self._forget)
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
-                transport, connection = await loop.create_connection(
-                    lambda: Connection(self._forget),
+                transport, _ = await loop.create_connection(
+                    lambda: connection,
                     self._host,
                     self._port,
                     ssl=self._tls,
                     server_hostname=self._server_name if self._tls else None,
                 )
         except (OSError, TimeoutError) as error:
+            connection.abort()
             where = f"{self._host}:{self._port}"
             reason = str(error) or "timed out"
             raise TransportError(f"cannot connect to {where}: {reason}") from error
+        except asyncio.CancelledError:
+            # The handshake may have ended in this very turn; nobody else would drop the socket.
+            connection.abort()
+            raise
         _keep_alive(transport.get_extra_info("socket"))
         if not connection.closed:
             self._open.add(connection)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
+import uvloop
 
 from skerry.kit.clock import SystemClock
+from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import TransportError
 from skerry.server.http.message import Answer, Request, Response
@@ -96,3 +102,58 @@ async def test_a_server_nobody_vouches_for_is_refused_unless_told_otherwise(
             transport = connect(load([path]))
             assert (await transport.request("GET", "/")).status == 200
             await transport.close()
+
+
+class _Handshake(ssl.SSLObject):
+    """A handshake that gives its request up at the moment it succeeds."""
+
+    given_up: ClassVar[list[asyncio.Task[Any]]] = []
+
+    def getpeercert(self, binary_form: bool = False) -> Any:
+        while self.given_up:
+            self.given_up.pop().cancel()
+        return super().getpeercert(binary_form)
+
+
+@contextmanager
+def serving_elsewhere(pki: Pki) -> Iterator[int]:
+    """Serve from another thread, so that the server speaks while a client is busy."""
+    stopping, ports = Future[Callable[[], object]](), Future[int]()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        async with serving(pki) as port:
+            stopping.set_result(lambda: loop.call_soon_threadsafe(stop.set))
+            ports.set_result(port)
+            await stop.wait()
+
+    thread = Thread(target=uvloop.run, args=(serve(),))
+    thread.start()
+    yield ports.result(10)
+    stopping.result()()
+    thread.join()
+
+
+def test_a_request_given_up_as_the_handshake_ends_leaves_nothing_behind(tmp_path: Path) -> None:
+    complaints: list[str] = []
+
+    async def story(port: int) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+        for _ in range(20):
+            transport = HttpTransport("127.0.0.1", port, trusting)
+            request = asyncio.create_task(transport.request("GET", "/x"))
+            _Handshake.given_up.append(request)
+            with pytest.raises(asyncio.CancelledError):
+                await request
+            assert (await transport.request("GET", "/x")).status == 200
+            await transport.close()
+
+    pki = open_pki(tmp_path / "pki", ["127.0.0.1"])
+    trusting = ssl.create_default_context(cadata=pki.ca.certificate.decode())
+    trusting.sslobject_class = _Handshake
+    # Over uvloop, as our processes run: a socket closed instead of dropped writes to nobody there.
+    with serving_elsewhere(pki) as port:
+        uvloop.run(story(port))
+    assert complaints == []
