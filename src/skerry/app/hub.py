@@ -9,7 +9,7 @@ from pathlib import Path
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
-from skerry.app.security import Security, follow_rbac, security_with
+from skerry.app.security import Security, follow_accounts, follow_rbac, security_with
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import Face, Foundation, Kind, server_parts
 from skerry.app.version import KCP
@@ -65,7 +65,9 @@ async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provid
     facts = HubFacts(f.url, f.pki.ca.certificate.decode(), f.security.tokens)
     api = HubServer(server_parts(f, KCP), f.security.rbac, state, facts)
     await api.prepare()
-    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_projected)
+    streams = api.engine.streams
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_projected, streams.recheck)
+    follow_accounts(f.security.authentication, streams, api.dispatcher)
 
     started = asyncio.Event()
 

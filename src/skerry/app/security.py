@@ -14,6 +14,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
 from skerry.server.codec import decode
+from skerry.server.open_streams import OpenStreams
 from skerry.server.security.authentication import Authentication
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.static_tokens import StaticTokens
@@ -91,13 +92,20 @@ def _never(_: Mapping[str, Any]) -> bool:
     return False
 
 
+def _nothing() -> None:
+    """Nobody needs to know."""
+
+
 async def follow_rbac(
     authorizer: RbacAuthorizer,
     store: Store,
     dispatcher: Dispatcher,
     inert: Callable[[Mapping[str, Any]], bool] = _never,
+    changed: Callable[[], None] = _nothing,
 ) -> None:
     """Feed the authorizer what is stored and what changes; before the dispatcher runs.
+
+    *changed* is called after every change.
 
     Objects that are *inert* grant nothing here; they are on their way to somewhere else.
     """
@@ -108,13 +116,14 @@ async def follow_rbac(
             if not inert(obj):
                 authorizer.put(ObjectKey.parse(entry.key).cluster, kind, obj)
         reset = authorizer.reset if kind == "Role" else None
-        dispatcher.observe(prefix, partial(_observed, authorizer, kind, inert), reset)
+        dispatcher.observe(prefix, partial(_observed, authorizer, kind, inert, changed), reset)
 
 
 def _observed(
     authorizer: RbacAuthorizer,
     kind: str,
     inert: Callable[[Mapping[str, Any]], bool],
+    changed: Callable[[], None],
     change: Change,
 ) -> None:
     key, event = ObjectKey.parse(change.event.key), change.event
@@ -123,3 +132,18 @@ def _observed(
         authorizer.remove(key.cluster, kind, key.namespace, key.name)
     else:
         authorizer.put(key.cluster, kind, obj)
+    changed()
+
+
+def follow_accounts(
+    authentication: Authentication, streams: OpenStreams, dispatcher: Dispatcher
+) -> None:
+    """See to it that a deleted ServiceAccount's tokens and streams end with it."""
+
+    def observed(change: Change) -> None:
+        if change.event.value is None:
+            key = ObjectKey.parse(change.event.key)
+            authentication.forget_tokens()
+            streams.end_user(key.cluster, f"system:serviceaccount:{key.namespace}:{key.name}")
+
+    dispatcher.observe(type_prefix("", "serviceaccounts"), observed)

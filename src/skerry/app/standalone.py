@@ -19,7 +19,7 @@ from skerry.api.errors import ServiceUnavailable
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.core_controllers import run_core_controllers
 from skerry.app.observability import Observability, build_observability
-from skerry.app.security import Security, build_security, follow_rbac
+from skerry.app.security import Security, build_security, follow_accounts, follow_rbac
 from skerry.app.settings import ServerSettings
 from skerry.app.version import KUBERNETES, version_document
 from skerry.kit import log as logging
@@ -208,7 +208,9 @@ async def plain_face(foundation: Foundation) -> Face:
     f = foundation
     api = ApiServer(server_parts(f))
     await api.prepare(bootstrap_objects())
-    await follow_rbac(f.security.rbac, f.store, api.dispatcher)
+    streams = api.engine.streams
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher, changed=streams.recheck)
+    follow_accounts(f.security.authentication, streams, api.dispatcher)
     face = Face(
         api,
         [ClusterEntry("skerry", f.url, f.pki.ca.certificate)],

@@ -25,7 +25,8 @@ from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
 from skerry.server.documents import Documents
-from skerry.server.http.message import Answer, Request, Response, User
+from skerry.server.http.message import Answer, Request, Response, Stream, User
+from skerry.server.open_streams import OpenStreams
 from skerry.server.request_info import RequestInfo, request_info
 from skerry.server.rest.call import Call
 from skerry.server.security.authorization import forbidden
@@ -139,6 +140,7 @@ class Engine:
         self._before = before
         self._documents = Documents(now or SystemClock().now)
         self._identity = identity
+        self.streams = OpenStreams(authorizer)
 
     async def handle(self, request: Request) -> Answer:
         """Answer *request*; every refusal is an answer too."""
@@ -154,6 +156,8 @@ class Engine:
             user = self._authorize(user, info, route)
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
+            if isinstance(answer, Stream):
+                answer.run = self.streams.guarded(user, _guarded(info, route), answer.run)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
         except Unavailable as error:
@@ -170,7 +174,7 @@ class Engine:
 
     def _authorize(self, user: User, info: RequestInfo, route: Route) -> User:
         """Return the user the request is carried out as; raises when it is not allowed."""
-        self._check(user, attributes_of(info) if route.guard is None else route.guard(info))
+        self._check(user, _guarded(info, route))
         if route.acting is None:
             return user
         self._check(route.acting, attributes_of(info))
@@ -267,6 +271,11 @@ def _query(request: Request) -> dict[str, str]:
         return request.query
     except ValueError as error:
         raise BadRequest(f"query: {error}") from error
+
+
+def _guarded(info: RequestInfo, route: Route) -> Attributes:
+    """Return the action that must be allowed for a request to pass."""
+    return attributes_of(info) if route.guard is None else route.guard(info)
 
 
 def attributes_of(info: RequestInfo) -> Attributes:

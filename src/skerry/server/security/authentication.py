@@ -66,6 +66,9 @@ class _Remembered(Generic[K]):
             return None
         return found[0]
 
+    def clear(self) -> None:
+        self._users.clear()
+
     def put(self, credential: K, user: User, expires: datetime) -> None:
         left = (expires - self._clock.now()).total_seconds()
         if len(self._users) >= _MOST_REMEMBERED:
@@ -114,6 +117,10 @@ class Authentication:
         if not _IMPERSONATION.isdisjoint(headers):
             return self._impersonated(request, user, cluster)
         return user
+
+    def forget_tokens(self) -> None:
+        """Check every token anew when it is next shown; somebody's may no longer hold."""
+        self._tokens.clear()
 
     async def review(self, token: str, cluster: str, audiences: tuple[str, ...]) -> Reviewed:
         """Say whom *token* stands for, for a TokenReview; never raises for a bad one."""

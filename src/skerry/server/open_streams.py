@@ -1,0 +1,75 @@
+"""Streams that are open, so that a right taken away ends what it had allowed.
+
+A watch is authorized when it begins and may go on for an hour. When the rights in its cluster
+change it is asked again whether it would still be allowed; when its ServiceAccount goes, it goes
+with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from skerry.server.access import Attributes, Authorizer
+from skerry.server.http.message import Sender, User
+
+Run = Callable[[Sender], Awaitable[None]]
+
+
+class _Held:
+    """One open stream: whose, for what, and the task that runs it."""
+
+    __slots__ = ("_task", "attributes", "revoked", "user")
+
+    def __init__(self, user: User, attributes: Attributes) -> None:
+        self.user = user
+        self.attributes = attributes
+        self.revoked = False
+        self._task = asyncio.current_task()
+
+    def end(self) -> None:
+        if self._task is not None and not self.revoked:
+            self.revoked = True
+            self._task.cancel()
+
+    def settle(self) -> None:
+        """Take back the cancellation that ended the stream: the connection goes on."""
+        if self._task is not None:
+            self._task.uncancel()
+
+
+class OpenStreams:
+    """Every open stream of a server."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+        self._held: dict[_Held, None] = {}
+
+    def guarded(self, user: User, attributes: Attributes, run: Run) -> Run:
+        """Return *run*, to be ended early when *user* may no longer do what it does."""
+
+        async def guarded(sender: Sender) -> None:
+            held = _Held(user, attributes)
+            self._held[held] = None
+            try:
+                await run(sender)
+            except asyncio.CancelledError:
+                if not held.revoked:
+                    raise
+                held.settle()
+            finally:
+                self._held.pop(held, None)
+
+        return guarded
+
+    def recheck(self) -> None:
+        """End the streams that would no longer be allowed; rights have changed."""
+        for held in list(self._held):
+            if not self._authorizer.authorize(held.user, held.attributes).allowed:
+                held.end()
+
+    def end_user(self, cluster: str, name: str) -> None:
+        """End every stream of a user in a cluster; its credentials no longer hold."""
+        for held in list(self._held):
+            if held.user.name == name and held.attributes.cluster == cluster:
+                held.end()
