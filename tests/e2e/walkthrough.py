@@ -74,17 +74,19 @@ class Background:
         return heard
 
     def interrupt(self) -> None:
-        """Press ``^C``; ending so is ending well."""
+        """Press ``^C``, if that was not done before; ending so is ending well, and quietly."""
+        if self._process.returncode is not None:
+            return
         self._process.send_signal(signal.SIGINT)
-        code = self._process.wait(_PATIENCE_SECONDS)
-        self._heard_out()
-        assert code == 0, f"{self._words} ended with {code}: " + "\n".join(self._lines)
-
-    def kill(self) -> None:
-        """Make sure that nothing of it is left."""
-        self._process.kill()
-        self._process.wait()
-        self._heard_out()
+        try:
+            code = self._process.wait(_PATIENCE_SECONDS)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._heard_out()
+        told = "\n".join(self._lines)
+        assert code == 0, f"{self._words} ended with {code}: {told}"
+        assert "Traceback" not in told, told
 
     def _heard_out(self) -> None:
         self._listener.join()
@@ -137,11 +139,11 @@ class Terminal:
         return [self(block) for block in blocks]
 
     def background(self, command: str) -> Background:
-        """Start a command; it is ended with the terminal if not before."""
+        """Start a command; it is interrupted when the terminal is closed, if not before."""
         words = shlex.split(command)
         words[0] = str(_BIN / words[0])
         started = Background(words, self.folder, self.environment)
-        self._cleanup.callback(started.kill)
+        self._cleanup.callback(started.interrupt)
         return started
 
     def afterwards(self, command: str) -> None:

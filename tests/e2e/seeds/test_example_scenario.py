@@ -172,7 +172,7 @@ def stage_4(terminal: Terminal, ports: dict[int, int]) -> None:
             printed = terminal.play(looked)
             assert [*map(table, printed)] == [*map(table, seen)]
     for port, word in ((8081, "common"), (8082, "special"), (8083, "common")):
-        page = terminal(f"curl --silent --show-error http://localhost:{ports[port]}")
+        page = terminal(f"curl http://localhost:{ports[port]} 2>/dev/null")
         assert page == shown.PAGE.format(word=word)
 
 
