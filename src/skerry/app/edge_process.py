@@ -10,15 +10,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
-import os
-import select
 import shutil
-import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,16 +23,11 @@ from skerry.app.edge_config import (
     load_config,
     save_config,
 )
+from skerry.app.supervised import READY, NotStarted, Supervised
 from skerry.edge.agent.leftovers import end_all
-from skerry.edge.agent.processes import Process, alive, opened
 
-_SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 _RECORD = "processes.json"
 LOG = "edge.log"
-# A start is about a second of work; a machine that needs a minute has other problems.
-_START_SECONDS = 60.0
-_STOP_SECONDS = 15.0
-_LOG_BYTES = 10 * 1024 * 1024
 # Linux lends ports from 32768 on.
 _FIRST_PORT, _PORTS = 22_000, 10_000
 
@@ -71,16 +60,14 @@ class EdgeProcess:
         return self.directory / "admin.kubeconfig"
 
     @property
+    def process(self) -> Supervised:
+        """The edge's server, supervised."""
+        return Supervised(self.directory / _RECORD, self.directory / LOG)
+
+    @property
     def running(self) -> bool:
         """Whether the edge's server runs now."""
-        return alive(self._recorded("server"))
-
-    def _recorded(self, role: str) -> Process:
-        try:
-            pid, start = json.loads((self.directory / _RECORD).read_text())[role]
-        except (FileNotFoundError, json.JSONDecodeError, KeyError, ValueError):
-            return Process(0, 0)
-        return Process(pid, start)
+        return self.process.running
 
     def create(self, config: EdgeConfig) -> None:
         """Make the edge's directory; an edge that is there already must be the same."""
@@ -113,43 +100,17 @@ class EdgeProcess:
             self._start()
 
     def _start(self) -> None:
-        if alive(self._recorded("supervisor")) and self.running:
+        process = self.process
+        if process.supervised and process.running:
             return
         # One that lost its supervisor; its pods are taken over by the next.
-        self._end_servers()
-        config = self.config
-        _check_ports(config)
-        ready, told = os.pipe()
-        os.set_inheritable(told, True)
-        command = [sys.executable, "-m", "skerry.app.edge_run", str(self.directory), "{ready}"]
-        self._shorten_log()
-        with (self.directory / LOG).open("ab") as log:
-            supervisor = subprocess.Popen(  # noqa: S603 - our own program
-                [
-                    *(sys.executable, "-I", "-S", _SUPERVISOR),
-                    *(str(self.directory / _RECORD), str(told)),
-                    *command,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                close_fds=True,
-                pass_fds=(told,),
-            )
-        os.close(told)
-        answer = _read_line(ready, _START_SECONDS)
-        # It is to outlive us: nobody waits for it here.
-        supervisor.returncode = 0
-        if not answer:
-            self._stop()
-            raise EdgeError(f"edge {self.name} did not start: {self._last_words()}")
-
-    def _shorten_log(self) -> None:
-        """Begin a new log when the old one is long; one predecessor is kept."""
-        log = self.directory / LOG
-        if log.exists() and log.stat().st_size > _LOG_BYTES:
-            log.replace(log.with_suffix(".log.1"))
+        process.end()
+        _check_ports(self.config)
+        try:
+            process.start(["skerry.app.edge_run", str(self.directory), READY])
+        except NotStarted as error:
+            end_all(self.directory / PODS_DIRECTORY)
+            raise EdgeError(f"edge {self.name} did not start: {error}") from error
 
     def stop(self) -> None:
         """End the edge's server and every pod of it; harmless when it does not run."""
@@ -157,20 +118,8 @@ class EdgeProcess:
             self._stop()
 
     def _stop(self) -> None:
-        supervisor = self._recorded("supervisor")
-        if alive(supervisor):
-            os.kill(supervisor.pid, signal.SIGTERM)
-            _wait_gone(supervisor, _STOP_SECONDS)
-        self._end_servers()
+        self.process.stop()
         end_all(self.directory / PODS_DIRECTORY)
-
-    def _end_servers(self) -> None:
-        """Make sure that no server of the edge runs, supervised or not; pods are left alone."""
-        for role in ("supervisor", "server"):
-            process = self._recorded(role)
-            if alive(process):
-                os.kill(process.pid, signal.SIGKILL)
-                _wait_gone(process, _STOP_SECONDS)
 
     def delete(self) -> None:
         """Stop the edge and remove its directory."""
@@ -180,34 +129,6 @@ class EdgeProcess:
             self._stop()
             if self.exists:
                 shutil.rmtree(self.directory, ignore_errors=True)
-
-    def _last_words(self) -> str:
-        """Return the end of the log, where the reason usually is."""
-        try:
-            lines = (self.directory / LOG).read_text(errors="replace").strip().splitlines()
-        except FileNotFoundError:
-            lines = []
-        told = [line for line in lines[-40:] if line.startswith("skerry edge")]
-        return told[-1] if told else f"see {self.directory / LOG}"
-
-
-def _read_line(descriptor: int, seconds: float) -> bytes:
-    """Return what is said on a pipe; empty when it is closed, or nothing is said in time."""
-    try:
-        readable, _, _ = select.select([descriptor], [], [], seconds)
-        return os.read(descriptor, 4096) if readable else b""
-    finally:
-        os.close(descriptor)
-
-
-def _wait_gone(process: Process, seconds: float) -> None:
-    descriptor = opened(process)
-    if descriptor is None:
-        return
-    try:
-        select.select([descriptor], [], [], seconds)
-    finally:
-        os.close(descriptor)
 
 
 def _lasting_port(config: EdgeConfig) -> int:
@@ -281,15 +202,3 @@ class EdgeHome:
             edge = EdgeProcess(place.name, place.resolve())
             if edge.exists:
                 yield edge
-
-
-def announcing(descriptor: int) -> Callable[[str], None]:
-    """Return what tells a waiting starter that the edge is ready, once."""
-
-    def announce(line: str) -> None:
-        print(line, flush=True)  # noqa: T201 - the log's own line
-        if descriptor >= 0:
-            os.write(descriptor, b"ready\n")
-            os.close(descriptor)
-
-    return announce

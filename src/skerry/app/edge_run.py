@@ -11,8 +11,8 @@ from pathlib import Path
 
 from skerry.app.edge_config import EdgeConfigError, load_config
 from skerry.app.edge_node import edge_kind, edge_settings
-from skerry.app.edge_process import announcing
 from skerry.app.standalone import StartError, run_server
+from skerry.app.supervised import announcing
 
 
 def run_edge(directory: Path, ready_fd: int = -1) -> int:

@@ -223,7 +223,7 @@ class Scenario:
             await asyncio.to_thread(
                 self.syncer(name).start,
                 [
-                    "syncer",
+                    *("skerry.cli", "syncer"),
                     *("--from-kubeconfig", str(home / "hub.kubeconfig")),
                     *("--to-kubeconfig", str(self.edge(name).kubeconfig)),
                     *("--sync-target-name", name, "--data-dir", str(home / "data")),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from skerry.app.supervised import NotStarted, Supervised
+from skerry.app.supervised import READY, NotStarted, Supervised
 
 
 class StackError(Exception):
@@ -49,14 +49,14 @@ class Stack:
     def up(self, hub_flags: Sequence[str], provider: str) -> None:
         """Start what does not run: the hub, and the controllers once it answers."""
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        command = ["hub", "--data-dir", str(self.data_dir), *hub_flags]
+        flags = ["--data-dir", str(self.data_dir), *hub_flags]
         try:
-            self._process("hub").start(command, ready_flag="--ready-fd")
+            self._process("hub").start(["skerry.cli", "hub", *flags, "--ready-fd", READY])
         except NotStarted as error:
             raise StackError(f"the hub did not start: {error}") from error
         if provider:
             flags = ["--kubeconfig", str(self.kubeconfig), "--espw-path", provider]
-            self._process("controllers").start(["controllers", *flags])
+            self._process("controllers").start(["skerry.cli", "controllers", *flags])
 
     def down(self) -> None:
         """Stop everything; harmless when nothing runs."""

@@ -15,12 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skerry.edge.agent.processes import Process, alive
+from skerry.edge.agent.processes import Process, alive, opened
 
 _SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 # A start is about a second of work; a machine that needs a minute has other problems.
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
+_LOG_BYTES = 10 * 1024 * 1024
+# Stands, in a command, for the descriptor to speak on; only the first start is waited for.
+READY = "{ready}"
 
 
 class NotStarted(Exception):
@@ -57,23 +60,25 @@ class Supervised:
             return Process(0, 0)
         return Process(pid, start)
 
-    def start(self, command: Sequence[str], *, ready_flag: str = "") -> None:
-        """Run ``skerry COMMAND``, detached. Harmless when it runs already.
+    def start(self, command: Sequence[str]) -> None:
+        """Run ``python -m COMMAND``, detached. Harmless when it runs already.
 
-        With *ready_flag* the command is told, by that flag, a descriptor to speak on when it is
-        ready, and this waits for it; without, it returns at once.
+        Where the command has an argument ``{ready}``, that becomes a descriptor to speak on when
+        it is ready, and this waits for it; without, it returns at once.
         """
         if self.supervised and self.running:
             return
+        # What lost its supervisor makes way.
         self.end()
+        self._shorten_log()
         heard, told = os.pipe()
         os.set_inheritable(told, True)
-        full = [sys.executable, "-m", "skerry.cli", *command]
-        if ready_flag:
-            full += [ready_flag, str(told)]
         with self.log.open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-I", "-S", _SUPERVISOR, str(self.record), str(told), *full],
+                [
+                    *(sys.executable, "-I", "-S", _SUPERVISOR, str(self.record), str(told)),
+                    *(sys.executable, "-m", *command),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -85,11 +90,16 @@ class Supervised:
         # It is to outlive us: nobody waits for it here.
         supervisor.returncode = 0
         try:
-            if ready_flag and not _heard(heard, _START_SECONDS):
+            if READY in command and not _heard(heard, _START_SECONDS):
                 self.stop()
                 raise NotStarted(self.last_words())
         finally:
             os.close(heard)
+
+    def _shorten_log(self) -> None:
+        """Begin a new log when the old one is long; one predecessor is kept."""
+        if self.log.exists() and self.log.stat().st_size > _LOG_BYTES:
+            self.log.replace(self.log.with_suffix(".log.1"))
 
     def stop(self) -> None:
         """End the command and its supervisor; harmless when neither runs."""
@@ -138,12 +148,10 @@ def _heard(descriptor: int, seconds: float) -> bytes:
 
 
 def _wait_gone(process: Process, seconds: float) -> None:
-    try:
-        descriptor = os.pidfd_open(process.pid)
-    except OSError:
+    descriptor = opened(process)
+    if descriptor is None:
         return
     try:
-        if alive(process):
-            select.select([descriptor], [], [], seconds)
+        select.select([descriptor], [], [], seconds)
     finally:
         os.close(descriptor)
