@@ -81,7 +81,7 @@ class EdgeProcess:
                     f"first: skerry edge delete {self.name}"
                 )
             return
-        config = replace(config, api_port=config.api_port or _lasting_port(config))
+        config = replace(config, api_port=config.api_port or _lasting_port(config, self.directory))
         # Before anything is kept: a user who must change a port need not delete an edge first.
         _check_ports(config)
         save_config(self.directory, config)
@@ -131,13 +131,14 @@ class EdgeProcess:
                 shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def _lasting_port(config: EdgeConfig) -> int:
+def _lasting_port(config: EdgeConfig, directory: Path) -> int:
     """Return a free port for the API server, below those the kernel lends to connections.
 
     It is kept for the edge's whole life; one of the kernel's could be lent to somebody else while
-    the edge is stopped. Where to look first depends on the name, so edges seldom meet.
+    the edge is stopped. Where to look first depends on the directory, so edges seldom meet, not
+    even equally named ones of different users that are created at once.
     """
-    first = int(hashlib.sha256(config.name.encode()).hexdigest(), 16)
+    first = int(hashlib.sha256(str(directory).encode()).hexdigest(), 16)
     for step in range(_PORTS):
         port = _FIRST_PORT + (first + step) % _PORTS
         with socket.socket() as probe:
