@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import PLAIN
+from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
@@ -103,6 +104,7 @@ class ApiServer:
     def __init__(self, parts: Parts) -> None:
         store = parts.store
         self.store = store
+        self._clock = parts.clock
         self.dispatcher = Dispatcher(store)
         self.catalogue = parts.catalogue or Catalogue(builtin_types())
         self.seeder = Seeder(store, parts.clock, parts.ids, parts.stamp)
@@ -209,4 +211,4 @@ class ApiServer:
         """Keep dispatching and cleaning up until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.dispatcher.run())
-            tasks.create_task(self._cleanup.run())
+            tasks.create_task(steadily("definitions", self._cleanup.run, self._clock))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
 from skerry.app.api_server import ApiServer, Parts
+from skerry.app.steady import steadily
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
 from skerry.logic.workspaces.names import WILDCARD
@@ -210,4 +211,4 @@ class HubServer(ApiServer):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run())
             if self._upkeep is not None:
-                tasks.create_task(self._upkeep.run())
+                tasks.create_task(steadily("workspaces", self._upkeep.run, self._clock))

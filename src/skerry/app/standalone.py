@@ -21,6 +21,7 @@ from skerry.app.core_controllers import run_core_controllers
 from skerry.app.observability import Observability, build_observability
 from skerry.app.security import Security, build_security, follow_accounts, follow_rbac
 from skerry.app.settings import ServerSettings
+from skerry.app.steady import steadily
 from skerry.app.version import KUBERNETES, version_document
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
@@ -180,7 +181,7 @@ async def _serving_store(
             background += [
                 tasks.create_task(face.api.run()),
                 tasks.create_task(compaction.run(store, _policy(settings), clock)),
-                tasks.create_task(expiry.run()),
+                tasks.create_task(steadily("events", expiry.run, clock)),
                 *(tasks.create_task(run()) for run in face.beside),
             ]
             if face.complete is not None:
@@ -218,7 +219,8 @@ async def plain_face(foundation: Foundation) -> Face:
         [ContextEntry("skerry", "skerry", "admin")],
         "skerry",
     )
-    face.beside.append(RoleAggregation(f.store, api.dispatcher, f.security.rbac).run)
+    roles = RoleAggregation(f.store, api.dispatcher, f.security.rbac)
+    face.beside.append(lambda: steadily("roles", roles.run, f.clock))
     if f.settings.controllers:
         face.beside.append(lambda: run_core_controllers(api, f.pki, f.clock, f.ids))
     return face
