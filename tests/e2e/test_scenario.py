@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from skerry.app.edge_process import EdgeProcess
+
 SKERRY = Path(sys.executable).with_name("skerry")
 
 
@@ -54,3 +56,5 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
     assert len(failed) == 1
     assert f"port {port}" in failed[0]
     assert "Traceback" not in ended.stdout + ended.stderr
+    home = tmp_path / "demo" / "edges"
+    assert [name for name in ("florin", "guilder") if EdgeProcess(name, home / name).running] == []

@@ -168,7 +168,13 @@ class Scenario:
             except EdgeError as error:
                 raise Disappointment(str(error)) from error
 
-        await asyncio.gather(*(asyncio.to_thread(make, name) for name in mappings))
+        # Both are waited for, also when one fails: what still starts could not be stopped.
+        ends = await asyncio.gather(
+            *(asyncio.to_thread(make, name) for name in mappings), return_exceptions=True
+        )
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
         return "both API servers answer, each with one node"
 
     async def start_hub(self) -> str:
