@@ -90,18 +90,18 @@ class Tour:
     async def apply(self) -> str:
         for replicas, generation in ((2, 1), (3, 2), (3, 2)):
             live = await self._apply_web("captain", replicas)
-            _expect(live["metadata"]["generation"], generation, "generation")
+            expect(live["metadata"]["generation"], generation, "generation")
         return "applied three times, changed once: generation 2"
 
     async def conflict(self) -> str:
         try:
             await self._apply_web("pilot", 9)
         except Conflict as error:
-            _expect('conflict with "captain"' in error.message, True, "the manager named")
+            expect('conflict with "captain"' in error.message, True, "the manager named")
         else:
             raise Disappointment("the second manager overwrote the first without force")
         live = await self._apply_web("pilot", 9, force=True)
-        _expect(live["spec"]["replicas"], 9, "replicas")
+        expect(live["spec"]["replicas"], 9, "replicas")
         return "409 names the first manager; force takes the field over"
 
     async def _apply_web(self, manager: str, replicas: int, *, force: bool = False) -> Object:
@@ -134,7 +134,7 @@ class Tour:
                     kinds.append(event.kind)
                 if len(kinds) == 3:
                     break
-        _expect(kinds, ["ADDED", "MODIFIED", "DELETED"], "events")
+        expect(kinds, ["ADDED", "MODIFIED", "DELETED"], "events")
         return "ADDED, MODIFIED, DELETED, in order"
 
     async def define(self) -> str:
@@ -142,7 +142,7 @@ class Tour:
         made = await self.client.create(
             LIGHTHOUSES, _lighthouse("skerry-vore", height=48), _NAMESPACE
         )
-        _expect(made["spec"], {"height": 48, "light": "white"}, "spec")
+        expect(made["spec"], {"height": 48, "light": "white"}, "spec")
         return "no wait between definition and first object; the default filled in"
 
     async def refuse(self) -> str:
@@ -225,7 +225,7 @@ class Tour:
             await self.client.delete(NAMESPACES, _NAMESPACE)
             await _until_deleted(events)
         left = await self.client.list(LIGHTHOUSES)
-        _expect(len(left.items), 0, "lighthouses left")
+        expect(len(left.items), 0, "lighthouses left")
         return "emptied and gone"
 
     async def _create_map(self, name: str, data: dict[str, str]) -> Object:
@@ -238,15 +238,34 @@ class Tour:
         name: str,
         ready: Callable[[Object], bool] = lambda _: True,
     ) -> None:
-        """Wait until the object is there and as wanted."""
-        selection = Selection(namespace=_NAMESPACE, fields=f"metadata.name={name}")
-        async with (
-            asyncio.timeout(_PATIENCE_SECONDS),
-            self.client.watch(gvr, selection) as events,
-        ):
+        await appears(self.client, gvr, name, ready, _NAMESPACE, seconds=_PATIENCE_SECONDS)
+
+
+async def appears(
+    client: Client,
+    gvr: GroupVersionResource,
+    name: str,
+    ready: Callable[[Object], bool] = lambda _: True,
+    namespace: str = "",
+    *,
+    seconds: float,
+) -> Object:
+    """Wait until an object is there and as wanted, and return it."""
+    selection = Selection(namespace=namespace, fields=f"metadata.name={name}")
+    last: Object = {}
+    try:
+        async with asyncio.timeout(seconds), client.watch(gvr, selection) as events:
             async for event in events:
-                if event.kind in ("ADDED", "MODIFIED") and ready(event.object):
-                    return
+                if event.kind in ("ADDED", "MODIFIED"):
+                    last = event.object
+                    if ready(last):
+                        return last
+    except TimeoutError as error:
+        state = "as it should be" if last else "there"
+        raise Disappointment(
+            f"{gvr.resource} {name} was not {state} after {seconds:.0f} s"
+        ) from error
+    raise Disappointment(f"{gvr.resource} {name}: the server ended the watch")
 
 
 async def _until_deleted(events: AsyncIterator[Any]) -> None:
@@ -255,7 +274,8 @@ async def _until_deleted(events: AsyncIterator[Any]) -> None:
             return
 
 
-def _expect(seen: object, wanted: object, what: str) -> None:
+def expect(seen: object, wanted: object, what: str) -> None:
+    """Be disappointed unless what was *seen* is what was *wanted*."""
     if seen != wanted:
         raise Disappointment(f"{what}: saw {seen!r}, wanted {wanted!r}")
 
@@ -345,6 +365,19 @@ async def play(tour: Story, narrator: Narrator, clock: Clock) -> bool:
     return True
 
 
+async def play_until(
+    stopped: asyncio.Event, story: Story, narrator: Narrator, clock: Clock
+) -> bool:
+    """Play *story* unless somebody stops it before its end; tell whether all of it held."""
+    async with asyncio.TaskGroup() as tasks:
+        playing = tasks.create_task(play(story, narrator, clock))
+        stopping = tasks.create_task(stopped.wait())
+        await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        playing.cancel()
+    return not playing.cancelled() and playing.result()
+
+
 async def run_demo(settings: ServerSettings, narrator: Narrator, *, once: bool) -> bool:
     """Start a server, play the tour, and stay until told to stop unless it is just this *once*."""
     stopped = asyncio.Event()
@@ -371,16 +404,10 @@ async def _toured(
     configuration = kubeconfig.load([server.kubeconfig])
     transport = kubeconfig.connect(configuration)
     tour = Tour(Client(transport, user_agent="skerry/demo"), configuration)
-    async with asyncio.TaskGroup() as tasks:
-        playing = tasks.create_task(play(tour, narrator, clock))
-        stopping = tasks.create_task(stopped.wait())
-        await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if not playing.done():
-            playing.cancel()
+    held = await play_until(stopped, tour, narrator, clock)
     with contextlib.suppress(OSError):
         await transport.close()
-    return not playing.cancelled() and playing.result()
+    return held
 
 
 def _farewell(path: Path) -> list[str]:

@@ -21,7 +21,7 @@ import yaml
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
 from skerry.app import edge_identity
-from skerry.app.demo import Disappointment, Narrator, play
+from skerry.app.demo import Disappointment, Narrator, appears, expect, play_until
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
 from skerry.app.stack import Stack, StackError
@@ -29,7 +29,7 @@ from skerry.app.supervised import Supervised
 from skerry.edge.agent.network import Published
 from skerry.kit.clock import SystemClock
 from skerry.runtime import kubeconfig
-from skerry.runtime.client import Client, Selection
+from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
 from skerry.server.security.files import write_secret
@@ -260,7 +260,7 @@ class Scenario:
             lambda placed: len(placed["destinations"]) == len(wanted),
         )
         found = sorted(each["locationName"] for each in seen["destinations"])
-        _expect(found, wanted, "destinations")
+        expect(found, wanted, "destinations")
         return f"{workload.placement} resolves to {', '.join(found)}"
 
     # -- stages 3 to 5 -----------------------------------------------------------------------
@@ -352,25 +352,7 @@ class Scenario:
         ready: Callable[[Object], bool] = lambda _: True,
         namespace: str = "",
     ) -> Object:
-        """Wait until the object is there and as wanted, and return it."""
-        selection = Selection(namespace=namespace, fields=f"metadata.name={name}")
-        last: Object = {}
-        try:
-            async with (
-                asyncio.timeout(_PATIENCE_SECONDS),
-                client.watch(gvr, selection) as events,
-            ):
-                async for event in events:
-                    if event.kind in ("ADDED", "MODIFIED"):
-                        last = event.object
-                        if ready(last):
-                            return last
-        except TimeoutError as error:
-            state = "as it should be" if last else "there"
-            raise Disappointment(
-                f"{gvr.resource} {name} was not {state} after {_PATIENCE_SECONDS} s"
-            ) from error
-        raise Disappointment(f"{gvr.resource} {name}: the server ended the watch")
+        return await appears(client, gvr, name, ready, namespace, seconds=_PATIENCE_SECONDS)
 
     def farewell(self) -> list[str]:
         """Return how to go on with kubectl."""
@@ -406,13 +388,7 @@ async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) ->
     clock = SystemClock()
     began = clock.monotonic()
     try:
-        async with asyncio.TaskGroup() as tasks:
-            playing = tasks.create_task(play(scenario, narrator, clock))
-            stopping = tasks.create_task(stopped.wait())
-            await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            playing.cancel()
-        held = not playing.cancelled() and playing.result()
+        held = await play_until(stopped, scenario, narrator, clock)
         if held:
             narrator.say(f"All stages held after {clock.monotonic() - began:.1f} s.")
         if not once and held and not stopped.is_set():
@@ -503,8 +479,3 @@ def _has_healthy(count: int, summary: Object) -> bool:
 def _fetched(port: int) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
         return str(answer.read().decode())
-
-
-def _expect(seen: object, wanted: object, what: str) -> None:
-    if seen != wanted:
-        raise Disappointment(f"{what}: saw {seen!r}, wanted {wanted!r}")

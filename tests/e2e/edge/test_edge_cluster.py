@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,9 +17,13 @@ from typing import Any
 import pytest
 
 from skerry.edge.agent.processes import Process, alive
+from tests.e2e.processes import refuse_old_kubectl
 
-KUBECTL = shutil.which("kubectl")
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+
+@pytest.fixture(scope="module", autouse=True)
+def _kubectl() -> None:
+    refuse_old_kubectl()
+
 
 FLORIN = """\
 kind: Cluster
