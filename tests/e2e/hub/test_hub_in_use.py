@@ -189,3 +189,29 @@ def test_a_closed_door_says_so(hub: Hub, shell_at: MakeShell) -> None:
         'Error from server (Forbidden): forbidden: User "kcp-admin" cannot get path "/api": '
         "access denied"
     )
+
+
+def test_kubectl_shows_that_a_placement_can_match_nothing(hub: Hub, shell_at: MakeShell) -> None:
+    shell = shell_at(hub)
+    shell("kubectl ws create hopeless --enter; kubectl apply -f config/imports")
+    placement = """
+apiVersion: edge.kcp.io/v1alpha1
+kind: EdgePlacement
+metadata:
+  name: hopeless
+spec:
+  locationSelectors:
+  - matchLabels: {env: prod}
+    matchExpressions:
+    - {key: env, operator: NotIn, values: [prod]}
+"""
+    assert shell(f"kubectl create -f - <<EOF{placement}EOF") == (
+        "Warning: spec.locationSelectors[0]: no value of label 'env' can satisfy it\n"
+        "edgeplacement.edge.kcp.io/hopeless created\n"
+    )
+    hopeful = placement.replace("NotIn", "In")
+    assert "Warning" not in shell(f"kubectl replace -f - <<EOF{hopeful}EOF")
+    patch = '{"spec": {"locationWorkspaceSelector": {"matchExpressions": [{"key": "a", "operator": '
+    patch += '"Exists"}, {"key": "a", "operator": "DoesNotExist"}]}}}'
+    changed = shell(f"kubectl patch edgeplacement hopeless --type merge -p '{patch}'")
+    assert changed.startswith("Warning: spec.locationWorkspaceSelector: no value of label 'a' can")

@@ -11,5 +11,6 @@ labels of a Location find the selectors they satisfy. So a change costs what it 
 * ``strategy``: choosing some of the Locations that match.
 * ``slices``: destinations as SinglePlacementSlices.
 * ``explain``, ``whatif``: why, why not, and what would change.
+* ``warnings``: what the writer of a placement hears at once.
 * ``heartbeat``: what a syncer's sign of life means.
 """

@@ -14,6 +14,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.schema import Schema
 from skerry.logic import crd
 from skerry.logic.builtin import builtin_resources
+from skerry.logic.placement.warnings import warning
 from skerry.logic.resource import Object, Resource
 from skerry.logic.schema import validate
 
@@ -110,7 +111,7 @@ def resources_of(schema: Mapping[str, Any], identity: str) -> Sequence[Resource]
 
 @lru_cache(maxsize=4096)
 def _compiled(spec: bytes) -> tuple[Resource, ...]:
-    return tuple(crd.resources_of(_as_definition(orjson.loads(spec))))
+    return tuple(map(warning, crd.resources_of(_as_definition(orjson.loads(spec)))))
 
 
 def _as_definition(spec: Mapping[str, Any]) -> Object:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from skerry.api.kcp import apis, tenancy
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic import crd
+from skerry.logic.placement.warnings import warning
 from skerry.logic.resource import ANY_IDENTITY, Resource
 from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
 from skerry.server.catalogue import Catalogue, TypeSet, builtin_types
@@ -117,7 +118,7 @@ class HubCatalogue(Catalogue):
     def _own(self, local: Sequence[Resource], served: Sequence[Resource]) -> list[Resource]:
         """Return the local types whose names nothing else has."""
         names = {r.info.group_resource for r in served}
-        return [r for r in local if r.info.group_resource not in names]
+        return [warning(r) for r in local if r.info.group_resource not in names]
 
     def _bound(self, bound: Sequence[Sequence[BoundType]]) -> list[Resource]:
         return [

@@ -459,3 +459,25 @@ async def test_edge_kinds_are_served_as_they_are_defined(hub: Hub) -> None:
         made = await hub.create(org, DEFINITIONS, each)
         found = {c["type"]: c["status"] for c in made["status"]["conditions"]}
         assert found["Established"] == "True"
+
+
+@in_hub
+async def test_a_placement_that_can_match_nothing_is_taken_with_a_warning(hub: Hub) -> None:
+    org = await hub.workspace("root", "org")
+    await hub.create(org, DEFINITIONS, edge.edge_placement())
+    path = f"/clusters/{org}/apis/edge.kcp.io/v1alpha1/edgeplacements"
+    both = [{"key": "env", "operator": operator} for operator in ("Exists", "DoesNotExist")]
+    placement = {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "EdgePlacement",
+        "metadata": {"name": "nowhere"},
+        "spec": {"locationSelectors": [{"matchExpressions": both}]},
+    }
+    made = await hub.ask("kcp-admin", "POST", path, placement)
+    text = "spec.locationSelectors[0]: no value of label 'env' can satisfy it"
+    assert (made.status, made.warnings) == (201, [f'299 - "{text}"'])
+    patch = {"spec": {"locationSelectors": [{"matchLabels": {"env": "prod"}}]}}
+    better = await hub.ask("kcp-admin", "PATCH", f"{path}/nowhere", patch, **MERGE)
+    assert (better.status, better.warnings) == (200, [])
+    worse = await hub.ask("kcp-admin", "PATCH", f"{path}/nowhere", {"spec": "all"}, **MERGE)
+    assert worse.status == 422
