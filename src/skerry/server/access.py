@@ -5,14 +5,14 @@ The engine knows these protocols; ``server.security`` fulfils them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from skerry.server.http.message import Request, User
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, gc=False):
     """An action that may or may not be allowed. For paths that are no resources, ``path`` is set
     and the rest is empty."""
 
@@ -27,8 +27,7 @@ class Attributes:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """Whether an action is allowed, and why (for audit, and for reviews)."""
 
     allowed: bool

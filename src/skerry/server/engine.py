@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+import msgspec
+
 from skerry.api.errors import (
     ApiError,
     BadRequest,
@@ -43,8 +45,7 @@ STORE_IDENTITY_HEADER = "X-Skerry-Store-Identity"
 PathHandler = Callable[[Request, str], Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """Where a request goes: the cluster, and the path within it.
 
     A view narrows that: to ``types`` of its own; collections to objects with ``labels`` and of

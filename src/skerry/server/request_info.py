@@ -7,7 +7,7 @@ taken off before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.selectors import FieldSelector, SelectorError
@@ -25,8 +25,7 @@ _TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
+class RequestInfo(msgspec.Struct, frozen=True, gc=False):
     """One request, taken apart. ``verb`` is Kubernetes' for resources, the HTTP method in lower
     case for other paths."""
 

@@ -22,8 +22,9 @@ Rules that every implementation keeps (``tests/contract`` checks them all):
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 
 class StoreError(Exception):
@@ -64,8 +65,7 @@ class Unavailable(StoreError):
     or its outcome is unknown, as the message says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A key's value and the revision of the write that made it."""
 
     key: str
@@ -73,8 +73,7 @@ class Entry:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True, gc=False):
     """One wanted change. ``value`` None deletes.
 
     ``expected`` is the revision the key must be at: 0 means it must not exist, None means
@@ -86,8 +85,7 @@ class Write:
     expected: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One change that happened. ``value`` None means deleted; ``previous`` is what was there
     (None when the key was new), with ``previous_revision`` (0 when the key was new)."""
 
@@ -98,8 +96,7 @@ class Event:
     previous_revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """Part of a range. ``revision`` is the snapshot's; ``more`` tells whether keys follow the
     last one; ``remaining`` is how many do, where that is cheap to know, else None."""
 

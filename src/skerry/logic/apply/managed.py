@@ -8,9 +8,11 @@ to be in the form this module writes; what a client sends is brought into it fir
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from skerry.logic.apply.fieldset import FieldSet, canonical, union
 
@@ -26,8 +28,7 @@ MAX_MANAGER_BYTES: Final = 128
 Key = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One manager's fields. ``raw`` is the entry as stored, while it still says the same."""
 
     manager: str

@@ -10,8 +10,10 @@ nobody else owns, goes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Required, TypedDict, Unpack
+
+import msgspec
+from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Conflict
 from skerry.api.schema import Schema
@@ -76,8 +78,7 @@ class WriteTerms(TypedDict, total=False):
     schema_at: Callable[[str], Schema | None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """Who writes, at which version of which type, through which subresource, and when."""
 
     manager: str
@@ -122,8 +123,7 @@ class Write:
         return rooted(self.schema_at(version))
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyResult:
+class ApplyResult(msgspec.Struct, frozen=True):
     """The object after an apply; not *changed* means nothing is worth writing."""
 
     object: Object

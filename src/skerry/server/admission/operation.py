@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+import msgspec
 
 from skerry.logic.resource import Object
 from skerry.server.rest.call import Call
@@ -13,8 +14,7 @@ from skerry.store.base import Write
 Verb = Literal["CREATE", "UPDATE", "DELETE"]
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(msgspec.Struct):
     """One write. Admission may change ``obj``, refuse by raising, or add to ``writes``, which are
     committed with the object or not at all; when one of them finds its key changed meanwhile the
     whole operation is tried again from the start."""
@@ -25,7 +25,7 @@ class Operation:
     old: Object | None = None
     dry_run: bool = False
     subresource: str = ""
-    writes: list[Write] = field(default_factory=list)
+    writes: list[Write] = msgspec.field(default_factory=list)
 
     @property
     def type(self) -> tuple[str, str]:

@@ -7,23 +7,22 @@ and the in-process transport both call it, so neither can differ in meaning.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import parse_qsl
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class User:
+
+class User(msgspec.Struct, frozen=True):
     """Who is asking, as authentication found out."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(msgspec.Struct, frozen=True):
     """The other end of the connection. ``certificate`` is the client certificate, DER, verified
     against our CA; ``user`` is set by the in-process transport only and skips authentication."""
 
@@ -32,8 +31,7 @@ class Peer:
     user: User | None = None
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """One HTTP request, fully read. Header names are lower case; ``path`` is percent-decoded.
 
     A header sent several times has its values joined by ", "; of the impersonation headers,
@@ -44,9 +42,9 @@ class Request:
     method: str
     path: str
     query_string: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes = b""
-    peer: Peer = field(default_factory=Peer)
+    peer: Peer = msgspec.field(default_factory=Peer)
     impersonator: User | None = None
     # When it was read, on the server's monotonic clock; 0 when nobody looked.
     received: float = 0.0
@@ -64,8 +62,7 @@ class Request:
 Headers = Sequence[tuple[str, str]]
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     """A whole answer. A body in parts is sent without joining them first."""
 
     status: int = 200
@@ -92,8 +89,7 @@ class Sender(Protocol):
         """How much is waiting to be sent, to find watchers that cannot keep up."""
 
 
-@dataclass(slots=True)
-class Stream:
+class Stream(msgspec.Struct):
     """An answer that goes on: ``run`` writes chunks until it returns or is cancelled."""
 
     run: Callable[[Sender], Awaitable[None]]
@@ -109,7 +105,6 @@ class Duplex(Sender, Protocol):
         """Return what has arrived, waiting for it; empty once the peer says no more."""
 
 
-@dataclass(slots=True)
 class Upgrade(Stream):
     """Takes the connection over for another protocol; ``run`` is given a ``Duplex``.
 

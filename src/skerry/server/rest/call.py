@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from skerry.api.errors import NotFound
 from skerry.api.keys import ObjectKey, type_prefix
@@ -14,8 +15,7 @@ from skerry.server.http.message import Request, User
 from skerry.server.request_info import RequestInfo
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """Who asks what of which type. ``warnings`` go back to the client in Warning headers."""
 
     request: Request
@@ -29,7 +29,7 @@ class Call:
     visible: Callable[[str], bool] | None = None
     # Name of the view the request came through; empty without one.
     view: str = ""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
     @property
     def group(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from skerry.api.errors import BadRequest, FieldError, Gone, Invalid
@@ -19,8 +19,7 @@ _PROPAGATIONS = ("Background", "Foreground", "Orphan")
 _META = "meta.k8s.io"
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """How a write is to be done."""
 
     dry_run: bool = False
@@ -29,8 +28,7 @@ class WriteOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """How a delete is to be done; what was not said is None."""
 
     dry_run: bool = False
@@ -40,8 +38,7 @@ class DeleteOptions:
     resource_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True):
     """What a list or watch selects, and from when."""
 
     labels: Selector

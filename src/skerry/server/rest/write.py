@@ -8,9 +8,9 @@ resourceVersion gets 409 instead of a second try.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import orjson
 
 from skerry.api.errors import (
@@ -82,8 +82,7 @@ class NoStamp:
         return None
 
 
-@dataclass(slots=True)
-class Written:
+class Written(msgspec.Struct):
     """How a write ended: the object as stored, its revision, and the HTTP status it deserves."""
 
     obj: Object

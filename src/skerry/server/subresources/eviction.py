@@ -6,7 +6,7 @@ disruption cannot both have it, whichever server they go through.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, BadRequest, Conflict, Forbidden, TooManyRequests
 from skerry.api.keys import type_prefix

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.kit.clock import Clock, rfc3339

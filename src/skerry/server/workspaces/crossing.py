@@ -8,8 +8,9 @@ refused before.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, Forbidden, InternalError, MethodNotAllowed, NotFound
 from skerry.logic.resource import ANY_IDENTITY
