@@ -24,6 +24,7 @@ from skerry.api.errors import (
     BadRequest,
     Forbidden,
     Gone,
+    InternalError,
     Invalid,
     NotAcceptable,
     NotFound,
@@ -129,7 +130,11 @@ class Reflector(Generic[T]):
         elif await self._streaming_offered():
             try:
                 await self._follow(initial=True)
-            except (BadRequest, Invalid, NotAcceptable) as error:
+            except (BadRequest, Invalid, NotAcceptable, InternalError) as error:
+                # The last is how Kubernetes says that its storage cannot keep the promise. A
+                # paged list asks less of a server that has some other trouble, too.
+                if self.resource_version:
+                    raise  # the list had come through; it is the watch that failed
                 self._log.debug("no streaming lists here", error=error.message)
                 self._client.facts.streaming_lists = False
         else:

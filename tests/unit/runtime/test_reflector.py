@@ -162,6 +162,18 @@ async def test_a_server_that_does_not_know_streaming_lists_is_listed() -> None:
 
 
 @virtual
+async def test_a_server_whose_storage_cannot_stream_a_list_is_listed_at_once() -> None:
+    # What kube-apiserver 1.32 answers on an etcd without progress notifications on request.
+    refusal = errors.InternalError(
+        "a watch stream was requested by the client but the required storage feature "
+        "RequestWatchProgress is disabled"
+    )
+    script = Script(refusal, page(5, pod("a", 1)), [("ADDED", pod("b", 6))], minor="32")
+    assert await followed(script, 5) == ["=a"]
+    assert "sendInitialEvents" not in script.asked[1]
+
+
+@virtual
 async def test_a_server_that_ignores_the_request_for_a_streaming_list_is_listed() -> None:
     plain = [("ADDED", pod("a", 1)), ("BOOKMARK", {"metadata": {"resourceVersion": "5"}})]
     script = Script(plain, page(5, pod("a", 1)), minor="30")
