@@ -61,6 +61,8 @@ _EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
     "workload.kcp.io",
     "tenancy.kcp.io",
 )
+DenaturedKinds = Literal["auto", "withhold", "copy"]
+_WITHHOLD: Mapping[DenaturedKinds, bool | None] = {"auto": None, "withhold": True, "copy": False}
 _LEASE_NAMESPACE = "default"
 USUAL_PROVIDER = "root:espw"
 
@@ -95,6 +97,13 @@ class ControllerSettings:
 
     bind_address: str = ""
     """``host:port`` for metrics and health; empty takes the controller's own port if free."""
+
+    strict_customization: bool = True
+    """Whether what cannot be customized as asked is withheld; else it is copied as it is."""
+
+    denatured_kinds: DenaturedKinds = "auto"
+    """Whether kinds that would act on the hub itself are copied to mailboxes; ``auto``: only
+    where copies have no effect."""
 
     leader_elect: bool = True
     """Whether controllers wait for their Lease before they act."""
@@ -155,7 +164,7 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
         scheduling.factory,
         environment.following("espw", environment.provider),
     )
-    settings = TranslatorSettings()
+    settings = environment.translation
     if environment.concurrency is not None:
         settings = replace(settings, concurrency=environment.concurrency)
     return placement_translator.build(views, settings)
@@ -208,6 +217,7 @@ async def _until_stopped(settings: ControllerSettings, announce: Callable[[str],
                 metrics,
                 settings.concurrency,
                 announce if settings.verbosity >= 2 else None,
+                translation_of(settings),
             )
             led = [
                 tasks.create_task(_led(environment, name, leader_elect=settings.leader_elect))
@@ -224,6 +234,14 @@ async def _until_stopped(settings: ControllerSettings, announce: Callable[[str],
             await server.stop(0)
         for transport in transports:
             await transport.close()
+
+
+def translation_of(settings: ControllerSettings) -> TranslatorSettings:
+    """Return what *settings* choose about translation."""
+    return TranslatorSettings(
+        strict_customization=settings.strict_customization,
+        withhold_denatured=_WITHHOLD[settings.denatured_kinds],
+    )
 
 
 async def run_embedded(

@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
@@ -148,6 +149,9 @@ class EdgeEnvironment:
 
     tell: Callable[[str], None] | None = None
     """Gets lines for people, which are not log lines."""
+
+    translation: TranslatorSettings = field(default_factory=TranslatorSettings)
+    """What is chosen about translation, its concurrency aside."""
 
     mutation_check: bool = False
     """Whether caches notice being changed by their readers; for tests."""

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
 from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
+from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.kit.clock import SystemClock
 from skerry.logic.explanation.answer import Answer, Facts, answer, targets_at
 from skerry.logic.explanation.changes import (
@@ -198,6 +199,7 @@ class Hub:
             await self._customizers(),
             copies,
             lambda item: item.type in statuses,
+            copies_are_inert(await self._own.version()),
         )
         found = answer(facts, every_pair=bool(question.object or question.location))
         return found if subjects is asked else found.about({each.item for each in asked})

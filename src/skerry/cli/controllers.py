@@ -93,6 +93,22 @@ Examples:
     help="Wait for a Lease in the provider workspace before acting.",
 )
 @click.option(
+    "--strict-customization/--no-strict-customization",
+    default=True,
+    show_default=True,
+    help="Withhold objects whose Customizer is missing or cannot be followed; "
+    "else the translator copies them as far as they could be customized.",
+)
+@click.option(
+    "--denatured-kinds",
+    type=click.Choice(["auto", "withhold", "copy"]),
+    default="auto",
+    show_default=True,
+    help="What the translator does with kinds that act on the server they are on (RBAC, quotas, "
+    "webhooks, ServiceAccounts …): copy them, withhold them with a condition, or copy them "
+    "only to a hub on which copies have no effect, which is skerry's.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -121,6 +137,8 @@ def controllers(
     concurrency: int | None,
     server_bind_address: str,
     leader_elect: bool,
+    strict_customization: bool,
+    denatured_kinds: Any,
     log_format: Any,
     verbosity: int,
     **flags: Any,
@@ -138,6 +156,8 @@ def controllers(
         provider=espw_path,
         concurrency=concurrency,
         bind_address=server_bind_address,
+        strict_customization=strict_customization,
+        denatured_kinds=denatured_kinds,
         leader_elect=leader_elect,
         log_format=log_format,
         verbosity=verbosity,

@@ -430,7 +430,9 @@ class Client:
     async def version(self) -> Mapping[str, str]:
         """Return ``/version``, asked once."""
         if self.facts.version is None:
-            self.facts.version = await self.call("GET", f"{self.root}/version", {})
+            # Without a workspace kcp tells nobody but system:masters; all at once have no version.
+            base = self.root if self.cluster == EVERYWHERE else self.base
+            self.facts.version = await self.call("GET", f"{base}/version", {})
         return self.facts.version
 
 

@@ -27,6 +27,7 @@ def test_nonsense_is_refused() -> None:
     assert called("-v=much").exit_code == 2
     assert called("--only", "nobody").exit_code == 2
     assert called("--concurrency", "0").exit_code == 2
+    assert called("--denatured-kinds", "sometimes").exit_code == 2
 
 
 def test_every_client_flag_is_known() -> None:

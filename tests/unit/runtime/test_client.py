@@ -221,6 +221,18 @@ def test_an_object_says_its_cluster() -> None:
     assert cluster_of({"metadata": {}}) == ""
 
 
+async def test_a_hub_is_asked_for_its_version_where_the_client_may_go() -> None:
+    # kcp answers /version without a workspace to nobody but system:masters.
+    transport = Scripted(*3 * [(200, {"minor": "24"})])
+    for client in (on(transport), on(transport).at("", "root:a"), on(transport).at("", EVERYWHERE)):
+        assert await client.version() == {"minor": "24"}
+    assert [path for _, path, *_ in transport.asked] == [
+        "/version",
+        "/clusters/root:a/version",
+        "/version",
+    ]
+
+
 LEGACY = [
     (200, {"kind": "APIVersions", "versions": ["v1"]}),
     (

@@ -15,6 +15,7 @@ from skerry.logic.placement.explain import Explanation, explain
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Destination, Place
 from skerry.logic.resource import Object
+from skerry.logic.translation.categories import Category, category_of
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import What, mailbox_name
 
@@ -38,6 +39,8 @@ class Facts:
     # What is in mailboxes, by mailbox and item; kinds on which edges report.
     copies: Mapping[tuple[str, Item], Object]
     has_status: Callable[[Item], bool]
+    # Whether copies have no effect on the hub, whatever their kind; on a foreign one they have.
+    copies_are_inert: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,9 @@ def _pairs(
         item = subject.item
         name = customizer_name(subject.object)
         customizer = None if name is None else facts.customizers.get((name.namespace, name.name))
-        copy = Copy(facts.copies.get((around.mailbox_name, item)), facts.has_status(item))
+        would_act = not facts.copies_are_inert and category_of(item.type) is Category.DENATURED
+        found = facts.copies.get((around.mailbox_name, item))
+        copy = Copy(found, facts.has_status(item), would_act)
         chain = way(selection, subject, customizer, around, copy)
         yield PairAnswer(item, place, around.sync_target, chain)
 

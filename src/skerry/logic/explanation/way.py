@@ -15,6 +15,8 @@ from skerry.logic.syncing.delivery import is_delivered
 from skerry.logic.syncing.marks import SYNC_ERROR
 from skerry.logic.translation.categories import NAMESPACES, Category, category_of
 from skerry.logic.translation.copies import copied, digest, is_projected, labelled
+from skerry.logic.translation.merging import KIND_WITHHELD
+from skerry.logic.translation.reference import withheld_kind
 
 # A type of the mailbox's own, which tells nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
@@ -39,10 +41,14 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What is in the mailbox under the object's name; ``has_status``: edges report on the kind."""
+    """What is in the mailbox under the object's name; ``has_status``: edges report on the kind.
+
+    ``would_act``: a copy would have effect on the hub, as on a foreign one.
+    """
 
     object: Object | None
     has_status: bool = True
+    would_act: bool = False
 
 
 def way(
@@ -95,7 +101,7 @@ def _links(
         return
     yield Link("customization", True)
     yield _mailbox(around)
-    yield _copy(subject, result.object, copy.object)
+    yield _copy(subject, result.object, copy)
     yield from _at_the_edge(subject, copy)
 
 
@@ -114,7 +120,13 @@ def _mailbox(around: Surroundings) -> Link:
     return Link("mailbox", True)
 
 
-def _copy(subject: Subject, wanted: Object, found: Object | None) -> Link:
+def _copy(subject: Subject, wanted: Object, copy: Copy) -> Link:
+    found = copy.object
+    if found is None and copy.would_act:
+        text = (
+            f"{withheld_kind(subject.item).message}; --denatured-kinds of the controllers decides"
+        )
+        return Link("copy", False, KIND_WITHHELD, (text,))
     if found is None:
         text = "the placement translator has not put it into the mailbox"
         return Link("copy", False, "NotInMailbox", (text,))

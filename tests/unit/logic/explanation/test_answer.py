@@ -291,6 +291,23 @@ def test_a_copy_may_be_missing_old_or_somebody_elses() -> None:
     assert story.outcome()[:2] == ("copy", "NotInMailbox")
 
 
+@pytest.mark.parametrize(
+    ("inert", "reason"), [(True, "NotInMailbox"), (False, "KindWithheld")], ids=["ours", "foreign"]
+)
+def test_what_would_act_on_a_foreign_hub_is_said_to_be_withheld_there(
+    inert: bool, reason: str
+) -> None:
+    story = Story()
+    role = Item("rbac.authorization.k8s.io", "roles", "shop", "reader")
+    story.subject = Subject(
+        role, {"metadata": {"name": "reader", "namespace": "shop"}}, {"go": "yes"}
+    )
+    story.copy = None
+    (pair,) = answer(replace(story.facts(), copies_are_inert=inert), every_pair=True).pairs
+    assert pair.chain.broken is not None
+    assert (pair.chain.broken.step, pair.chain.broken.reason) == ("copy", reason)
+
+
 def test_a_copy_may_be_not_applied_refused_or_unhealthy() -> None:
     story = Story()
     assert story.copy is not None
