@@ -8,7 +8,9 @@ it, it is born Ready.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypedDict
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kcp.tenancy import WORKSPACE_NAME
@@ -35,6 +37,7 @@ from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import mark
+from skerry.server.workspaces.moulds import Marks, Mould
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Store, Write
 
@@ -42,6 +45,21 @@ from skerry.store.base import Store, Write
 _OWN_INITIALIZERS = frozenset({"root:universal", "system:apibindings"})
 _SERVER_SET = ("cluster", "URL")
 _NAME = re.compile(WORKSPACE_NAME)
+
+
+# More kinds of births than this in use at once are not worth the memory.
+_MOULDS = 64
+
+
+class Owner(TypedDict):
+    """The Workspace a logical cluster belongs to: where it is, its name and its uid."""
+
+    parent: str
+    name: str
+    owner_uid: str
+
+
+_NOBODY = Owner(parent="", name="", owner_uid="")
 
 
 class WorkspaceBirth:
@@ -69,8 +87,10 @@ class WorkspaceBirth:
         self._ids = ids
         self._base_url = base_url
         self._root_ca = root_ca
-        self._bound_key: tuple[str, str, int] = ("", "", 0)
-        self._bound: list[tuple[str, dict[str, str], Object, Object]] = []
+        # By type, owner and kind of birth; and types found fit for a type of parent.
+        self._moulds: dict[tuple[str, str, bool, bool], Mould] = {}
+        self._nested: dict[tuple[str, TypeName], Resolved] = {}
+        self._as_of = (0, 0)
 
     async def admit(self, operation: Operation) -> None:
         if operation.type != (TENANCY, "workspaces") or operation.subresource == "status":
@@ -106,13 +126,7 @@ class WorkspaceBirth:
         for key, value in resolved.labels().items():
             labels.setdefault(key, value)
         births.complete_workspace(workspace, birth)
-        owner = {
-            "apiVersion": "tenancy.kcp.io/v1alpha1",
-            "cluster": parent,
-            "name": name,
-            "resource": "workspaces",
-            "uid": workspace["metadata"]["uid"],
-        }
+        owner = Owner(parent=parent, name=name, owner_uid=workspace["metadata"]["uid"])
         operation.writes += self.content(resolved, birth, owner)
 
     async def _mark_cluster(self, operation: Operation) -> None:
@@ -138,7 +152,7 @@ class WorkspaceBirth:
         return Birth(
             cluster=cluster,
             path=path,
-            url=f"{self._base_url()}/clusters/{cluster}",
+            url=self._url(cluster),
             type_name=str(resolved.found.type_name),
             now=rfc3339(self._clock.now()),
             owner=owner,
@@ -146,68 +160,95 @@ class WorkspaceBirth:
             done=[name for name in wanted if name in _OWN_INITIALIZERS],
         )
 
+    def _url(self, cluster: str) -> str:
+        return f"{self._base_url()}/clusters/{cluster}"
+
     def content(
-        self, resolved: Resolved, birth: Birth, owner: Object | None, *, deletable: bool = False
+        self, resolved: Resolved, birth: Birth, owner: Owner | None, *, deletable: bool = False
     ) -> list[Write]:
         """Return the writes that fill a new logical cluster."""
-        types = self._catalogue.types(SYSTEM_ADMIN)
-        objects = [
-            births.logical_cluster(birth, owner, deletable=deletable),
-            *births.first_objects(birth.owner, self._root_ca),
-            *self._bindings(resolved, birth),
-        ]
-        return [self._seeder.born(types, birth.cluster, obj, birth.now) for obj in objects]
+        self._forget_outdated()
+        key = (birth.type_name, birth.owner, owner is None, deletable)
+        mould = self._moulds.get(key)
+        if mould is None:
+            mould = self._moulds[key] = self._mould(resolved, birth, owner, deletable=deletable)
+        return mould.cast(
+            self._ids, cluster=birth.cluster, path=birth.path, now=birth.now, **(owner or _NOBODY)
+        )
 
-    def _bindings(self, resolved: Resolved, birth: Birth) -> list[Object]:
-        return [
-            {
+    def _forget_outdated(self) -> None:
+        """Keep nothing that was derived from types and exports as they no longer are."""
+        as_of = (self._state.offers, self._state.type_changes)
+        if as_of != self._as_of or len(self._moulds) >= _MOULDS or len(self._nested) >= _MOULDS:
+            self._as_of = as_of
+            self._moulds.clear()
+            self._nested.clear()
+
+    def _mould(
+        self, resolved: Resolved, birth: Birth, owner: Owner | None, *, deletable: bool
+    ) -> Mould:
+        """Return the content of every workspace of that type and owner."""
+        marks = Marks(self._ids)
+        birth = replace(
+            birth,
+            cluster=marks.cluster,
+            path=marks.path,
+            url=self._url(marks.cluster),
+            now=marks.now,
+        )
+        reference = None if owner is None else _reference(marks)
+        objects = [
+            births.logical_cluster(birth, reference, deletable=deletable),
+            *births.first_objects(birth.owner, self._root_ca),
+            *self._bindings(resolved, birth, marks),
+        ]
+        types = self._catalogue.types(SYSTEM_ADMIN)
+        for obj in objects:
+            obj["metadata"]["uid"] = marks.uid
+        made = [self._seeder.born(types, birth.cluster, obj, birth.now) for obj in objects]
+        return Mould(made, marks)
+
+    def _bindings(self, resolved: Resolved, birth: Birth, marks: Marks) -> Iterator[Object]:
+        """Yield the bindings workspaces of a type begin with."""
+        for path, name in resolved.default_bindings():
+            export = self._state.export(path, name, birth.cluster)
+            spec: Object = {"reference": {"export": {"path": path, "name": name}}}
+            yield {
                 "apiVersion": "apis.kcp.io/v1alpha1",
                 "kind": "APIBinding",
                 "metadata": {
-                    "name": f"{name}-{self._ids.suffix()}",
+                    "name": f"{name}-{marks.suffix}",
                     "finalizers": [FINALIZER],
-                    "labels": labels,
+                    "labels": binding_labels(export.cluster, name) if export is not None else {},
                 },
                 "spec": spec,
-                "status": status,
+                "status": bound_status(export, (), spec, {}, birth.now),
             }
-            for name, labels, spec, status in self._default_bindings(resolved, birth)
-        ]
-
-    def _default_bindings(
-        self, resolved: Resolved, birth: Birth
-    ) -> list[tuple[str, dict[str, str], Object, Object]]:
-        """Return name, labels, spec and status of what workspaces of a type bind.
-
-        Equal for all that are born in the same second under the same exports, so it is worked
-        out once.
-        """
-        key = (birth.type_name, birth.now, self._state.offers)
-        if self._bound_key != key:
-            bound = []
-            for path, name in resolved.default_bindings():
-                export = self._state.export(path, name, birth.cluster)
-                spec: Object = {"reference": {"export": {"path": path, "name": name}}}
-                labels = binding_labels(export.cluster, name) if export is not None else {}
-                bound.append((name, labels, spec, bound_status(export, (), spec, {}, birth.now)))
-            self._bound_key, self._bound = key, bound
-        return self._bound
 
     def _resolved(self, operation: Operation, parent: str, spec: Object) -> Resolved:
         """Return the type of a new workspace: the one it names, or its parent's default."""
-        parent_type = self._parent_type(parent)
+        self._forget_outdated()
+        known = self._state.clusters.get(parent)
+        parent_type = known.type_name if known is not None else ""
         reference = spec.get("type") or {}
         try:
-            if reference.get("name"):
-                wanted = self._named_type(reference, parent)
-            else:
-                default = parent_type.default_child() if parent_type is not None else None
-                wanted = default or TypeName("root", "universal")
-            resolved = resolve(wanted, self._state.workspace_type)
-            if parent_type is not None:
-                check_nesting(resolved, parent_type)
+            wanted = self._named_type(reference, parent) if reference.get("name") else None
+            return self._fit(parent_type, wanted or self._default_child(parent_type))
         except WorkspaceTypeError as error:
             raise self._forbidden(operation, str(error)) from error
+
+    def _fit(self, parent_type: str, wanted: TypeName) -> Resolved:
+        """Return the type *wanted*, which must be fit for a parent of *parent_type*.
+
+        It is worked out once: who creates many workspaces creates them alike.
+        """
+        resolved = self._nested.get((parent_type, wanted))
+        if resolved is None:
+            resolved = resolve(wanted, self._state.workspace_type)
+            parent = self._parent_type(parent_type)
+            if parent is not None:
+                check_nesting(resolved, parent)
+            self._nested[(parent_type, wanted)] = resolved
         return resolved
 
     def _named_type(self, reference: Object, parent: str) -> TypeName:
@@ -219,13 +260,18 @@ class WorkspaceBirth:
             raise WorkspaceTypeError(f'workspace type "{name}" cannot be resolved')
         return found
 
-    def _parent_type(self, parent: str) -> Resolved | None:
-        known = self._state.clusters.get(parent)
-        if known is None or not known.type_name:
+    def _default_child(self, parent_type: str) -> TypeName:
+        parent = self._parent_type(parent_type)
+        default = parent.default_child() if parent is not None else None
+        return default or TypeName("root", "universal")
+
+    def _parent_type(self, name: str) -> Resolved | None:
+        """Return the type of a parent; None when it has none, or none that is still there."""
+        if not name:
             return None
-        path, _, name = known.type_name.rpartition(":")
+        path, _, plain = name.rpartition(":")
         try:
-            return resolve(TypeName(path, name), self._state.workspace_type)
+            return resolve(TypeName(path, plain), self._state.workspace_type)
         except WorkspaceTypeError:
             return None
 
@@ -262,6 +308,17 @@ class WorkspaceBirth:
     def _forbidden(self, operation: Operation, why: str) -> Forbidden:
         name = operation.obj["metadata"].get("name", "")
         return Forbidden.of(TENANCY, "workspaces", name, why)
+
+
+def _reference(marks: Marks) -> Object:
+    """Return what a logical cluster says of the Workspace it belongs to."""
+    return {
+        "apiVersion": "tenancy.kcp.io/v1alpha1",
+        "cluster": marks.parent,
+        "name": marks.name,
+        "resource": "workspaces",
+        "uid": marks.owner_uid,
+    }
 
 
 def _check_name(name: str) -> None:

@@ -125,8 +125,9 @@ class HubState:
     cluster_gone: Callable[[str], None] = lambda _: None
     # Called when what exports offer may have changed.
     offers_changed: Callable[[], None] = lambda: None
-    # How often that happened.
+    # How often that happened, and how often a type of workspaces changed.
     offers: int = 0
+    type_changes: int = 0
     # Called with an export's cluster and name when what its users let it see has changed.
     claims_changed: Callable[[str, str], None] = lambda _, __: None
     # Bindings that do not have all they ask for, by cluster and name.
@@ -159,6 +160,8 @@ class HubState:
 
     def reset(self) -> None:
         """Forget everything; it is about to be shown anew."""
+        self.offers += 1
+        self.type_changes += 1
         for cluster in [*self.clusters, *self.bindings]:
             self.types_changed(cluster)
         for table in (
@@ -206,6 +209,7 @@ class HubState:
 
     def _type_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.types, (key.cluster, key.name), obj)
+        self.type_changes += 1
 
     def _schema_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.schemas, (key.cluster, key.name), obj)
