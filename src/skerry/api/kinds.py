@@ -105,7 +105,7 @@ class ResourceInfo:
 
     @property
     def api_version(self) -> str:
-        return self.gvk.api_version
+        return f"{self.group}/{self.version}" if self.group else self.version
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ _EMPTY = Definitions()
 # Types of Kubernetes that JSON Schema cannot name; found by the end of the definition's name.
 _INT_OR_STRING = "intstr.IntOrString"
 _QUANTITY = "api.resource.Quantity"
+_RAW_EXTENSION = "runtime.RawExtension"
 
 
 class Schema:
@@ -65,7 +66,9 @@ class Schema:
 
     ``type`` is ``""`` where anything goes. ``list_type`` is ``atomic``, ``set`` or ``map``
     (``atomic`` when nothing is said), ``map_type`` ``granular`` or ``atomic``. ``merge_key`` and
-    ``patch_strategy`` steer strategic merge patch. Value rules (enum, bounds, ``allOf`` ...) are
+    ``patch_strategy`` steer strategic merge patch. ``granular`` tells whether a map of this schema
+    has fields of its own rather than being one, ``associative`` whether elements of a list are
+    known by value or key, not by place. Value rules (enum, bounds, ``allOf`` ...) are
     read from ``raw`` by the validator.
     """
 
@@ -73,10 +76,12 @@ class Schema:
         "_additional",
         "_items",
         "_properties",
+        "associative",
         "default",
         "definitions",
         "embedded",
         "format",
+        "granular",
         "int_or_string",
         "list_keys",
         "list_type",
@@ -120,9 +125,26 @@ class Schema:
         self.patch_strategy: tuple[str, ...] = tuple(
             filter(None, raw.get("x-kubernetes-patch-strategy", "").split(","))
         )
+        self.granular: bool = self._is_granular()
+        self.associative: bool = self._is_associative()
         self._properties: dict[str, Schema] = {}
         self._items: Schema | None = None
         self._additional: Schema | None = None
+
+    def _is_granular(self) -> bool:
+        if self.map_type == "atomic" or self.type not in ("object", ""):
+            return False
+        if self.int_or_string or self.format == "quantity":
+            return False
+        # Its content is not the API's to understand.
+        return not self.name.endswith(_RAW_EXTENSION)
+
+    def _is_associative(self) -> bool:
+        if self.type not in ("array", ""):
+            return False
+        if "x-kubernetes-list-type" in self.raw:
+            return self.list_type in ("set", "map")
+        return "merge" in self.patch_strategy
 
     @property
     def description(self) -> str:

@@ -60,12 +60,13 @@ class LoopClock:
 
 def rfc3339(moment: datetime) -> str:
     """Return *moment* as Kubernetes writes a Time: UTC, whole seconds, ``Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime, which costs ten times as much; every write needs this once or twice.
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def rfc3339_micro(moment: datetime) -> str:
     """Return *moment* as Kubernetes writes a MicroTime: UTC, six decimals, ``Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def parse_rfc3339(text: str) -> datetime:

@@ -57,6 +57,9 @@ def _grammar(pattern: str, longest: int, text: str, *examples: str) -> Callable[
     mismatch = _mismatch(text, pattern, *examples)
 
     def check(name: str) -> list[str]:
+        # Whatever fits is ASCII, so its letters are its bytes.
+        if fits(name) is not None and (not longest or len(name) <= longest):
+            return []
         wrong = []
         if longest and _bytes_exceed(name, longest):
             wrong.append(too_long(longest))
@@ -296,7 +299,8 @@ _config_key_form = _grammar(
 
 def config_map_key(text: str) -> list[str]:
     """Return what keeps *text* from being a key of a ConfigMap or Secret: a safe file name."""
-    return _config_key_form(text) + _climbs(text)
+    wrong = _config_key_form(text)
+    return wrong + _climbs(text) if text.startswith(".") else wrong
 
 
 def generated_name(base: str, suffix: str) -> str:

@@ -13,12 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from skerry.api.schema import MISSING, Schema
-from skerry.logic.apply.fieldset import FieldSet, element_order, key_element, value_element
+from skerry.logic.apply.fieldset import (
+    FieldSet,
+    element_order,
+    key_element,
+    union,
+    value_element,
+)
 from skerry.logic.patch.values import equal
 
 Object = dict[str, Any]
@@ -47,6 +54,7 @@ UNTRACKED_METADATA: Final = frozenset(
 
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
+_name = itemgetter(0)
 
 
 class NotTyped(ValueError):
@@ -72,23 +80,12 @@ _SAME: Final[_Nodes] = (None, None, None)
 
 def is_granular_map(schema: Schema | None) -> bool:
     """Tell whether a map of this schema has fields of its own rather than being one."""
-    if schema is None:
-        return True
-    if schema.map_type == "atomic" or schema.type not in ("object", ""):
-        return False
-    if schema.int_or_string or schema.format == "quantity":
-        return False
-    # Its content is not the API's to understand.
-    return not schema.name.endswith("runtime.RawExtension")
+    return schema is None or schema.granular
 
 
 def is_associative(schema: Schema | None) -> bool:
     """Tell whether elements of a list of this schema are known by value or key, not by place."""
-    if schema is None or schema.type not in ("array", ""):
-        return False
-    if "x-kubernetes-list-type" in schema.raw:
-        return schema.list_type in ("set", "map")
-    return "merge" in schema.patch_strategy
+    return schema is not None and schema.associative
 
 
 def list_keys(schema: Schema) -> tuple[str, ...]:
@@ -217,8 +214,7 @@ def everything(value: Any, schema: Schema | None) -> FieldSet:
         if not value or not is_granular_map(schema):
             return {}
         node: FieldSet = {".": {}}
-        for name in sorted(value):
-            member = value[name]
+        for name, member in sorted(value.items(), key=_name):
             if isinstance(member, dict | list):
                 child = schema.child(name) if schema is not None else None
                 node["f:" + name] = everything(member, child)
@@ -233,6 +229,32 @@ def everything(value: Any, schema: Schema | None) -> FieldSet:
             node[element] = everything(group[0], schema.items) if len(group) == 1 else {}
         return node
     return {}
+
+
+def fields_beyond(blank: Mapping[str, Any], new: Object, schema: Schema | None) -> FieldSet:
+    """Return the fields of *new* that *blank*, a bare outline of it, does not have.
+
+    The same as what ``compare`` finds added or modified; most creates need nothing else.
+    """
+    return _beyond(blank, _tracked(new), schema)
+
+
+def _beyond(blank: Mapping[str, Any], new: Object, schema: Schema | None) -> FieldSet:
+    node: FieldSet = {}
+    for name, value in sorted(new.items(), key=_name):
+        child = schema.child(name) if schema is not None else None
+        before = blank.get(name, MISSING)
+        if before is MISSING:
+            node["f:" + name] = everything(value, child)
+        elif isinstance(value, dict) and isinstance(before, dict) and is_granular_map(child):
+            if below := _beyond(before, value, child):
+                node["f:" + name] = below
+        else:
+            added, modified, _ = _compare(before, value, child)
+            found = [nodes for nodes in (added, modified) if nodes is not None]
+            if found:
+                node["f:" + name] = found[0] if len(found) == 1 else union(*found)
+    return node
 
 
 def compare(old: Object, new: Object, schema: Schema | None) -> Comparison:

@@ -52,6 +52,7 @@ from skerry.logic.apply.typed import (
     NotTyped,
     Object,
     compare,
+    fields_beyond,
     fields_of,
 )
 
@@ -106,10 +107,10 @@ class Write(msgspec.Struct, frozen=True):
         schema = rooted(self.schema)
         return self if schema is self.schema else replace(self, schema=schema)
 
-    def key_entry(self, operation: str) -> Entry:
-        """Return the entry of this manager, owning nothing yet."""
+    def key_entry(self, operation: str, fields: FieldSet | None = None) -> Entry:
+        """Return the entry of this manager, owning *fields* (nothing yet, without them)."""
         manager = self.manager or "unknown"
-        return Entry(manager, operation, self.api_version, {}, self.now, self.subresource)
+        return Entry(manager, operation, self.api_version, fields or {}, self.now, self.subresource)
 
     def at(self, obj: Object, version: str) -> Object | None:
         """Return *obj* at another version; None if there is no such version any more."""
@@ -186,11 +187,12 @@ def _stored(entries: Any) -> Managed:
 
 def _updated(live: Object | None, new: Object, managed: Managed, write: Write) -> Managed:
     """Return ownership after an update; *managed* itself if it is the same."""
-    before = blank_for(write.schema) if live is None else live
-    comparison = _filtered(compare(before, new, write.schema), write, new)
+    if live is None:
+        return _created(new, write)
+    comparison = _filtered(compare(live, new, write.schema), write, new)
     if comparison.same:
         return managed
-    result = _taken(managed, before, new, comparison, write)
+    result = _taken(managed, live, new, comparison, write)
     changed = union(comparison.modified, comparison.added)
     if changed:
         mine = write.key_entry(UPDATE)
@@ -198,6 +200,17 @@ def _updated(live: Object | None, new: Object, managed: Managed, write: Write) -
         held = union(previous.fields, changed) if previous is not None else changed
         result[mine.key] = replace(mine, fields=held)
     return result
+
+
+def _created(new: Object, write: Write) -> Managed:
+    """Return ownership of what did not exist: its maker's, but for what any such object has."""
+    fields = fields_beyond(blank_for(write.schema), new, write.schema)
+    if reset := _reset_fields(write, new):
+        fields = recursive_difference(fields, reset)
+    if not fields:
+        return {}
+    mine = write.key_entry(UPDATE, fields)
+    return {mine.key: mine}
 
 
 def _filtered(comparison: Comparison, write: Write, obj: Object) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -91,10 +92,15 @@ def _validate_namespace_status(new: Object, _: Object) -> Errors:
 def _key_errors(data: Mapping[str, Any], path: str) -> Errors:
     errors: Errors = []
     for key in data:
-        wrong = config_map_key(key)
-        if wrong:
-            errors += each(f"{path}[{key}]", key, wrong)
+        if not _is_key(key):
+            errors += each(f"{path}[{key}]", key, config_map_key(key))
     return errors
+
+
+# The same few keys stand in very many objects.
+@lru_cache(maxsize=4096)
+def _is_key(text: str) -> bool:
+    return not config_map_key(text)
 
 
 def _validate_config_map(config_map: Object) -> Errors:

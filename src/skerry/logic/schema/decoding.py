@@ -262,6 +262,8 @@ def _struct_rule(schema: Schema) -> Fit:
 
 
 def _map_rule(schema: Schema, additional: Schema) -> Fit:
+    if additional.type == "string" and _special(additional) is None:
+        return _texts_rule(schema)
     rule = _lazily(additional)
 
     def fit(value: Any) -> None:
@@ -271,6 +273,24 @@ def _map_rule(schema: Schema, additional: Schema) -> Fit:
             raise _Mismatch(_json_type(value), go_type(schema))
         for member in value.values():
             rule(member)
+
+    return fit
+
+
+_TEXT_OR_NULL: Final = frozenset({str, type(None)})
+
+
+def _texts_rule(schema: Schema) -> Fit:
+    """Return the rule of labels, annotations and data, which most objects have: no call each."""
+
+    def fit(value: Any) -> None:
+        if type(value) is not dict:
+            if value is None:
+                return
+            raise _Mismatch(_json_type(value), go_type(schema))
+        if not _TEXT_OR_NULL.issuperset(map(type, value.values())):
+            for member in value.values():
+                _string(member)
 
     return fit
 

@@ -7,6 +7,7 @@ committing and retrying are elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ from skerry.logic.names import generated_name
 from skerry.logic.resource import Object, Resource
 from skerry.logic.schema import duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
-from skerry.server.rest.body import decode_body
+from skerry.server.rest.body import JSON, decode_body, media_type
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions
 from skerry.server.rest.parts import Part
@@ -64,8 +65,19 @@ def recognise(call: Call, obj: Object) -> None:
         raise BadRequest(f'{info.kind} in version "{info.version}": metadata: want an object')
 
 
-def conform(call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -> None:
-    """Drop what the schema does not know, as loudly as asked, and refuse wrong types."""
+def repeated_fields(request: Request, obj: Object, options: WriteOptions) -> Sequence[str]:
+    """Return the fields that a body, decoded to *obj*, gives twice, where anybody wants to know."""
+    wanted = options.field_validation != "Ignore" and (
+        media_type(request.headers.get("content-type", "")) == JSON
+    )
+    return duplicate_keys(request.body, obj) if wanted else ()
+
+
+def conform(call: Call, obj: Object, options: WriteOptions, repeated: Sequence[str] = ()) -> None:
+    """Drop what the schema does not know, as loudly as asked, and refuse wrong types.
+
+    *repeated* are fields that were given twice.
+    """
     resource = call.resource
     unknown = prune(resource.schema, obj) if resource.prunes else []
     if resource.custom:
@@ -79,11 +91,10 @@ def conform(call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -
         raise BadRequest(problems[0])
     if options.field_validation == "Ignore":
         return
-    complaints = [f'unknown field "{path}"' for path in unknown]
-    if body:
-        complaints += [f'duplicate field "{path}"' for path in duplicate_keys(body)]
-    if not complaints:
+    if not unknown and not repeated:
         return
+    complaints = [f'unknown field "{path}"' for path in unknown]
+    complaints += [f'duplicate field "{path}"' for path in repeated]
     if options.field_validation == "Strict":
         info = resource.info
         raise BadRequest(

@@ -7,7 +7,7 @@ resourceVersion gets 409 instead of a second try.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -30,7 +30,7 @@ from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest import prepare
-from skerry.server.rest.body import JSON, decode_body, media_type
+from skerry.server.rest.body import decode_body
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions, write_options
 from skerry.server.rest.parts import part_of
@@ -83,11 +83,15 @@ class NoStamp:
 
 
 class Written(msgspec.Struct):
-    """How a write ended: the object as stored, its revision, and the HTTP status it deserves."""
+    """How a write ended: the object as stored, its revision, and the HTTP status it deserves.
+
+    ``value`` is the object's stored form, where it still is stored.
+    """
 
     obj: Object
     revision: int
     status: int = 200
+    value: bytes = b""
 
 
 class Writer:
@@ -121,8 +125,7 @@ class Writer:
         request = call.request
         options = write_options(request, "CreateOptions")
         obj = decode_body(request.body, request.headers.get("content-type", ""))
-        body = request.body if media_type(request.headers.get("content-type", "")) == JSON else b""
-        self.receive(call, obj, options, body)
+        self.receive(call, obj, options, prepare.repeated_fields(request, obj, options))
         prepare.address(call, obj, creating=True)
         return self.answer(call, await self.create_object(call, obj, options), status=201)
 
@@ -131,8 +134,7 @@ class Writer:
         request = call.request
         options = write_options(request, "UpdateOptions")
         sent = decode_body(request.body, request.headers.get("content-type", ""))
-        body = request.body if media_type(request.headers.get("content-type", "")) == JSON else b""
-        self.receive(call, sent, options, body)
+        self.receive(call, sent, options, prepare.repeated_fields(request, sent, options))
         prepare.address(call, sent, creating=False)
         wanted = sent["metadata"].get("resourceVersion") or ""
         if not wanted and call.resource.custom:
@@ -156,17 +158,22 @@ class Writer:
 
     # -- shared by all -----------------------------------------------------------------------
 
-    def receive(self, call: Call, obj: Object, options: WriteOptions, body: bytes = b"") -> None:
+    def receive(
+        self, call: Call, obj: Object, options: WriteOptions, repeated: Sequence[str] = ()
+    ) -> None:
         """Take in an object at the version the request speaks and bring it to the stored one."""
         prepare.recognise(call, obj)
         self._stamp.strip(obj)
-        prepare.conform(call, obj, options, body)
+        prepare.conform(call, obj, options, repeated)
 
     async def create_object(
         self, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = False
     ) -> Written:
         """Store a new object, received and addressed already; *tracked* when its managedFields
         are set."""
+        metadata = obj["metadata"]
+        if metadata.get("name") or not metadata.get("generateName"):
+            return await self._create_once(call, obj, options, tracked=tracked)
         tries = _GENERATED_NAME_TRIES
         fresh = Fresh(obj)
         while True:
@@ -196,17 +203,16 @@ class Writer:
             stored = to_storage(call.resource, operation.obj)
             key = call.key(stored["metadata"]["name"])
             self._stamp.put(stored, key.cluster)
+            value = encode(stored)
             try:
-                revision = await self._commit(
-                    call, Write(key.path(), encode(stored), expected=0), operation
-                )
+                revision = await self._commit(call, Write(key.path(), value, expected=0), operation)
             except base.Conflict as conflict:
                 if conflict.index == 0:
                     raise AlreadyExists.of(
                         call.group, resource.info.resource, key.name
                     ) from conflict
                 continue
-            return Written(stored, revision, 201)
+            return Written(stored, revision, 201, value)
         raise _contended(call, obj)
 
     async def change(
@@ -281,7 +287,7 @@ class Writer:
         self._stamp.put(stored, call.info.cluster)
         value = encode(stored)
         if _same(value, entry) and not operation.writes:
-            return Written(decode(entry.value, entry.revision), entry.revision)
+            return Written(decode(entry.value, entry.revision), entry.revision, value=entry.value)
         if _finished(stored):
             # The last finalizer went from an object that was waiting for it.
             revision = await self._commit(
@@ -290,7 +296,7 @@ class Writer:
             return Written(stored, revision or entry.revision)
         write = Write(entry.key, value, expected=entry.revision)
         revision = await self._commit(call, write, operation)
-        return Written(stored, revision or entry.revision)
+        return Written(stored, revision or entry.revision, value=value)
 
     def _live(self, call: Call, entry: Entry) -> Object:
         """Return a stored object as a client may change it."""
@@ -351,15 +357,14 @@ class Writer:
 
     def answer(self, call: Call, written: Written, *, status: int = 0) -> Answer:
         """Show what was written."""
-        metadata = written.obj["metadata"]
-        if written.revision:
-            metadata["resourceVersion"] = str(written.revision)
         shown = self._reader.representation(call)
-        return Response(
-            status=status or written.status,
-            body=shown.of_object(written.obj),
-            content_type=shown.content_type,
-        )
+        if shown.splices and written.value and written.revision:
+            body = shown.one(written.value, written.revision)
+        else:
+            if written.revision:
+                written.obj["metadata"]["resourceVersion"] = str(written.revision)
+            body = shown.of_object(written.obj)
+        return Response(status or written.status, body, shown.content_type)
 
 
 def _same(value: bytes, entry: Entry) -> bool:

@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.schema import Schema
-from skerry.logic.apply.fieldset import paths
+from skerry.logic.apply.blank import blank_for
+from skerry.logic.apply.fieldset import paths, union
 from skerry.logic.apply.reconcile import reconciled
 from skerry.logic.apply.typed import (
     NotTyped,
     compare,
     element_of,
     everything,
+    fields_beyond,
     fields_of,
     is_granular_map,
 )
@@ -262,3 +264,30 @@ def test_reconciling_what_fits_returns_the_very_set() -> None:
     fields = fields_of(deployment(), deployment_schema())
     assert reconciled(fields, deployment_schema()) is fields
     assert reconciled(fields, None) is fields
+
+
+TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "x"]), max_size=3)
+CONTAINERS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from("pq")},
+        optional={"image": st.just("i"), "args": st.lists(st.just("x"), max_size=2)},
+    ),
+    max_size=3,
+)
+PODS = st.fixed_dictionaries(
+    {"metadata": st.fixed_dictionaries({"name": st.just("n")}, optional={"labels": TEXTS})},
+    optional={
+        "spec": st.fixed_dictionaries(
+            {}, optional={"containers": CONTAINERS, "nodeSelector": TEXTS, "hostname": st.just("h")}
+        ),
+        "status": st.fixed_dictionaries({}, optional={"phase": st.just("Pending")}),
+    },
+)
+
+
+@given(PODS)
+def test_what_a_create_owns_is_what_comparing_with_a_blank_finds(pod: dict[str, Any]) -> None:
+    schema = pod_schema()
+    blank = blank_for(schema)
+    found = compare(blank, pod, schema)
+    assert fields_beyond(blank, pod, schema) == union(found.modified, found.added)

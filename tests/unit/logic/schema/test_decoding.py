@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skerry.logic.schema import duplicate_fields, duplicate_keys, type_errors
 from tests.unit.logic.schema.schemas import builtin
@@ -99,3 +103,22 @@ def test_repeated_keys_are_found_at_any_depth() -> None:
 def test_text_that_is_no_json_repeats_nothing() -> None:
     assert duplicate_keys(b"{") == []
     assert duplicate_keys(b"[" * 100_000) == []
+
+
+NAMES = st.sampled_from(["a", "b", 'q":', "\\u0022", "é", 'x\\"'])
+JSON_TEXT = st.recursive(
+    st.sampled_from(["1", "null", '"t"', '"a\\":"', '"\\u0022:"', '"\\\\"', "[]", "{}"]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]"),
+        st.lists(st.tuples(NAMES, st.sampled_from(["", " ", "\n\t"]), inner), max_size=4).map(
+            lambda pairs: "{" + ",".join(f"{json.dumps(k)}{gap}:{v}" for k, gap, v in pairs) + "}"
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON_TEXT)
+def test_knowing_what_a_body_was_decoded_to_never_hides_a_repeated_key(text: str) -> None:
+    body = text.encode()
+    assert duplicate_keys(body, orjson.loads(body)) == duplicate_keys(body)

@@ -1,0 +1,32 @@
+"""Identifiers and time stamps are spelled as the standard library would spell them."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skerry.kit.clock import parse_rfc3339, rfc3339, rfc3339_micro
+from skerry.kit.ids import SeededIds, SystemIds
+
+MOMENTS = st.datetimes(
+    min_value=datetime(1000, 1, 2),  # noqa: DTZ001 - hypothesis wants naive bounds
+    max_value=datetime(9999, 12, 30),  # noqa: DTZ001
+    timezones=st.integers(-720, 840).map(lambda m: timezone(timedelta(minutes=m))),
+)
+
+
+@given(st.integers())
+def test_a_uid_is_a_random_uuid_in_canonical_form(seed: int) -> None:
+    for made in (SeededIds(seed).uid(), SystemIds().uid()):
+        parsed = uuid.UUID(made)
+        assert (str(parsed), parsed.version, parsed.variant) == (made, 4, uuid.RFC_4122)
+
+
+@given(MOMENTS)
+def test_a_moment_is_told_in_utc_with_whole_seconds_or_six_decimals(moment: datetime) -> None:
+    in_utc = moment.astimezone(UTC)
+    assert rfc3339_micro(moment) == f"{in_utc:%Y-%m-%dT%H:%M:%S.%f}Z"
+    assert parse_rfc3339(rfc3339(moment)) == in_utc.replace(microsecond=0)
