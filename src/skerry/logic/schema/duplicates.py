@@ -14,7 +14,6 @@ spoils the count, or the counts differ, is the body read.
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import orjson
@@ -43,13 +42,13 @@ def duplicate_keys(body: bytes, decoded: Any = None) -> list[str]:
 
 
 _KEY_END = b'":'
-# What makes counting the ends of keys unreliable.
-_UNUSUAL = re.compile(rb'"[ \t\r\n]+:|\\u0022').search
+# What may make counting the ends of keys unreliable; inside other text it does no harm.
+_UNUSUAL = (b" :", b"\n:", b"\t:", b"\r:", rb"\u0022")
 
 
 def _all_kept(body: bytes, decoded: Any) -> bool:
     """Tell whether every key of *body* surely came through decoding; False may mean nothing."""
-    if _UNUSUAL(body) is not None:
+    if any([part in body for part in _UNUSUAL]):
         return False
     return body.count(_KEY_END) == orjson.dumps(decoded).count(_KEY_END)
 
