@@ -107,7 +107,7 @@ def _keep(o: Observed, wanted: Desired, doubted: Doubt | None) -> Decision:
         known = replace(record, edge_uid=live["metadata"].get("uid", ""))
         return Decision(Plan(), ready, known)
     current = record.applied == wanted.digest
-    if current and live[OURS] == record.ours and live[OURS]:
+    if current and live[OURS] == record.ours:
         return Decision(Plan(), ready, record)
     if o.immutable:
         return _immutable(o, wanted, live, record)
