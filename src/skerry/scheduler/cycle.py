@@ -36,7 +36,14 @@ from skerry.scheduler.framework.runner import (
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, error, unresolvable
 from skerry.scheduler.handle import NominationTable
-from skerry.scheduler.trial import filter_with_nominated, filter_with_promised
+from skerry.scheduler.trial import (
+    Trials,
+    filter_with_nominated,
+    filter_with_promised,
+    promised_on,
+    recall,
+    remember,
+)
 
 Ties = Literal["random", "first"]
 
@@ -54,6 +61,8 @@ class Profile:
     evaluator: Evaluator[PodInfo, NodeInfo]
     # None: score every node. 0: as many as kube-scheduler would. Else a percentage.
     percentage: int | None = None
+    # What refuses pods on nodes whose room is promised to others.
+    promises: Trials[Status | None] = field(default_factory=Trials)
 
     @property
     def name(self) -> str:
@@ -235,23 +244,28 @@ class Decider:
     ) -> dict[int, Status]:
         """Return feasible rows whose room is promised to others, with what then refuses *pod*."""
         found: dict[int, Status] = {}
-        for name in self._nominations.nodes() if len(self._nominations) else ():
+        if not len(self._nominations):
+            return found
+        framework = profile.framework
+        known = profile.promises.known(pod) if framework.local(state) else None
+        for name in self._nominations.nodes():
             row = self._table.row(name)
             if row is None or not mask[row]:
                 continue
-            # Without the promised pods it passes: that is what the mask says. Nor can they
-            # change what was said of the node itself.
-            status = filter_with_promised(
-                profile.framework,
-                self._nominations,
-                state,
-                pod,
-                self._table.target(row),
-                again=True,
-            )
-            if status is not None:
-                if not status.rejected:
+            node = self._table.target(row)
+            promised = promised_on(self._nominations, pod, name)
+            trial = None if known is None else recall(known, node, promised)
+            if trial is not None:
+                status = trial.answer
+            else:
+                # Without the promised pods it passes: that is what the mask says. Nor can they
+                # change what was said of the node itself.
+                status = filter_with_promised(framework, promised, state, pod, node, again=True)
+                if status is not None and not status.rejected:
                     raise EvaluationFailed(status)
+                if known is not None:
+                    remember(known, node, promised, status)
+            if status is not None:
                 found[row] = status
         return found
 

@@ -125,7 +125,11 @@ class Cluster:
         node = self.table.get(pod.node_name)
         holder = node.pods if node is not None else self._ghosts[pod.node_name]
         holder[pod.uid] = pod
-        if node is not None and old.uid in node.affine:
+        if node is None:
+            return
+        # Preemption asks when a pod started, which is no weight but told here all the same.
+        node.changes += 1
+        if old.uid in node.affine:
             node.affine[pod.uid] = pod
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:

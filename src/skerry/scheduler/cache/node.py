@@ -24,6 +24,7 @@ class NodeInfo:
     __slots__ = (
         "affine",
         "allocatable",
+        "changes",
         "images",
         "labels",
         "name",
@@ -41,6 +42,8 @@ class NodeInfo:
 
     def __init__(self, node: Object, row: int = -1) -> None:
         self.row = row
+        # Grows whenever an answer about this node may have become another one.
+        self.changes = 0
         self.requested: dict[str, int] = {}
         self.nonzero_cpu = 0
         self.nonzero_memory = 0
@@ -54,6 +57,7 @@ class NodeInfo:
         """Take over what the node object says; pods stay."""
         metadata, spec = node["metadata"], node.get("spec") or {}
         status = node.get("status") or {}
+        self.changes += 1
         self.node = node
         self.name: str = metadata["name"]
         self.labels: dict[str, str] = metadata.get("labels") or {}
@@ -70,6 +74,7 @@ class NodeInfo:
     def add(self, pod: PodInfo) -> None:
         """Account for *pod*."""
         spec = pod.spec
+        self.changes += 1
         requested = self.requested
         for name, value in spec.requests.items():
             requested[name] = requested.get(name, 0) + value
@@ -87,6 +92,7 @@ class NodeInfo:
         if pod is None:
             return None
         spec = pod.spec
+        self.changes += 1
         for name, value in spec.requests.items():
             self.requested[name] -= value
         self.nonzero_cpu -= spec.nonzero_cpu
@@ -132,6 +138,7 @@ class NodeInfo:
         other = NodeInfo.__new__(NodeInfo)
         # Spelt out: preemption copies hundreds of nodes per attempt.
         other.row, other.node, other.name = self.row, self.node, self.name
+        other.changes = 0
         other.labels, other.taints = self.labels, self.taints
         other.unschedulable, other.images = self.unschedulable, self.images
         other.allocatable, other.pods_allowed = self.allocatable, self.pods_allowed

@@ -114,7 +114,8 @@ class Framework(Generic[Item, Target]):
         self.recorder: Recorder = recorder or NoRecorder()
         at: Any = assembled.at
         self.pre_enqueue: Sequence[points.PreEnqueuePlugin[Item]] = at["preEnqueue"]
-        self.queue_sort: points.QueueSortPlugin[Any] = at["queueSort"][0]
+        # A profile that only decides has none, and nobody asks it.
+        self.queue_sort: points.QueueSortPlugin[Any] = [*at["queueSort"], None][0]
         self.pre_filter: Sequence[points.PreFilterPlugin[Item]] = at["preFilter"]
         self.filter: Sequence[points.FilterPlugin[Item, Target]] = at["filter"]
         self.post_filter: Sequence[points.PostFilterPlugin[Item]] = at["postFilter"]
@@ -129,6 +130,13 @@ class Framework(Generic[Item, Target]):
             plugin
             for plugin in self.filter
             if getattr(plugin, "scope", Scope.CLUSTER) is not Scope.TARGET
+        ]
+        # Filters whose answers depend on more than the target and what is placed there.
+        self._distant_filter = [
+            plugin.name
+            for plugin in self.filter
+            if not isinstance(plugin, points.CacheablePlugin)
+            or plugin.scope not in (Scope.TARGET, Scope.PLACED)
         ]
         self._extensions: Sequence[Any] = [
             plugin for plugin in self.pre_filter if isinstance(plugin, points.PreFilterExtensions)
@@ -232,6 +240,13 @@ class Framework(Generic[Item, Target]):
     def tracks(self, state: CycleState) -> bool:
         """Tell whether any prepared state follows items placed and removed in a trial."""
         return any(plugin.name not in state.skip_filter for plugin in self._extensions)
+
+    def local(self, state: CycleState) -> bool:
+        """Tell whether every filter looks at nothing but a target and what is placed there.
+
+        Its answer about a target then stays the same until that target changes.
+        """
+        return all(name in state.skip_filter for name in self._distant_filter)
 
     def add_item(self, state: CycleState, item: Item, added: Item, target: Target) -> Status | None:
         """Let prepared state know of an item placed on *target* in a trial."""

@@ -8,8 +8,9 @@ victim, smallest sum of priorities, fewest victims, youngest important victims.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,14 @@ from skerry.scheduler.framework.status import (
     unschedulable,
 )
 from skerry.scheduler.handle import ExtenderError, Handle
-from skerry.scheduler.trial import filter_with_nominated
+from skerry.scheduler.trial import (
+    Trial,
+    Trials,
+    filter_with_nominated,
+    promised_on,
+    recall,
+    remember,
+)
 
 _NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 _NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
@@ -40,13 +48,65 @@ _PRIORITY_SHIFT = 2**31
 _YOUNGEST = "~"
 
 
-@dataclass(frozen=True, slots=True)
+class _Reversed:
+    """Orders texts backwards: a later start is better."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __lt__(self, other: _Reversed) -> bool:
+        return self.text > other.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+Harm = tuple[int, int, int, int, _Reversed]
+
+
+@dataclass(slots=True)
 class Candidate:
     """A node and whom to evict there, most important first."""
 
     node: str
     victims: tuple[PodInfo, ...]
     violations: int
+    # What choosing it costs; less is better.
+    harm: Harm = field(init=False)
+
+    def __post_init__(self) -> None:
+        top = self.victims[0].priority
+        first = min(pod.started or _YOUNGEST for pod in self.victims if pod.priority == top)
+        total = sum(pod.priority + _PRIORITY_SHIFT for pod in self.victims)
+        self.harm = (self.violations, top, total, len(self.victims), _Reversed(first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """A disruption budget, read once."""
+
+    namespace: str
+    selector: Selector
+    allowed: int
+    # Pods whose eviction is counted already.
+    disrupted: frozenset[str]
+
+    def covers(self, pod: PodInfo) -> bool:
+        labels = pod.spec.labels
+        return (
+            pod.namespace == self.namespace
+            and bool(labels)
+            and self.selector.matches(labels)
+            and pod.name not in self.disrupted
+        )
+
+
+Known = dict[int, Trial[Candidate | Status]]
 
 
 class DefaultPreemption:
@@ -58,6 +118,9 @@ class DefaultPreemption:
         absolute = args.get("minCandidateNodesAbsolute")
         self._percentage = 10 if percentage is None else int(percentage)
         self._absolute = 100 if absolute is None else int(absolute)
+        self._trials: Trials[Candidate | Status] = Trials()
+        self._budgets: list[_Budget] = []
+        self._budgets_seen = -1
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -109,14 +172,15 @@ class DefaultPreemption:
         hopeless = table.lowest_priority[rows] >= pod.spec.priority
         found.set_all(rows[hopeless], _NO_VICTIMS)
         rows = rows[~hopeless]
-        budgets = list(self._handle.cluster.objects.budgets)
+        self._read_budgets()
+        known = self._trials.known(pod) if self._framework().local(state) else None
         wanted = self._number_wanted(len(rows))
         offset = int(self._handle.ids.fraction() * len(rows))
         gentle: list[Candidate] = []
         harsh: list[Candidate] = []
         for row in self._unpromised_first(np.roll(rows, -offset).tolist()):
             node = table.target(row)
-            candidate = self._victims_on(state, pod, node, budgets)
+            candidate = self._tried(state, pod, node, known)
             if isinstance(candidate, Status):
                 found.set(row, candidate)
                 continue
@@ -124,6 +188,29 @@ class DefaultPreemption:
             if gentle and len(gentle) + len(harsh) >= wanted:
                 break
         return gentle + harsh, found
+
+    def _read_budgets(self) -> None:
+        """Take over budgets as they are now; whatever was tried under others is forgotten."""
+        store = self._handle.cluster.objects.budgets
+        if store.generation == self._budgets_seen:
+            return
+        self._budgets_seen = store.generation
+        self._budgets = [budget for item in store if (budget := _budget(item)) is not None]
+        self._trials.clear()
+
+    def _tried(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, known: Known | None
+    ) -> Candidate | Status:
+        """Return whom to evict on *node*, from memory where nothing there has changed."""
+        if known is None:
+            return self._victims_on(state, pod, node)
+        promised = promised_on(self._handle.nominations, pod, node.name)
+        trial = recall(known, node, promised)
+        if trial is not None:
+            return trial.answer
+        answer = self._victims_on(state, pod, node)
+        remember(known, node, promised, answer)
+        return answer
 
     def _curable(self, diagnosis: Diagnosis) -> Rows:
         """Return the rows where removing pods may help."""
@@ -153,9 +240,7 @@ class DefaultPreemption:
             raise LookupError("preemption needs the profile it belongs to")
         return framework
 
-    def _victims_on(
-        self, state: CycleState, pod: PodInfo, live: NodeInfo, budgets: Sequence[Object]
-    ) -> Candidate | Status:
+    def _victims_on(self, state: CycleState, pod: PodInfo, live: NodeInfo) -> Candidate | Status:
         priority = pod.spec.priority
         lesser = [other for other in live.pods.values() if other.spec.priority < priority]
         if not lesser:
@@ -171,7 +256,7 @@ class DefaultPreemption:
         if status is not None:
             return status
         lesser.sort(key=importance)
-        violating, others = _by_budget(lesser, budgets) if budgets else ([], lesser)
+        violating, others = _by_budget(lesser, self._budgets) if self._budgets else ([], lesser)
         victims: list[PodInfo] = []
         violations = 0
         for group in (violating, others):
@@ -232,9 +317,15 @@ class DefaultPreemption:
         """Delete the victims, and withdraw promises made to lesser pods on the node."""
         handle = self._handle
         handle.count_victims(len(chosen.victims))
+        evictions = (self._evict_one(pod, victim, chosen.node) for victim in chosen.victims)
+        ended = await asyncio.gather(*evictions, return_exceptions=True)
+        problems = [problem for problem in ended if problem is not None]
+        for problem in problems:
+            if not isinstance(problem, ApiError | TransportError):
+                raise problem
+        if problems:
+            return None, error(str(problems[0]), problems[0])
         try:
-            for victim in chosen.victims:
-                await self._evict_one(pod, victim, chosen.node)
             for other in handle.nominations.nominated(chosen.node):
                 if other.priority < pod.priority:
                     handle.nominations.withdraw(other.uid)
@@ -271,40 +362,7 @@ def importance(pod: PodInfo) -> tuple[int, str]:
 
 def best_candidate(candidates: Sequence[Candidate]) -> Candidate:
     """Return the least harmful choice; the first of equals."""
-    return min(
-        candidates,
-        key=lambda item: (
-            item.violations,
-            item.victims[0].priority,
-            sum(victim.priority + _PRIORITY_SHIFT for victim in item.victims),
-            len(item.victims),
-            _Reversed(_top_start(item)),
-        ),
-    )
-
-
-class _Reversed:
-    """Orders texts backwards: a later start is better."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __lt__(self, other: _Reversed) -> bool:
-        return self.text > other.text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reversed) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-
-def _top_start(item: Candidate) -> str:
-    """Return when the first of the most important victims started."""
-    top = item.victims[0].priority
-    return min(victim.started or _YOUNGEST for victim in item.victims if victim.priority == top)
+    return min(candidates, key=lambda item: item.harm)
 
 
 def _being_preempted(pod: PodInfo) -> bool:
@@ -318,20 +376,20 @@ def _being_preempted(pod: PodInfo) -> bool:
 
 
 def _by_budget(
-    pods: Sequence[PodInfo], budgets: Sequence[Object]
+    pods: Sequence[PodInfo], budgets: Sequence[_Budget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
     """Split into those whose eviction breaks a budget and the rest, keeping order.
 
     Each eviction uses up one disruption, so later pods of a budget may break it where earlier
     ones do not. A pod the budget already counts as disrupted costs nothing more.
     """
-    allowed = [int((item.get("status") or {}).get("disruptionsAllowed") or 0) for item in budgets]
+    allowed = [budget.allowed for budget in budgets]
     violating: list[PodInfo] = []
     others: list[PodInfo] = []
     for pod in pods:
         broken = False
         for index, budget in enumerate(budgets):
-            if not _covers(budget, pod):
+            if not budget.covers(pod):
                 continue
             allowed[index] -= 1
             broken = broken or allowed[index] < 0
@@ -339,10 +397,15 @@ def _by_budget(
     return violating, others
 
 
-def _covers(budget: Object, pod: PodInfo) -> bool:
-    if budget["metadata"].get("namespace") != pod.namespace or not pod.spec.labels:
-        return False
-    selector = Selector.from_label_selector((budget.get("spec") or {}).get("selector"))
-    if selector.empty or not selector.matches(pod.spec.labels):
-        return False
-    return pod.name not in ((budget.get("status") or {}).get("disruptedPods") or {})
+def _budget(obj: Object) -> _Budget | None:
+    """Read a budget; None when it selects nothing."""
+    status = obj.get("status") or {}
+    selector = Selector.from_label_selector((obj.get("spec") or {}).get("selector"))
+    if selector.empty:
+        return None
+    return _Budget(
+        obj["metadata"].get("namespace") or "",
+        selector,
+        int(status.get("disruptionsAllowed") or 0),
+        frozenset(status.get("disruptedPods") or ()),
+    )
