@@ -11,7 +11,7 @@ slices and a join, and a list or a watch never decodes anything it does not have
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
@@ -21,6 +21,8 @@ from skerry.logic.resource import Object
 
 _METADATA = b'"metadata":{'
 _HEAD = 2
+
+T = TypeVar("T")
 
 
 def encode(obj: Object) -> bytes:
@@ -70,9 +72,14 @@ class _Envelope(msgspec.Struct, gc=False):
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
+def decode_as(decoder: msgspec.json.Decoder[T], value: bytes) -> T:
+    """Return what *decoder* looks for in a stored object; the rest is skipped, not built."""
+    return decoder.decode(memoryview(value)[_HEAD:])
+
+
 def metadata_of(value: bytes) -> Metadata:
     """Return the metadata of a stored object without decoding the rest of it."""
-    return _envelope.decode(memoryview(value)[_HEAD:]).metadata
+    return decode_as(_envelope, value).metadata
 
 
 def dump(obj: Mapping[str, Any], *, pretty: bool = False) -> bytes:

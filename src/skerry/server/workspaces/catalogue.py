@@ -16,7 +16,8 @@ from skerry.logic.resource import ANY_IDENTITY, Resource
 from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
 from skerry.server.catalogue import Catalogue, TypeSet, builtin_types
 from skerry.server.watch.change import Change
-from skerry.server.workspaces.state import BoundType, HubState
+from skerry.server.workspaces.records import BoundType
+from skerry.server.workspaces.state import HubState
 
 # What kcp keeps of Kubernetes: no pods, nodes or services until somebody binds them.
 _KEPT = {
@@ -83,6 +84,7 @@ class HubCatalogue(Catalogue):
         self._by_binding: dict[tuple[tuple[BoundType, ...], ...], TypeSet] = {}
         self._base_names = {r.info.group_resource for r in self._every}
         state.types_changed = self.forget
+        state.types_unused = self._forget_unused
         state.offers_changed = lambda: self.forget(WILDCARD)
 
     def forget(self, cluster: str) -> None:
@@ -90,6 +92,11 @@ class HubCatalogue(Catalogue):
         self._sets.pop(cluster, None)
         if not self._definitions.get(cluster, True):
             del self._definitions[cluster]
+
+    def _forget_unused(self, unused: frozenset[BoundType]) -> None:
+        """Keep no set of types that nobody can have any more."""
+        for bound in [b for b in self._by_binding if any(unused.intersection(g) for g in b)]:
+            del self._by_binding[bound]
 
     def observe(self, change: Change) -> None:
         super().observe(change)

@@ -6,7 +6,7 @@ some hundred bytes here, its objects are in the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +15,20 @@ from skerry.api.kinds import GroupResource
 from skerry.logic.resource import Object, Resource
 from skerry.logic.workspaces import schemas
 from skerry.logic.workspaces.bindings import Export, Taken
-from skerry.logic.workspaces.births import OWNER, PATH_ANNOTATION, TYPE_ANNOTATION, owner_of
 from skerry.logic.workspaces.names import ROOT, joined
 from skerry.logic.workspaces.types import Found, TypeName
 from skerry.server.codec import decode
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.store.base import Store
+from skerry.server.workspaces.records import (
+    Binding,
+    BindingReader,
+    BoundType,
+    Cluster,
+    child_of,
+    cluster_of,
+)
+from skerry.store.base import Entry, Store
 
 APIS = "apis.kcp.io"
 CORE = "core.kcp.io"
@@ -30,80 +37,10 @@ TENANCY = "tenancy.kcp.io"
 KEPT_SCHEMAS = ("kept", "schemas")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A logical cluster. ``path`` is empty for those that no path leads to."""
+# Read at the start: never all bindings of all workspaces at once.
+_PAGE = 2000
 
-    name: str
-    path: str
-    type_name: str
-    phase: str
-    deleting: bool
-    # Whose word is still awaited before it is ready, and who it belongs to.
-    initializers: tuple[str, ...] = ()
-    owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundType:
-    """One type a binding brings: which schema, under which identity."""
-
-    schema_cluster: str
-    schema_name: str
-    schema_uid: str
-    identity: str
-    group: str
-    resource: str
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Objects a binding lets its exporter see: all of a type, or those of some names."""
-
-    group: str
-    resource: str
-    identity: str
-    everything: bool
-    # Pairs of namespace and name; an empty one stands for any.
-    only: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, claim: Mapping[str, Any]) -> Claim:
-        only = tuple(
-            (each.get("namespace", ""), each.get("name", ""))
-            for each in claim.get("resourceSelector") or []
-        )
-        return cls(
-            claim.get("group", ""),
-            claim["resource"],
-            claim.get("identityHash", ""),
-            bool(claim.get("all")),
-            only,
-        )
-
-    def covers(self, key: ObjectKey) -> bool:
-        """Tell whether the object at *key* is claimed; without a name: whether any there is."""
-        resource = f"{self.resource}:{self.identity}" if self.identity else self.resource
-        if (key.group, key.resource) != (self.group, resource):
-            return False
-        return self.everything or any(
-            namespace in ("", key.namespace) and (not key.name or name in ("", key.name))
-            for namespace, name in self.only
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """An APIBinding that may be in use."""
-
-    name: str
-    export_cluster: str
-    export_path: str
-    export_name: str
-    bound: tuple[BoundType, ...]
-    claims: tuple[Claim, ...] = ()
-    # Whether everything the export offers is bound.
-    ready: bool = True
+_Observe = Callable[[ObjectKey, bytes | None], None]
 
 
 @dataclass(slots=True)
@@ -121,6 +58,8 @@ class HubState:
     kept: dict[str, Object] = field(default_factory=dict)
     # Called with a cluster's name when the types it serves may have changed.
     types_changed: Callable[[str], None] = lambda _: None
+    # Called with types that no binding brings any more.
+    types_unused: Callable[[frozenset[BoundType]], None] = lambda _: None
     # Called with the name of a cluster that is no more.
     cluster_gone: Callable[[str], None] = lambda _: None
     # Called when what exports offer may have changed.
@@ -134,7 +73,9 @@ class HubState:
     waiting: set[tuple[str, str]] = field(default_factory=set)
     # Every type anybody binds, by group, resource and identity.
     by_identity: dict[tuple[str, str, str], BoundType] = field(default_factory=dict)
-    _shared_bound: dict[tuple[BoundType, ...], tuple[BoundType, ...]] = field(default_factory=dict)
+    # What bindings come to, one of all that are equal, and how many there are.
+    _alike: dict[Binding, tuple[Binding, int]] = field(default_factory=dict)
+    _reader: BindingReader = field(default_factory=BindingReader)
     _resources: dict[BoundType, Sequence[Resource]] = field(default_factory=dict)
 
     # -- following the store -----------------------------------------------------------------
@@ -146,15 +87,15 @@ class HubState:
         for group, resource, observe in (
             (CORE, "logicalclusters", self._cluster_changed),
             (TENANCY, workspaces, self._workspace_changed),
-            (TENANCY, workspace_types, self._type_changed),
-            (APIS, "apiresourceschemas", self._schema_changed),
-            (*KEPT_SCHEMAS, self._kept_changed),
-            (APIS, "apiexports", self._export_changed),
+            (TENANCY, workspace_types, _whole(self._type_changed)),
+            (APIS, "apiresourceschemas", _whole(self._schema_changed)),
+            (*KEPT_SCHEMAS, _whole(self._kept_changed)),
+            (APIS, "apiexports", _whole(self._export_changed)),
             (APIS, "apibindings", self._binding_changed),
         ):
             prefix = type_prefix(group, resource)
-            for entry in (await store.range(prefix)).entries:
-                observe(ObjectKey.parse(entry.key), decode(entry.value, entry.revision))
+            async for entry in _entries(store, prefix):
+                observe(ObjectKey.parse(entry.key), entry.value)
             reset = self.reset if resource == "logicalclusters" else None
             dispatcher.observe(prefix, _follower(observe), reset)
 
@@ -172,34 +113,26 @@ class HubState:
             self.schemas,
             self.types,
             self.by_identity,
+            self._alike,
             self.kept,
             self.waiting,
         ):
             table.clear()
 
-    def _cluster_changed(self, key: ObjectKey, obj: Object | None) -> None:
-        if obj is None:
-            self.clusters.pop(key.cluster, None)
-            self.bindings.pop(key.cluster, None)
-            self.children.pop(key.cluster, None)
-            self.types_changed(key.cluster)
-            self.cluster_gone(key.cluster)
+    def _cluster_changed(self, key: ObjectKey, value: bytes | None) -> None:
+        if value is not None:
+            self.clusters[key.cluster] = cluster_of(key.cluster, value)
             return
-        annotations = obj["metadata"].get("annotations") or {}
-        path = annotations.get(PATH_ANNOTATION, "") or (ROOT if key.cluster == ROOT else "")
-        self.clusters[key.cluster] = Cluster(
-            key.cluster,
-            path,
-            annotations.get(TYPE_ANNOTATION, ""),
-            (obj.get("status") or {}).get("phase", ""),
-            "deletionTimestamp" in obj["metadata"],
-            tuple((obj.get("status") or {}).get("initializers") or ()),
-            owner_of(annotations.get(OWNER, "")),
-        )
+        self.clusters.pop(key.cluster, None)
+        self.children.pop(key.cluster, None)
+        for binding in self.bindings.pop(key.cluster, {}).values():
+            self._let_go(binding)
+        self.types_changed(key.cluster)
+        self.cluster_gone(key.cluster)
 
-    def _workspace_changed(self, key: ObjectKey, obj: Object | None) -> None:
+    def _workspace_changed(self, key: ObjectKey, value: bytes | None) -> None:
         family = self.children.setdefault(key.cluster, {})
-        cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
+        cluster = "" if value is None else child_of(value)
         if cluster:
             family[key.name] = cluster
         else:
@@ -229,10 +162,12 @@ class HubState:
         self.offers += 1
         self.offers_changed()
 
-    def _binding_changed(self, key: ObjectKey, obj: Object | None) -> None:
+    def _binding_changed(self, key: ObjectKey, value: bytes | None) -> None:
         family = self.bindings.setdefault(key.cluster, {})
-        binding = self._binding(key, obj) if obj is not None else None
+        binding = None if value is None else self._take(self._reader.read(value))
         old = family.pop(key.name, None)
+        if old is not None:
+            self._let_go(old)
         self.waiting.discard((key.cluster, key.name))
         if binding is not None:
             family[key.name] = binding
@@ -246,33 +181,31 @@ class HubState:
             if known is not None:
                 self.claims_changed(known.export_cluster, known.export_name)
 
-    def _binding(self, key: ObjectKey, obj: Object) -> Binding | None:
-        status = obj.get("status") or {}
-        reference = (obj["spec"].get("reference") or {}).get("export") or {}
-        export_cluster = status.get("apiExportClusterName", "")
-        bound = tuple(
-            BoundType(
-                export_cluster,
-                each["schema"]["name"],
-                each["schema"]["UID"],
-                each["schema"]["identityHash"],
-                each["group"],
-                each["resource"],
-            )
-            for each in status.get("boundResources") or []
-        )
-        for each in bound:
-            self.by_identity[(each.group, each.resource, each.identity)] = each
-        claims = tuple(Claim.of(each) for each in status.get("appliedPermissionClaims") or [])
-        return Binding(
-            key.name,
-            export_cluster,
-            reference.get("path", ""),
-            reference.get("name", ""),
-            self._shared_bound.setdefault(bound, bound),
-            claims,
-            all(c.get("status") == "True" for c in status.get("conditions") or [{}]),
-        )
+    def _take(self, binding: Binding) -> Binding:
+        """Count one more that comes to *binding*; return the one that stands for all of them."""
+        known, count = self._alike.get(binding, (binding, 0))
+        self._alike[known] = (known, count + 1)
+        if not count:
+            for each in binding.bound:
+                self.by_identity[(each.group, each.resource, each.identity)] = each
+        return known
+
+    def _let_go(self, binding: Binding) -> None:
+        """Count one less; types that nobody binds any more are forgotten."""
+        known, count = self._alike[binding]
+        if count > 1:
+            self._alike[known] = (known, count - 1)
+            return
+        del self._alike[binding]
+        used = {each for other in self._alike for each in other.bound}
+        unused = [each for each in binding.bound if each not in used]
+        for each in unused:
+            self._resources.pop(each, None)
+            name = (each.group, each.resource, each.identity)
+            if self.by_identity.get(name) == each:
+                del self.by_identity[name]
+        if unused:
+            self.types_unused(frozenset(unused))
 
     # -- finding -----------------------------------------------------------------------------
 
@@ -371,32 +304,29 @@ class HubState:
             if export is not None:
                 yield from (self.offered(export, schema) for schema in export.schemas)
 
-    def binding_to(self, cluster: str, export_cluster: str, export_name: str) -> Binding | None:
-        """Return the binding by which *cluster* uses an export."""
-        for binding in (self.bindings.get(cluster) or {}).values():
-            if (binding.export_cluster, binding.export_name) == (export_cluster, export_name):
-                return binding
+    def binding_to(
+        self, cluster: str, export_cluster: str, export_name: str
+    ) -> tuple[str, Binding] | None:
+        """Return the binding by which *cluster* uses an export, and its name."""
+        for name, binding in (self.bindings.get(cluster) or {}).items():
+            if binding.is_to(export_cluster, export_name):
+                return name, binding
         return None
 
     def uses(self, schema_uid: str) -> bool:
         """Tell whether anybody binds the schema with that UID."""
-        return any(
-            each.schema_uid == schema_uid
-            for family in self.bindings.values()
-            for binding in family.values()
-            for each in binding.bound
-        )
+        return any(each.schema_uid == schema_uid for b in self._alike for each in b.bound)
 
     def taken_names(
         self, cluster: str, without: str, definitions: Sequence[Mapping[str, Any]]
     ) -> list[Taken]:
         """Return the names in use in *cluster*, not counting those of the binding *without*."""
         taken = []
-        for binding in (self.bindings.get(cluster) or {}).values():
-            if binding.name == without:
+        for binding_name, binding in (self.bindings.get(cluster) or {}).items():
+            if binding_name == without:
                 continue
             where = f"{self.path_of(binding.export_cluster)}:{binding.export_name}"
-            by = f'naming conflict with APIBinding "{binding.name}" bound to APIExport {where}'
+            by = f'naming conflict with APIBinding "{binding_name}" bound to APIExport {where}'
             for each in binding.bound:
                 kinds = [r.info.kind for r in self.resources(each)]
                 name = GroupResource(each.group, each.resource)
@@ -412,10 +342,8 @@ class HubState:
     def bound_clusters(self, export_cluster: str, export_name: str) -> Iterator[str]:
         """Yield the clusters that bind an export."""
         for cluster, family in self.bindings.items():
-            for binding in family.values():
-                if (binding.export_cluster, binding.export_name) == (export_cluster, export_name):
-                    yield cluster
-                    break
+            if any(binding.is_to(export_cluster, export_name) for binding in family.values()):
+                yield cluster
 
     def child_path(self, parent: str, name: str) -> str:
         """Return the path of the workspace *name* in the cluster *parent*."""
@@ -433,10 +361,30 @@ def _put(table: dict[tuple[str, str], Object], key: tuple[str, str], obj: Object
         table[key] = obj
 
 
-def _follower(observe: Callable[[ObjectKey, Object | None], None]) -> Callable[[Change], None]:
+def _whole(observe: Callable[[ObjectKey, Object | None], None]) -> _Observe:
+    """Return what shows *observe* whole objects."""
+
+    def look(key: ObjectKey, value: bytes | None) -> None:
+        # What is kept here is never written, so its revision does not matter.
+        observe(key, None if value is None else decode(value, 0))
+
+    return look
+
+
+def _follower(observe: _Observe) -> Callable[[Change], None]:
     def follow(change: Change) -> None:
-        event = change.event
-        obj = None if event.value is None else decode(event.value, event.revision)
-        observe(ObjectKey.parse(event.key), obj)
+        observe(ObjectKey.parse(change.event.key), change.event.value)
 
     return follow
+
+
+async def _entries(store: Store, prefix: str) -> AsyncIterator[Entry]:
+    """Yield everything below *prefix*, a page at a time."""
+    after = ""
+    while True:
+        page = await store.range(prefix, after=after, limit=_PAGE)
+        for entry in page.entries:
+            yield entry
+        if not page.more:
+            return
+        after = page.entries[-1].key

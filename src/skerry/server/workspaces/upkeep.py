@@ -246,7 +246,7 @@ class WorkspaceUpkeep:
         """Bring every binding of an export up to date with it."""
         for cluster in list(self._state.bound_clusters(key.cluster, key.name)):
             for name, binding in list(self._state.bindings.get(cluster, {}).items()):
-                if (binding.export_cluster, binding.export_name) == (key.cluster, key.name):
+                if binding.is_to(key.cluster, key.name):
                     await self._refresh(ObjectKey(APIS, "apibindings", cluster, "", name))
 
     async def _refresh(self, key: ObjectKey) -> None:

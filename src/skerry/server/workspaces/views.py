@@ -112,9 +112,9 @@ class ExportViews:
 
     def _visible(self, cluster: str, export: str, key: ObjectKey) -> bool:
         """Tell whether the object at *key* belongs to the view."""
-        binding = self.state.binding_to(key.cluster, cluster, export)
+        name, binding = self.state.binding_to(key.cluster, cluster, export) or ("", None)
         if (key.group, key.resource) == _BINDINGS:
-            return binding is not None and (not key.name or key.name == binding.name)
+            return binding is not None and key.name in ("", name)
         plural, _, identity = key.resource.partition(":")
         if identity:
             own = self.state.by_identity.get((key.group, plural, identity))
