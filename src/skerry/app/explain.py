@@ -64,6 +64,7 @@ from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.discovery import ServedTypes, discover
 from skerry.runtime.kubeconfig import kubeconfig_paths
 from skerry.runtime.transport import Transport
+from skerry.scheduler.placement import location_chooser
 
 EDGE, SCHEDULING, WORKLOAD, TENANCY = (
     "edge.kcp.io",
@@ -363,7 +364,7 @@ class Hub:
         self, placements: Sequence[Object]
     ) -> tuple[PlacementIndex, dict[Place, Object]]:
         """Return an index of *placements* and of all Locations and SyncTargets."""
-        index = PlacementIndex()
+        index = PlacementIndex(location_chooser)
         records = [placement_of(each) for each in placements]
         for record in records:
             index.put_placement(record)

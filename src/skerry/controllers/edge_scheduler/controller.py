@@ -43,6 +43,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.workqueue import WorkQueue
+from skerry.scheduler.placement import location_chooser
 
 # Writes in flight: enough to keep a hub of two cores busy from afar, few enough to be fair.
 WORKERS = 16
@@ -81,7 +82,7 @@ class EdgeScheduler:
         self._views = views
         self._tell = tell
         edge = views.edge
-        self.index = PlacementIndex()
+        self.index = PlacementIndex(location_chooser)
         self.queue: WorkQueue[Place] = edge.queue(NAME)
         self.status_queue: WorkQueue[Place] = edge.queue(f"{NAME}-status")
         self._workspaces: Informer | None = None

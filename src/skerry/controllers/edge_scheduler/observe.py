@@ -41,6 +41,8 @@ class Result:
     errors: tuple[str, ...] = ()
     unsatisfiable: tuple[str, ...] = ()
     wanted_locations: int | None = None
+    # Why a strategy found fewer than that.
+    shortage: str = ""
     broken_locations: tuple[str, ...] = ()
 
 
@@ -118,7 +120,7 @@ class Observer:
             errors = placement.errors if placement is not None else ()
             self.results[place] = Result(generation, errors=errors)
             return Observed(place, owner, self.results[place])
-        matching, chosen = self._index.chosen(place, self._chosen.get(place, NOWHERE))
+        matching, chosen, shortage = self._index.chosen(place, self._chosen.get(place, NOWHERE))
         if placement.strategy is not None:
             located = (self._index.inventory.location_at(number).place for number in chosen)
             self._chosen[place] = frozenset(located)
@@ -130,6 +132,7 @@ class Observer:
             len(destinations),
             unsatisfiable=placement.unsatisfiable,
             wanted_locations=placement.strategy.number if placement.strategy else None,
+            shortage=shortage,
             broken_locations=self._broken(chosen),
         )
         more = len(destinations) > self._per_slice

@@ -103,7 +103,9 @@ def _scheduled(result: Result) -> Said:
         return Said(SCHEDULED, False, "NoInstances", text)
     wanted = result.wanted_locations
     if wanted is not None and result.chosen < wanted:
-        return Said(SCHEDULED, False, "TooFewLocations", f"{counted}; {wanted} were asked for")
+        why = f": {result.shortage}" if result.shortage else ""
+        text = f"{counted}; {wanted} were asked for{why}"
+        return Said(SCHEDULED, False, "TooFewLocations", text)
     return Said(SCHEDULED, True, "DestinationsChosen", counted)
 
 

@@ -8,7 +8,7 @@ labels of a Location find the selectors they satisfy. So a change costs what it 
 * ``demands``: selectors by their terms; labels find them.
 * ``inventory``: Locations, SyncTargets, and which SyncTargets a Location has.
 * ``index``: EdgePlacements on top of that, and their destinations.
-* ``strategy``: choosing some of the Locations that match.
+* ``strategy``: what a placement says of choosing some of them; ``choosing``: who does.
 * ``slices``: destinations as SinglePlacementSlices.
 * ``explain``, ``whatif``: why, why not, and what would change.
 * ``warnings``: what the writer of a placement hears at once.

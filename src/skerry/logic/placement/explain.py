@@ -16,7 +16,6 @@ from typing import Literal
 
 from skerry.logic.placement.index import NOWHERE, PlacementIndex
 from skerry.logic.placement.records import Location, Place, Placement
-from skerry.logic.placement.strategy import NO_EXECUTE, NO_SCHEDULE
 from skerry.logic.placement.terms import Term, Terms, failing, matches
 
 Subject = Literal["Location", "SyncTarget", "Workspace"]
@@ -105,14 +104,14 @@ def _explained(
     by_workspace = placement.workspaces is None or matches(placement.workspaces, workspace)
     selected = by_labels and by_workspace
     number = index.inventory.location_number(location.place)
-    chosen = selected and number in index.chosen(placement.place, present)[1]
+    chosen = selected and number in index.chosen(placement.place, present).locations
     targets = index.inventory.destinations(number or 0) if selected else ()
     failed = _failed(placement, location, workspace)
     reasons = [str(each) for each in failed]
     if not placement.selectors:
         reasons.append("spec.locationSelectors is empty, which selects nothing")
     if selected and not chosen:
-        reasons.append(_passed_over(index, placement, location, location.place in present))
+        reasons.append(_passed_over(index, placement, location, present))
     if selected and not targets:
         reasons += _without_instances(index, location)
     return Explanation(
@@ -144,20 +143,17 @@ def _terms(name: str, terms: Terms, labels: Mapping[str, str]) -> Iterator[Faile
 
 
 def _passed_over(
-    index: PlacementIndex, placement: Placement, location: Location, present: bool
+    index: PlacementIndex,
+    placement: Placement,
+    location: Location,
+    present: AbstractSet[tuple[str, str]],
 ) -> str:
-    strategy = placement.strategy
     number = index.inventory.location_number(location.place)
-    if strategy is None or number is None:
-        return "no strategy passes it over"
-    if strategy.only_ready and not index.inventory.available(number):
-        return "strategy.onlyReady: none of its SyncTargets is ready and schedulable"
-    repelling = (NO_EXECUTE,) if present else (NO_EXECUTE, NO_SCHEDULE)
-    for taint in location.taints:
-        borne = any(toleration.bears(taint) for toleration in strategy.tolerations)
-        if taint.effect in repelling and not borne:
-            return f"strategy: the taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
-    return f"strategy: {strategy.number} other locations were chosen"
+    refusal = "" if number is None else index.refusal(placement.place, number, present)
+    if refusal:
+        return f"strategy: {refusal}"
+    wanted = placement.strategy.number if placement.strategy is not None else None
+    return f"strategy: {wanted} other locations were chosen"
 
 
 def _without_instances(index: PlacementIndex, location: Location) -> list[str]:

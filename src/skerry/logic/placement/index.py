@@ -6,33 +6,49 @@ SyncTarget through the Locations it joins or leaves. Nothing is stored per pair 
 Location; destinations are computed when asked for, from bitmaps.
 
 Availability and taints matter only to placements with a strategy; the others never hear of them.
+Who chooses then is handed in, and made for the first such placement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from pyroaring import BitMap
 
+from skerry.kit.invariant import invariant
+from skerry.logic.placement.choosing import Choosing, MakeChoosing
 from skerry.logic.placement.demands import DemandIndex
 from skerry.logic.placement.inventory import Inventory
 from skerry.logic.placement.labels import LabelIndex
 from skerry.logic.placement.numbers import Numbers
 from skerry.logic.placement.records import Destination, Location, Place, Placement, SyncTarget
-from skerry.logic.placement.strategy import Candidate, Choose, choose
 from skerry.logic.placement.terms import Terms
 
 NO_LABELS: Mapping[str, str] = {}
 NOWHERE: frozenset[tuple[str, str]] = frozenset()
 
 
+class Chosen(NamedTuple):
+    """The Locations a placement selects, and those chosen of them, by number.
+
+    ``shortage`` tells why a strategy found fewer than it was asked for.
+    """
+
+    matching: BitMap
+    locations: list[int]
+    shortage: str = ""
+
+
 class PlacementIndex:
     """What goes where, as far as *where* is concerned."""
 
-    def __init__(self, choosing: Choose = choose) -> None:
+    def __init__(self, choosing: MakeChoosing | None = None) -> None:
+        """*choosing* makes what chooses for strategies; without it there may be none."""
         self.inventory = Inventory()
-        self._choose = choosing
+        self._make_choosing = choosing
+        self._choosing: Choosing | None = None
         self._numbers: Numbers[Place] = Numbers()
         self._placements: dict[int, Placement] = {}
         self._everything = BitMap()
@@ -79,7 +95,14 @@ class PlacementIndex:
             self._picky.add(number)
         if placement.strategy is not None:
             self._choosy.add(number)
+            self._have_choosing()
         return {placement.place}
+
+    def _have_choosing(self) -> None:
+        if self._choosing is None:
+            invariant(self._make_choosing is not None, "a strategy, and nothing that chooses")
+            if self._make_choosing is not None:
+                self._choosing = self._make_choosing(self.inventory)
 
     def remove_placement(self, place: Place) -> set[Place]:
         """Forget the placement at *place*."""
@@ -109,7 +132,8 @@ class PlacementIndex:
         if old == location:
             return set()
         self._know_cluster(location.place.cluster)
-        self.inventory.put_location(location)
+        number = self.inventory.put_location(location)
+        self._other([number])
         after = self._demands.satisfied(location.labels)
         if old is None:
             return self._places(self._admitted(after, location.place.cluster))
@@ -127,22 +151,33 @@ class PlacementIndex:
         old = self.inventory.location(place)
         if old is None:
             return set()
-        self.inventory.remove_location(place)
+        self._other([self.inventory.remove_location(place)])
         self._forget_cluster(place.cluster)
         return self._places(self._admitted(self._demands.satisfied(old.labels), place.cluster))
 
     def put_sync_target(self, target: SyncTarget) -> set[Place]:
         """Have *target* as it is given."""
         old = self.inventory.sync_target(target.place)
-        touched = self._selecting(self.inventory.put_sync_target(target))
-        if old is not None and old.available != target.available and self._choosy:
+        locations = self.inventory.put_sync_target(target)
+        self._other(locations)
+        touched = self._selecting(locations)
+        if old is not None and old.available != target.available and self._choosing is not None:
             locations = self.inventory.having(target.place.cluster, target.labels)
+            self._other(locations)
             touched |= self._selecting(locations) & self._choosy
         return self._places(touched)
 
     def remove_sync_target(self, place: Place) -> set[Place]:
         """Forget the SyncTarget at *place*."""
-        return self._places(self._selecting(self.inventory.remove_sync_target(place)))
+        locations = self.inventory.remove_sync_target(place)
+        self._other(locations)
+        return self._places(self._selecting(locations))
+
+    def _other(self, locations: Iterable[int]) -> None:
+        """Tell what chooses, if there is anything, of Locations that are other than before."""
+        if self._choosing is not None:
+            for number in locations:
+                self._choosing.changed(number)
 
     def put_workspace(self, cluster: str, labels: Mapping[str, str]) -> set[Place]:
         """Have the workspace whose content is *cluster* with these labels.
@@ -193,26 +228,30 @@ class PlacementIndex:
         workspaces = self._placements[number].workspaces
         return found if workspaces is None else found & self._locations_within(workspaces)
 
-    def chosen(
-        self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE
-    ) -> tuple[BitMap, list[int]]:
+    def chosen(self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE) -> Chosen:
         """Return the Locations a placement selects, and those chosen of them.
 
         *present* are the Locations chosen before; only a strategy asks.
         """
         matching = self.matching(place)
         placement = self.placement(place)
-        if placement is None or placement.strategy is None:
-            return matching, list(matching)
-        candidates = {number: self._candidate(number) for number in matching}
-        taken = self._choose(placement.strategy, list(candidates.values()), present)
-        return matching, [n for n, candidate in candidates.items() if candidate.place in taken]
+        if placement is None or placement.strategy is None or self._choosing is None:
+            return Chosen(matching, list(matching))
+        choice = self._choosing.choose(placement.strategy, matching, present)
+        return Chosen(matching, choice.locations, choice.shortage)
+
+    def refusal(self, place: Place, location: int, present: AbstractSet[tuple[str, str]]) -> str:
+        """Return why the placement's strategy does not let a Location through; else empty."""
+        placement = self.placement(place)
+        if placement is None or placement.strategy is None or self._choosing is None:
+            return ""
+        return self._choosing.refusal(placement.strategy, location, present)
 
     def destinations(
         self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE
     ) -> list[Destination]:
         """Return the destinations of the placement at *place*, in order."""
-        return self.destinations_at(self.chosen(place, present)[1])
+        return self.destinations_at(self.chosen(place, present).locations)
 
     def destinations_at(self, locations: Iterable[int]) -> list[Destination]:
         """Return the destinations of these Locations, in order."""
@@ -232,11 +271,6 @@ class PlacementIndex:
     def workspace_labels(self, cluster: str) -> Mapping[str, str]:
         """Return the labels of the workspace whose content is *cluster*."""
         return self._workspaces.get(cluster, NO_LABELS)
-
-    def _candidate(self, number: int) -> Candidate:
-        location = self.inventory.location_at(number)
-        available = self.inventory.available(number) > 0
-        return Candidate(location.place, location.labels, available, location.taints)
 
     def _locations_within(self, workspaces: Terms) -> BitMap:
         """Return the Locations of every workspace that satisfies *workspaces*."""

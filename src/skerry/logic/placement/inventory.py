@@ -14,6 +14,7 @@ from skerry.logic.placement.demands import DemandIndex
 from skerry.logic.placement.labels import LabelIndex
 from skerry.logic.placement.numbers import Numbers
 from skerry.logic.placement.records import Destination, Location, Place, SyncTarget
+from skerry.logic.placement.strategy import Candidate
 
 _NONE = BitMap()
 _NO_DESTINATIONS: tuple[Destination, ...] = ()
@@ -79,8 +80,8 @@ class Inventory:
             self._known.pop(number, None)
         return number
 
-    def remove_location(self, place: Place) -> None:
-        """Forget the Location at *place*, which must be there."""
+    def remove_location(self, place: Place) -> int:
+        """Forget the Location at *place*, which must be there; returns the number it had."""
         number = self._location_numbers.add(place)
         del self._locations[number]
         self.location_labels.remove(number)
@@ -89,6 +90,7 @@ class Inventory:
         self._known.pop(number, None)
         _leave(self._locations_in, place.cluster, number)
         self._location_numbers.remove(number)
+        return number
 
     def _drop_demand(self, number: int) -> None:
         demand = self._demand_of.pop(number, None)
@@ -167,6 +169,14 @@ class Inventory:
     def available(self, number: int) -> int:
         """Return how many instances of a Location live and are open for workloads."""
         return sum(self._targets[target].available for target in self._instances(number))
+
+    def candidate(self, number: int) -> Candidate | None:
+        """Return what a strategy may look at of the Location of that number, if there is one."""
+        location = self._locations.get(number)
+        if location is None:
+            return None
+        available = self.available(number) > 0
+        return Candidate(location.place, location.labels, available, location.taints)
 
     def _instances(self, number: int) -> BitMap:
         location = self._locations[number]

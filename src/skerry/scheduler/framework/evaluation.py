@@ -329,7 +329,7 @@ class Evaluator(Generic[Item, Target]):
             rows = np.flatnonzero(mask)
             verdicts = evaluate_filter(plugin, state, item, rows, self.table)
             self.framework.recorder.evaluated(plugin.name, "Filter", self.framework.name, len(rows))
-            _raise_errors(plugin, verdicts)
+            raise_errors(plugin, verdicts)
             if verdicts.codes.any():
                 if mask is evaluation.feasible:
                     mask = mask.copy()
@@ -453,7 +453,8 @@ class EvaluationFailed(Exception):
         self.status = status
 
 
-def _raise_errors(plugin: Any, verdicts: Verdicts) -> None:
+def raise_errors(plugin: Any, verdicts: Verdicts) -> None:
+    """Raise what a filter says that is neither yes nor no."""
     for status in verdicts.statuses:
         if not status.rejected:
             raise EvaluationFailed(filter_refusal(plugin.name, status))

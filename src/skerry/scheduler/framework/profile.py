@@ -78,14 +78,21 @@ class Assembled:
     weights: Mapping[str, int]
 
 
-def assemble(spec: ProfileSpec, registry: Registry, handle: Any) -> Assembled:
-    """Make the plugins a profile needs and put them in order; raises ProfileError."""
+def assemble(
+    spec: ProfileSpec, registry: Registry, handle: Any, *, decides_only: bool = False
+) -> Assembled:
+    """Make the plugins a profile needs and put them in order; raises ProfileError.
+
+    A profile that *decides_only* needs neither to sort a queue nor to bind: whoever asks for its
+    decisions does that.
+    """
     made = _made(spec, registry, handle)
     at = {point: _specific(spec.at(point), point, made) for point in POINTS}
     if spec.at("multiPoint").enabled:
         for point in POINTS:
             at[point] = _expanded(spec, point, made, at[point])
-    _check_counts(spec.scheduler_name, at)
+    if not decides_only:
+        _check_counts(spec.scheduler_name, at)
     return Assembled(spec, made, at, _weights(spec, made))
 
 

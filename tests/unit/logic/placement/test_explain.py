@@ -12,6 +12,7 @@ from skerry.logic.placement.explain import Edit, explain, joining_edits
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Place, location_of, placement_of, sync_target_of
 from skerry.logic.placement.terms import matches, read_selector
+from skerry.scheduler.placement import location_chooser
 from tests.unit.logic.placement import building
 from tests.unit.logic.placement.building import Object, equal, expression
 
@@ -26,7 +27,7 @@ def index_of(
     taints: str = "",
     **spec: Any,
 ) -> PlacementIndex:
-    index = PlacementIndex()
+    index = PlacementIndex(location_chooser)
     index.put_placement(placement_of(building.placement("p", *selectors, **spec)))
     index.put_location(location_of(building.location("l", labels, instances, taints=taints)))
     if target is not None:
@@ -156,11 +157,11 @@ def test_a_placement_without_selectors_says_so() -> None:
 @pytest.mark.parametrize(
     ("strategy", "taints", "reason"),
     [
-        ({"onlyReady": True}, "", "strategy.onlyReady: none of its SyncTargets is ready"),
+        ({"onlyReady": True}, "", "strategy: LocationReady: location(s) had no ready"),
         (
             {"numberOfLocations": 5},
             "k=v:NoSchedule",
-            "strategy: the taint k=v:NoSchedule is not tolerated",
+            "strategy: LocationTaints: location(s) had untolerated taint {k=v:NoSchedule}",
         ),
     ],
 )

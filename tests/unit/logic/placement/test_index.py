@@ -18,6 +18,7 @@ from skerry.logic.placement.records import (
     sync_target_of,
 )
 from skerry.logic.placement.whatif import Change, LabelWorkspace, Put, Remove, what_if
+from skerry.scheduler.placement import location_chooser
 from tests.unit.logic.placement import building
 from tests.unit.logic.placement.building import equal, expression
 from tests.unit.logic.placement.reference import Reference
@@ -155,7 +156,7 @@ TestIndexAgainstReference.settings = settings(
 
 def worked_case() -> PlacementIndex:
     """The case of the documentation: two SyncTargets, three Locations."""
-    index = PlacementIndex()
+    index = PlacementIndex(location_chooser)
     for name in ("prod", "dev"):
         index.put_location(location_of(building.location(name, {"env": name}, equal(env=name))))
         index.put_sync_target(sync_target_of(building.sync_target(name, {"env": name})))

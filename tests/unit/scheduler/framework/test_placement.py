@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.scheduler.framework.choose import choose
+from skerry.scheduler.framework.choose import Offer, choose
 from skerry.scheduler.framework.evaluation import Evaluator
 from skerry.scheduler.framework.plugin import Scope
 from skerry.scheduler.framework.profile import PluginRef, PluginSet, ProfileSpec, assemble
@@ -111,44 +111,52 @@ def test_what_was_said_of_unchanged_targets_is_remembered() -> None:
     assert health.asked == before + 1
 
 
+def offers(totals: dict[str, int], *, grouped: bool = True) -> list[Offer]:
+    return [
+        Offer.of(total, (name,), row, (name[0],) if grouped else ())
+        for row, (name, total) in enumerate(totals.items())
+    ]
+
+
+def chosen(totals: dict[str, int], count: int, *skews: int, taken: str = "") -> list[str]:
+    found = choose(
+        offers(totals, grouped=bool(skews)), count, skews, [(domain,) for domain in taken]
+    )
+    return [list(totals)[row] for row in found]
+
+
 def test_the_best_are_chosen_and_ties_go_by_name() -> None:
-    assert choose({"b": 1, "a": 1, "c": 5}, 2) == ["c", "a"]
-    assert choose({"a": 1}, 0) == []
+    assert chosen({"b": 1, "a": 1, "c": 5}, 2) == ["c", "a"]
+    assert chosen({"a": 1}, 0) == []
 
 
-def test_groups_share_before_any_gets_a_second() -> None:
+def test_domains_share_before_any_is_ahead_by_more_than_the_skew() -> None:
     totals = {"a1": 9, "a2": 8, "a3": 7, "b1": 1}
-    groups = {name: name[0] for name in totals}
-    assert choose(totals, 3, groups=groups) == ["a1", "b1", "a2"]
+    assert chosen(totals, 3, 1) == ["a1", "b1", "a2"]
+    assert chosen(totals, 3, 2) == ["a1", "a2", "b1"]
 
 
-def test_what_is_present_stays() -> None:
-    assert choose({"a": 9, "b": 1}, 1, present={"b"}) == ["b"]
-    assert choose({"a": 9}, 1, present={"b"}) == ["a"]
+def test_what_is_there_already_counts() -> None:
+    assert chosen({"a1": 9, "b1": 1}, 1, 1, taken="a") == ["b1"]
+    assert chosen({"a1": 9}, 1, 1, taken="aab") == ["a1"], "nobody waits elsewhere"
+
+
+def test_skews_of_two_labels_may_leave_no_choice() -> None:
+    there = [("x", "1")]
+    waiting = [Offer.of(1, ("p",), 0, ("x", "2")), Offer.of(1, ("q",), 1, ("y", "1"))]
+    assert choose(waiting, 2, (1, 1), there) == []
 
 
 names = st.sampled_from([f"{group}{index}" for group in "abc" for index in range(4)])
 
 
-@given(st.dictionaries(names, st.integers(0, 3)), st.integers(0, 12), st.sets(names))
+@given(st.dictionaries(names, st.integers(0, 3)), st.integers(0, 12), st.integers(1, 3))
 def test_spread_is_as_even_as_the_candidates_allow(
-    totals: dict[str, int], count: int, present: set[str]
+    totals: dict[str, int], count: int, skew: int
 ) -> None:
-    groups = {name: name[0] for name in totals}
-    chosen = choose(totals, count, groups=groups, present=present)
-    assert len(chosen) == min(count, len(totals)) == len(set(chosen))
-    taken, offered = Counter(groups[n] for n in chosen), Counter(groups.values())
+    found = chosen(totals, count, skew)
+    assert len(found) == min(count, len(totals)) == len(set(found))
+    taken, offered = Counter(name[0] for name in found), Counter(name[0] for name in totals)
     for number in taken.values():
         for other in offered:
-            assert taken[other] == offered[other] or taken[other] >= number - 1
-
-
-@given(st.dictionaries(names, st.integers(0, 3)), st.integers(0, 12))
-def test_choosing_again_changes_nothing(totals: dict[str, int], count: int) -> None:
-    groups = {name: name[0] for name in totals}
-    first = set(choose(totals, count, groups=groups))
-    worse = {name: 0 if name in first else 3 for name in totals}
-    again = set(choose(worse, count, groups=groups, present=first))
-    assert Counter(groups[n] for n in again) == Counter(groups[n] for n in first) or len(
-        again & first
-    ) >= len(first) - len(set(groups.values()))
+            assert taken[other] == offered[other] or taken[other] >= number - skew

@@ -1,0 +1,1 @@
+"""The placement plugins that come with skerry."""
