@@ -26,6 +26,7 @@ from tests.sim.syncer_world import (
     deployment,
 )
 
+QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 WIDGETS = GroupVersionResource("test.example", "v1", "widgets")
 PERSON = WriteOptions(field_manager="a-person")
 
@@ -382,6 +383,23 @@ async def test_an_object_the_edge_rejects_delays_no_other_and_is_named(tmp_path:
         assert conditions["Synced"]["status"] == "False"
 
 
+@virtual
+async def test_a_rejected_object_that_is_withdrawn_is_no_longer_held_against_the_edge(
+    tmp_path: Path,
+) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        await started(world)
+        quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}}
+        await world.edge.client.create(QUOTAS, quota, "shop")
+        await world.put(SECRETS, "key", {"data": {}})
+        await world.settle(10)
+        assert (await world.conditions())["secrets/shop.key"]["reason"] == "Rejected"
+        await world.hub.client.delete(SECRETS, "key", "shop")
+        await world.settle(10)
+        assert (await world.conditions())["Synced"]["status"] == "True"
+
+
 # Kinds that come and go.
 
 
@@ -504,6 +522,83 @@ async def test_an_upsync_leaves_a_mailbox_object_of_the_same_name_alone(tmp_path
         assert kept is not None
         assert kept["data"] == {"of": "hub"}
         assert (await world.conditions())["configmaps/lab.shared"]["reason"] == "MailboxNotOurs"
+
+
+@virtual
+async def test_edge_born_objects_come_up_from_the_midst_of_what_was_placed(tmp_path: Path) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        rule = {"apiGroup": "", "resources": ["configmaps"], "namespaces": ["*"], "names": ["*"]}
+        await world.configure({**SPEC, "upsync": [rule]})
+        await world.put(CONFIG_MAPS, "page", {"data": {"index.html": "hello"}})
+        world.start()
+        await world.settle(10)
+        born = {"metadata": {"name": "report"}, "data": {"visitors": "7"}}
+        await world.edge.client.create(CONFIG_MAPS, born, "shop")
+        await world.settle(10)
+        copy = await world.in_hub(CONFIG_MAPS, "report")
+        assert copy is not None
+        assert copy["data"] == {"visitors": "7"}
+        page = await world.in_hub(CONFIG_MAPS, "page")
+        assert page is not None
+        assert "edge.kcp.io/upsynced" not in page["metadata"].get("annotations", {})
+        assert (await world.conditions())["Synced"]["status"] == "True"
+        await world.edge.client.delete(CONFIG_MAPS, "report", "shop")
+        await world.settle(10)
+        assert await world.in_hub(CONFIG_MAPS, "report") is None
+        assert await world.at_edge(CONFIG_MAPS, "page") is not None
+
+
+@virtual
+async def test_what_we_placed_once_is_not_taken_for_edge_born_when_its_record_is_lost(
+    tmp_path: Path,
+) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        rule = {"apiGroup": "", "resources": ["configmaps"], "namespaces": ["*"], "names": ["*"]}
+        await world.configure({**SPEC, "upsync": [rule]})
+        await world.put(CONFIG_MAPS, "page", {"data": {"index.html": "hello"}})
+        world.start()
+        await world.settle(10)
+        await world.kill()
+        (tmp_path / "one.journal").unlink()
+        await world.hub.client.delete(CONFIG_MAPS, "page", "shop")
+        world.start()
+        await world.settle(30)
+        assert await world.at_edge(CONFIG_MAPS, "page") is not None
+        assert await world.in_hub(CONFIG_MAPS, "page") is None
+
+
+@virtual
+async def test_what_every_cluster_makes_for_itself_does_not_come_up(tmp_path: Path) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        rule = {
+            "apiGroup": "",
+            "resources": ["configmaps", "secrets"],
+            "namespaces": ["lab"],
+            "names": ["*"],
+        }
+        await world.configure({"upsync": [rule]})
+        world.start()
+        await world.edge.client.create(NAMESPACES, {"metadata": {"name": "lab"}})
+        token = {
+            "metadata": {
+                "name": "token",
+                "annotations": {"kubernetes.io/service-account.name": "default"},
+            },
+            "type": "kubernetes.io/service-account-token",
+            "data": {"token": "c2VjcmV0"},
+        }
+        await world.edge.client.create(SECRETS, token, "lab")
+        root = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": "x"}}
+        await world.edge.client.create(CONFIG_MAPS, root, "lab")
+        seen = {"metadata": {"name": "seen"}, "data": {"a": "b"}}
+        await world.edge.client.create(CONFIG_MAPS, seen, "lab")
+        await world.settle(20)
+        assert await world.in_hub(CONFIG_MAPS, "seen", "lab") is not None
+        assert await world.in_hub(SECRETS, "token", "lab") is None
+        assert await world.in_hub(CONFIG_MAPS, "kube-root-ca.crt", "lab") is None
 
 
 # Signs of life.

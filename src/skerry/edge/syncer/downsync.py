@@ -162,6 +162,7 @@ class Downsync:
             left = self._settling_seconds(ref)
             if left > 0:
                 # What is not there yet may still come: the intent stays until it cannot.
+                s.outcomes.set(ref, decision.outcome)
                 s.down.add_after(ref, left)
                 return
         if decision.record != observed.record:

@@ -156,6 +156,8 @@ class Session:
             s.down.add(ref)
             if old is not None and new is not None:
                 s.back.add_after(ref, s.settings.return_seconds)
+        if old is None or new is None:
+            self._up.name_touched(ref)
 
     def _mailbox_completed(self, kind: GroupResource) -> None:
         """A type was read completely: what it lacks of our records may have to go."""
@@ -165,6 +167,7 @@ class Session:
         if missing and s.trust.trusted and s.config.configured:
             s.gate.name(missing, s.memory.placed_count)
         self._add(ours)
+        self._up.touch(kind)
         self._accept_if_harmless()
 
     def _edge_changed(self, ref: Ref, old: Object | None, new: Object | None) -> None:

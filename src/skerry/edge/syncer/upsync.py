@@ -19,6 +19,7 @@ from skerry.logic.syncing.access import MOST_NAMESPACES
 from skerry.logic.syncing.carrying import digest
 from skerry.logic.syncing.downsync import Outcome
 from skerry.logic.syncing.marks import MAILBOX_MANAGER
+from skerry.logic.syncing.projection import OURS, our_digest
 from skerry.logic.syncing.records import Raised
 from skerry.logic.syncing.refs import Ref
 from skerry.logic.syncing.scope import Names
@@ -54,9 +55,20 @@ class Upsync:
 
     def touch_all(self) -> None:
         """Look at everything again: the mailbox has other types now."""
+        for gvr, _ in self._watches:
+            self.touch(gvr.group_resource)
+
+    def touch(self, kind: GroupResource) -> None:
+        """Look at everything of a type again: the mailbox was read as far as that goes."""
         for (gvr, _), informer in self._watches.items():
-            for key in list(informer.index):
-                self._s.up.add(Ref(gvr.group, gvr.resource, key.namespace, key.name))
+            if gvr.group_resource == kind:
+                for key in list(informer.index):
+                    self._s.up.add(Ref(gvr.group, gvr.resource, key.namespace, key.name))
+
+    def name_touched(self, ref: Ref) -> None:
+        """Take it that the mailbox has, or has no more, an object of this name."""
+        if self._s.config.scope.brings_up(ref):
+            self._s.up.add(ref)
 
     def forget_content(self) -> None:
         """Send everything anew: the mailbox's copies are those of another store."""
@@ -85,12 +97,15 @@ class Upsync:
         if gvr is None:
             return
         live = None if informer is None else informer.index.get(Key("", ref.namespace, ref.name))
+        placed = self._goes_down(ref, live)
+        if placed is None:
+            return  # looked at again when the mailbox was read
         observed = UpObserved(
             ref=ref,
             live=live,
             edge_synced=informer is not None and informer.synced.is_set(),
             covered=s.config.scope.brings_up(ref) if s.config.configured else None,
-            placed=s.memory.was_placed(ref) or s.config.scope.covers(ref),
+            placed=placed,
             record=record,
         )
         decision = decide_up(observed)
@@ -100,6 +115,18 @@ class Upsync:
             await self._act(gvr, ref, decision, record)
         except ApiError as error:
             raise NotYet(f"{ref.text}: {error.message}") from error
+
+    def _goes_down(self, ref: Ref, live: Object | None) -> bool | None:
+        """Tell whether *ref* is of what goes down; None before the mailbox can tell."""
+        s = self._s
+        if s.memory.was_placed(ref) or (live or {}).get(OURS):
+            return True
+        if not s.config.scope.covers(ref):
+            return False
+        if not s.mailbox.synced(ref.group_resource):
+            return None
+        wish = s.mailbox.get(ref)
+        return wish is not None and not is_report(wish)
 
     # What is watched.
 
@@ -115,7 +142,7 @@ class Upsync:
     def _begin(self, watched: _Watched) -> None:
         gvr, namespace = watched
         informer = self._factory.informer(
-            gvr, Selection(namespace=namespace), transform=slim, packed=True
+            gvr, Selection(namespace=namespace), transform=_kept, packed=True
         )
         kind = gvr.group_resource
 
@@ -221,6 +248,12 @@ class Upsync:
                     raise
         s.memory.set_raised(ref, None)
         s.outcomes.forget(ref)
+
+
+def _kept(obj: Object) -> Object:
+    """Return an edge object with a sign where it was us who made it."""
+    ours = our_digest(obj)
+    return {**slim(obj), OURS: ours} if ours else slim(obj)
 
 
 def _places(namespaced: bool, namespaces: Names) -> list[str]:

@@ -83,7 +83,9 @@ def _forbidden(standing: Standing) -> str:
         for outcome in standing.troubled.values()
         if outcome.reason == "EdgeForbidden"
     }
-    return "; ".join(sorted(texts))
+    if not texts:
+        return ""
+    return "; ".join([*sorted(texts), "what `skerry edge manifest` prints now would allow it"])
 
 
 def _flag(kind: str, message: str, reason: str) -> Object:

@@ -2,7 +2,8 @@
 
 Its copy in the mailbox is a report: derived, never edited, gone when the original is gone. It
 bears ``edge.kcp.io/upsynced: "true"``; something of the same name without that mark is left
-alone. What we placed ourselves does not come up: its status does.
+alone. What we placed ourselves does not come up: its status does. Nor does what every cluster
+makes for itself, such as its root certificate and the tokens of its accounts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from skerry.logic.resource import Object
-from skerry.logic.syncing.carrying import carried, digest
+from skerry.logic.syncing.carrying import carried, digest, is_system_object
 from skerry.logic.syncing.downsync import Outcome
 from skerry.logic.syncing.marks import UPSYNCED
 from skerry.logic.syncing.records import Raised
@@ -31,7 +32,7 @@ class UpObserved:
     edge_synced: bool
     # The SyncerConfig asks for it; None when there is none to ask.
     covered: bool | None
-    # We placed it: it goes down, not up.
+    # We placed it, or the mailbox wants one of this name here: it goes down, not up.
     placed: bool
     record: Raised | None
 
@@ -56,7 +57,7 @@ def decide_up(o: UpObserved) -> UpDecision:
         return UpDecision("none", Outcome("Waiting", "NoSyncerConfig"))
     if o.placed:
         return UpDecision("forget" if o.record else "none", _NOTHING)
-    if o.live is None or not o.covered:
+    if o.live is None or not o.covered or is_system_object(o.live):
         return _absent(o)
     content = raised_content(o.live)
     if o.record is None or o.record.content != digest(content):
@@ -69,7 +70,7 @@ def decide_up(o: UpObserved) -> UpDecision:
 def _absent(o: UpObserved) -> UpDecision:
     if o.record is None:
         return UpDecision("none", _NOTHING)
-    if o.covered and not o.edge_synced:
+    if o.live is None and o.covered and not o.edge_synced:
         return UpDecision("none", Outcome("Waiting", "EdgeAway"))
     return UpDecision("remove", _NOTHING)
 
