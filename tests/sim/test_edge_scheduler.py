@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from skerry.api.errors import ApiError
-from skerry.app.edge_controllers import provider_near
+from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.app.edge_environment import APIEXPORTS as EXPORTS
 from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION, mailbox_named
 from skerry.kit.clock import rfc3339_micro
 from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.placement.records import is_ready
 from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
 from tests.sim.edge_scheduler_hub import (
     BINDINGS,
@@ -310,6 +311,30 @@ async def test_a_heartbeat_reaches_the_sync_target() -> None:
         await client.patch(LEASES, HEARTBEAT_LEASE, patch, HEARTBEAT_NAMESPACE)
         await asyncio.sleep(1)
         assert await heartbeat(hub) == renewed[:19] + "Z"
+
+
+@virtual
+async def test_a_target_is_ready_for_as_long_as_its_lease_lasts() -> None:
+    hub = Hub()
+    async with hub.running("imw"), hub.controlled("mailbox"), asyncio.TaskGroup() as tasks:
+        tenancy = tasks.create_task(run_tenancy_controllers(hub.api, hub.clock, hub.ids))
+        await hub.target("root:imw", "florin", {})
+        await asyncio.sleep(1)
+        content = (await mailboxes(hub))["florin"]["spec"]["cluster"]
+        renewed = {"renewTime": rfc3339_micro(hub.clock.now()), "leaseDurationSeconds": 300}
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
+            "spec": renewed,
+        }
+        await hub.at(content).create(LEASES, lease)
+        seen = []
+        for seconds in (1, 278, 22):
+            await asyncio.sleep(seconds)
+            seen.append(is_ready(await hub.at("root:imw").get(SYNC_TARGETS, "florin")))
+        assert seen == [True, True, False]
+        tenancy.cancel()
 
 
 async def heartbeat(hub: Hub) -> str:

@@ -11,7 +11,7 @@ from skerry.controllers.mailbox.names import (
     Mailbox,
     mailbox_named,
 )
-from skerry.logic.placement.heartbeat import renewal_of
+from skerry.logic.placement.heartbeat import lease_seconds_of, renewal_of
 from skerry.logic.resource import Object
 from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
 from skerry.runtime.informer import Handler, Informer
@@ -60,7 +60,8 @@ def lean_binding(obj: Object) -> Object:
 def lean_lease(obj: Object) -> Object:
     """Return what is worth keeping of a Lease."""
     metadata = _lean(obj["metadata"], CLUSTER_ANNOTATION)
-    return {"metadata": metadata, "spec": {"renewTime": renewal_of(obj)}}
+    spec = {"renewTime": renewal_of(obj), "leaseDurationSeconds": lease_seconds_of(obj)}
+    return {"metadata": metadata, "spec": spec}
 
 
 def _lean(metadata: dict[str, Any], *annotations: str) -> Object:

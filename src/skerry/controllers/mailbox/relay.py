@@ -1,4 +1,7 @@
-"""Passing on heartbeats: the Lease of a mailbox becomes a time in its SyncTarget's status."""
+"""Passing on heartbeats: the Lease of a mailbox becomes a time in its SyncTarget's status.
+
+How long the Lease lasts goes along in an annotation, where it is not the usual time.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.logic.placement.heartbeat import (
     HEARTBEAT_LEASE,
     HEARTBEAT_NAMESPACE,
-    HEARTBEAT_RELAY_SPACING,
+    LEASE_SECONDS_ANNOTATION,
+    USUAL_LEASE_SECONDS,
+    lease_seconds_of,
+    lease_seconds_told,
+    relay_spacing,
     renewal_of,
 )
 from skerry.logic.plan import NOTHING, Patch, Plan, Target
@@ -39,6 +46,9 @@ class Heartbeat:
     sync_target: Key
     renewed: str
     relayed: str
+    # How long the Lease lasts, and how long the SyncTarget says it does.
+    lasts: int = USUAL_LEASE_SECONDS
+    told: int = USUAL_LEASE_SECONDS
 
 
 def waking_by_lease(add: Callable[[MailboxContent], None]) -> Handler:
@@ -83,7 +93,8 @@ class HeartbeatObserver:
                 status = target.get("status") or {}
                 relayed = str(status.get("lastSyncerHeartbeatTime") or "")
                 key = Key(cluster_of(target), "", target["metadata"]["name"])
-                return Heartbeat(key, renewal_of(lease), relayed)
+                lasts, told = lease_seconds_of(lease), lease_seconds_told(target)
+                return Heartbeat(key, renewal_of(lease), relayed, lasts, told)
         return None
 
 
@@ -92,26 +103,33 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
     renewed, relayed = _moment(observed.renewed), _moment(observed.relayed)
     if renewed is None:
         return NOTHING
+    duration = [] if observed.lasts == observed.told else [_duration(observed)]
     if relayed is not None:
-        since = renewed.replace(microsecond=0) - relayed
+        since, spacing = renewed.replace(microsecond=0) - relayed, relay_spacing(observed.lasts)
         if since.total_seconds() <= 0:
-            return NOTHING
-        if since < HEARTBEAT_RELAY_SPACING:
-            due = relayed + HEARTBEAT_RELAY_SPACING - now
-            return Plan(look_again_seconds=max(due.total_seconds(), 1.0))
-    key = observed.sync_target
+            return Plan(duration)
+        if since < spacing:
+            due = relayed + spacing - now
+            return Plan(duration, look_again_seconds=max(due.total_seconds(), 1.0))
     patch = {"status": {"lastSyncerHeartbeatTime": rfc3339(renewed)}}
-    return Plan(
-        [
-            Patch(
-                Target(SYNC_TARGETS, key.name, cluster=key.cluster),
-                patch,
-                reason="Heartbeat",
-                subresource="status",
-                retry_on_conflict=True,
-                absent_is_fine=True,
-            )
-        ]
+    return Plan([*duration, _patch(observed.sync_target, patch, "Heartbeat", "status")])
+
+
+def _duration(observed: Heartbeat) -> Patch:
+    """Return the change that tells how long a Lease lasts; the usual time need not be told."""
+    told = None if observed.lasts == USUAL_LEASE_SECONDS else str(observed.lasts)
+    patch = {"metadata": {"annotations": {LEASE_SECONDS_ANNOTATION: told}}}
+    return _patch(observed.sync_target, patch, "LeaseDuration")
+
+
+def _patch(key: Key, patch: Object, reason: str, subresource: str = "") -> Patch:
+    return Patch(
+        Target(SYNC_TARGETS, key.name, cluster=key.cluster),
+        patch,
+        reason=reason,
+        subresource=subresource,
+        retry_on_conflict=True,
+        absent_is_fine=True,
     )
 
 

@@ -33,6 +33,8 @@ class Heartbeat:
         self._counted = metrics.heartbeats
         # A hub that comes back hears of us within seconds, but not from everybody at once.
         self._backoff = Backoff(1.0, min(30.0, settings.heartbeat_seconds), jitter=0.5)
+        # What is told once per life, as another interval may have been set since the last.
+        self._untold: Object = {"leaseDurationSeconds": self._lease_seconds}
         self._log = Logger("syncer-heartbeat")
 
     async def run(self) -> None:
@@ -53,17 +55,23 @@ class Heartbeat:
             await self._hub.clock.sleep(delay)
 
     async def _beat(self) -> None:
-        now = rfc3339_micro(self._hub.clock.now())
+        now, identity = rfc3339_micro(self._hub.clock.now()), self._settings.identity
         try:
             await self._hub.patch(
                 LEASES,
                 HEARTBEAT_LEASE,
-                {"spec": {"renewTime": now, "holderIdentity": self._settings.identity}},
+                {"spec": {"renewTime": now, "holderIdentity": identity, **self._untold}},
                 HEARTBEAT_NAMESPACE,
                 options=_OPTIONS,
             )
         except NotFound:
             await self._hub.create(LEASES, self._lease(now), HEARTBEAT_NAMESPACE, options=_OPTIONS)
+        self._untold = {}
+
+    @property
+    def _lease_seconds(self) -> int:
+        """Two intervals: one heartbeat may be lost."""
+        return max(1, int(2 * self._settings.heartbeat_seconds))
 
     def _lease(self, now: str) -> Object:
         return {
@@ -72,7 +80,7 @@ class Heartbeat:
             "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
             "spec": {
                 "holderIdentity": self._settings.identity,
-                "leaseDurationSeconds": max(1, int(2 * self._settings.heartbeat_seconds)),
+                "leaseDurationSeconds": self._lease_seconds,
                 "acquireTime": now,
                 "renewTime": now,
             },

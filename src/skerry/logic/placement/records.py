@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skerry.logic.placement.heartbeat import LEASE_SECONDS_ANNOTATION
 from skerry.logic.placement.strategy import Strategy, Taint, strategy_of, taints_of
 from skerry.logic.placement.terms import Terms, contradictions, read_selector
 
@@ -121,7 +122,7 @@ def is_ready(obj: Object) -> bool:
 
 
 _KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
-_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS_ANNOTATION)
+_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS_ANNOTATION, LEASE_SECONDS_ANNOTATION)
 
 
 def lean_location(obj: Object) -> dict[str, Any]:

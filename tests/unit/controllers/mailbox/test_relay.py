@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from skerry.controllers.mailbox.relay import Heartbeat, decide
+from skerry.logic.placement.heartbeat import LEASE_SECONDS_ANNOTATION
 from skerry.logic.plan import Patch
 from skerry.runtime.index import Key
 
@@ -38,6 +40,23 @@ def test_a_hasty_heartbeat_waits_for_its_turn() -> None:
     plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), NOW)
     assert not plan
     assert plan.look_again_seconds == 5.0
+
+
+def test_a_short_lease_is_passed_on_more_often() -> None:
+    hasty = replace(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), lasts=12, told=12)
+    assert decide(hasty, NOW)
+
+
+def test_how_long_a_lease_lasts_is_told_where_it_is_unusual() -> None:
+    known = heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:28Z")
+    (action,) = decide(replace(known, lasts=600), NOW)
+    assert isinstance(action, Patch)
+    assert action.subresource == ""
+    assert action.patch == {"metadata": {"annotations": {LEASE_SECONDS_ANNOTATION: "600"}}}
+    assert not decide(replace(known, lasts=600, told=600), NOW)
+    (action,) = decide(replace(known, told=600), NOW)
+    assert isinstance(action, Patch)
+    assert action.patch == {"metadata": {"annotations": {LEASE_SECONDS_ANNOTATION: None}}}
 
 
 def test_an_older_heartbeat_never_replaces_a_newer() -> None:

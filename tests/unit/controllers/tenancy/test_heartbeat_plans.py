@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -64,6 +65,13 @@ def test_silence_makes_it_unready() -> None:
     assert conditions["Ready"]["status"] == "False"
     assert conditions["Ready"]["message"] == "No heartbeat since 2030-01-01T11:58:59Z"
     assert plan.look_again_seconds is None
+
+
+def test_a_longer_lease_is_waited_for() -> None:
+    ready = tuple(told(decide(observed(10, *NEVER), NOW)).values())
+    plan = decide(replace(observed(70, *ready), lasts=600), NOW)
+    assert not plan
+    assert plan.look_again_seconds == 530.0
 
 
 def test_ready_sums_up_what_else_is_said_and_that_stays() -> None:

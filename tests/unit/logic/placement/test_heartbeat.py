@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from skerry.logic.placement.heartbeat import heartbeat_health, renewal_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skerry.logic.placement.heartbeat import (
+    LEASE_SECONDS_ANNOTATION,
+    heartbeat_health,
+    lease_seconds_of,
+    lease_seconds_told,
+    relay_spacing,
+    renewal_of,
+)
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -16,6 +27,37 @@ def test_a_target_never_heard_of_is_not_healthy_and_waits_for_nothing() -> None:
 def test_a_recent_heartbeat_is_healthy_until_it_expires() -> None:
     last = NOW - timedelta(seconds=20)
     assert heartbeat_health(last, NOW) == (True, "", NOW + timedelta(seconds=40))
+
+
+def test_a_lease_says_how_long_its_silence_is_borne() -> None:
+    last = NOW - timedelta(seconds=90)
+    assert not heartbeat_health(last, NOW).healthy
+    assert heartbeat_health(last, NOW, 600) == (True, "", NOW + timedelta(seconds=510))
+    assert not heartbeat_health(NOW - timedelta(seconds=20), NOW, 15).healthy
+    assert heartbeat_health(NOW - timedelta(seconds=4), NOW, 1).healthy, "no shorter than times"
+
+
+@given(st.integers(1, 2**31))
+def test_a_lease_is_passed_on_several_times_before_it_runs_out(seconds: int) -> None:
+    spacing = relay_spacing(seconds)
+    assert spacing <= timedelta(seconds=10)
+    assert spacing * 2 < timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("duration", [None, 0, -3, "10", 1.5])
+def test_a_lease_of_no_duration_lasts_the_usual_time(duration: object) -> None:
+    assert lease_seconds_of({"spec": {"leaseDurationSeconds": duration}}) == 60
+    assert lease_seconds_of({}) == 60
+    assert lease_seconds_of({"spec": {"leaseDurationSeconds": 20}}) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", 60), ("20", 20), ("-1", 60), ("soon", 60), ("9" * 400, 60)]
+)
+def test_what_an_annotation_says_of_the_duration(text: str, seconds: int) -> None:
+    annotations = {LEASE_SECONDS_ANNOTATION: text}
+    assert lease_seconds_told({"metadata": {"annotations": annotations}}) == seconds
+    assert lease_seconds_told({"metadata": {}}) == 60
 
 
 def test_a_minute_of_silence_is_a_failure() -> None:

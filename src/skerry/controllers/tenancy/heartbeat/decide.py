@@ -21,7 +21,7 @@ Condition = dict[str, Any]
 
 def decide(observed: Observed, now: datetime) -> Plan:
     """Tell what the heartbeat means; look again when that would change by itself."""
-    health = heartbeat_health(observed.heartbeat, now)
+    health = heartbeat_health(observed.heartbeat, now, observed.lasts)
     wait = None if health.expires is None else (health.expires - now).total_seconds()
     old = {str(condition["type"]): condition for condition in observed.conditions}
     heartbeat = _condition(HEARTBEAT_HEALTHY, health.message, old, now)

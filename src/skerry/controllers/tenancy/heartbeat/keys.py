@@ -1,10 +1,11 @@
-"""A SyncTarget is looked at when its status changes, and when its heartbeat runs out."""
+"""A SyncTarget is looked at when what is said of it changes, and when its heartbeat runs out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.logic.placement.heartbeat import lease_seconds_told
 from skerry.logic.placement.records import lean_sync_target
 from skerry.logic.resource import Object
 from skerry.runtime.index import Key, key_of
@@ -22,10 +23,14 @@ def with_conditions(obj: Object) -> Object:
 
 
 def waking(add: Callable[[Key], None]) -> Handler:
-    """Return the handler that adds SyncTargets whose status is new."""
+    """Return the handler that adds SyncTargets whose status or Lease duration is new."""
 
     def handle(old: Object | None, new: Object | None) -> None:
-        if new is not None and (old is None or old.get("status") != new.get("status")):
+        if new is not None and (old is None or _stage(old) != _stage(new)):
             add(key_of(new))
 
     return handle
+
+
+def _stage(obj: Object) -> tuple[object, int]:
+    return obj.get("status"), lease_seconds_told(obj)

@@ -8,18 +8,20 @@ from datetime import datetime
 from typing import Any
 
 from skerry.kit.clock import parse_rfc3339
+from skerry.logic.placement.heartbeat import USUAL_LEASE_SECONDS, lease_seconds_told
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One SyncTarget. ``heartbeat`` None: never heard of."""
+    """One SyncTarget. ``heartbeat`` None: never heard of. ``lasts``: seconds until it expires."""
 
     key: Key
     resource_version: str
     heartbeat: datetime | None
     conditions: tuple[Mapping[str, Any], ...]
+    lasts: int = USUAL_LEASE_SECONDS
 
 
 class Observer:
@@ -39,4 +41,5 @@ class Observer:
             obj["metadata"]["resourceVersion"],
             parse_rfc3339(heartbeat) if heartbeat else None,
             tuple(status["conditions"]),
+            lease_seconds_told(obj),
         )
