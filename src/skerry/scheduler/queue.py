@@ -37,6 +37,7 @@ from skerry.scheduler.framework.events import (
 )
 from skerry.scheduler.framework.status import Status
 from skerry.scheduler.handle import NominationTable
+from skerry.scheduler.hints import Listeners
 
 
 class _Strategy(Enum):
@@ -97,9 +98,6 @@ class QueueProfile:
     pre_enqueue: Callable[[PodInfo], Status | None] = field(default=lambda _: None)
 
 
-Hints = list[tuple[ClusterEvent, list[tuple[str, HintFunction | None]]]]
-
-
 class SchedulingQueue:
     """See the module's table."""
 
@@ -113,7 +111,7 @@ class SchedulingQueue:
         observer: QueueObserver | None = None,
     ) -> None:
         self._profiles = profiles
-        self._hints = {name: _by_event(profile) for name, profile in profiles.items()}
+        self._listeners = _listeners(profiles)
         self._sort_key = sort_key
         self._now = now
         self.nominations = nominations if nominations is not None else NominationTable()
@@ -141,7 +139,7 @@ class SchedulingQueue:
     ) -> None:
         """Take over other profiles; pods keep their place in time, not in order."""
         self._profiles = profiles
-        self._hints = {name: _by_event(profile) for name, profile in profiles.items()}
+        self._listeners = _listeners(profiles)
         self._sort_key = sort_key
         self._settings = settings
         waiting = list(self._active.values())
@@ -211,12 +209,14 @@ class SchedulingQueue:
         if since is None:
             return _Strategy.AFTER_BACKOFF
         strategy = _Strategy.SKIP
+        # Without a pending plugin no later event can do more than the first that helps.
+        best = _Strategy.AT_ONCE if queued.pending else _Strategy.AFTER_BACKOFF
         for event, old, new in self._events[since - self._events_before :]:
             found = self._worth(queued, event, old, new)
-            if found is _Strategy.AT_ONCE:
-                return found
-            if found is _Strategy.AFTER_BACKOFF:
+            if found is not _Strategy.SKIP:
                 strategy = found
+            if found is best:
+                break
         return strategy
 
     def update(self, old: PodInfo | None, new: PodInfo) -> None:
@@ -270,7 +270,7 @@ class SchedulingQueue:
     ) -> None:
         """Tell all waiting pods of an event; those it may help move on."""
         self.moves += 1
-        if self._in_flight and self._interesting(event):
+        if self._in_flight and self._listeners.interesting(event):
             self._events.append((event, old, new))
         if not self._unschedulable:
             return
@@ -407,32 +407,24 @@ class SchedulingQueue:
         entry = (self._sort_key(queued), next(self._sequence), queued)
         heapq.heappush(self._active_heap, entry)
 
-    def _interesting(self, event: ClusterEvent) -> bool:
-        if event.wildcard:
-            return True
-        return any(known.matches(event) for hints in self._hints.values() for known, _ in hints)
-
     def _worth(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> _Strategy:
         """Ask the rejectors' hints whether an event may have cured the pod."""
         rejectors = queued.rejectors | queued.pending
         if not rejectors or event.wildcard:
             return _Strategy.AFTER_BACKOFF
         strategy = _Strategy.SKIP
-        for known, hints in self._hints.get(queued.pod.spec.scheduler_name, ()):
-            if not known.matches(event):
+        for plugin, hint in self._listeners.of(queued.pod.spec.scheduler_name, event):
+            if plugin not in rejectors:
                 continue
-            for plugin, hint in hints:
-                if plugin not in rejectors:
-                    continue
-                began = self._now()
-                worth = _hinted(hint, queued.pod, old, new)
-                label = Hint.QUEUE.value if worth else Hint.SKIP.value
-                self._observer.hinted(plugin, event.label, label, self._now() - began)
-                if not worth:
-                    continue
-                if plugin in queued.pending:
-                    return _Strategy.AT_ONCE
-                strategy = _Strategy.AFTER_BACKOFF
+            began = self._now()
+            worth = _hinted(hint, queued.pod, old, new)
+            label = Hint.QUEUE.value if worth else Hint.SKIP.value
+            self._observer.hinted(plugin, event.label, label, self._now() - began)
+            if not worth:
+                continue
+            if plugin in queued.pending:
+                return _Strategy.AT_ONCE
+            strategy = _Strategy.AFTER_BACKOFF
         return strategy
 
     def _nominate(self, pod: PodInfo) -> None:
@@ -449,12 +441,8 @@ def _hinted(hint: HintFunction | None, pod: PodInfo, old: Any, new: Any) -> bool
         return True
 
 
-def _by_event(profile: QueueProfile) -> Hints:
-    found: dict[ClusterEvent, list[tuple[str, HintFunction | None]]] = {}
-    for plugin, registrations in profile.registrations.items():
-        for registration in registrations:
-            found.setdefault(registration.event, []).append((plugin, registration.hint))
-    return list(found.items())
+def _listeners(profiles: Mapping[str, QueueProfile]) -> Listeners:
+    return Listeners({name: profile.registrations for name, profile in profiles.items()})
 
 
 def pod_changes(old: PodInfo | None, new: PodInfo) -> list[ClusterEvent]:

@@ -131,7 +131,7 @@ class SchedulerService:
         metrics = SchedulerMetrics()
         self._metrics_registry.register(metrics)
         self._extenders = [HttpExtender(spec) for spec in configuration.extenders]
-        self._events = SchedulerEvents(client, options.identity, ids)
+        self._events = SchedulerEvents(client, options.identity, ids, runtime_metrics)
         parts = Parts(
             ApiWriter(client),
             self._events,
