@@ -7,10 +7,10 @@ cannot see a commit that a power loss could still take back. No bookkeeping of o
 the promise; do not read through the writing connection, and do not lower ``synchronous``.
 Acknowledgements and watch events are sent after ``COMMIT`` returned, hence after the sync too.
 
-**Who does what.** Reads run in the event loop's thread (``sqlite_reader``), all writing in one
-thread (``sqlite_writer``); the two meet in a queue and in one callback per batch. A read may see
-a batch a moment before its watchers do, so the newest revision is always taken from the
-database, never from what the loop has heard of.
+**Who does what.** Reads and the writing of rows run in the event loop's thread (``sqlite_reader``,
+``sqlite_writer``), the waiting for the disk in another; the writing connection passes between the
+two, once each way per batch. A read may see a batch a moment before its watchers do, so the newest
+revision is always taken from the database, never from what the loop has heard of.
 
 **One process.** The file is locked; several servers over one store need etcd.
 """
@@ -141,7 +141,7 @@ class SqliteStore:
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         check_writes(writes)
         waiter = self._writing().submit(writes)
-        # Nothing was read between the two: whatever the thread does meanwhile goes unnoticed.
+        # Nothing was read between the two, and nothing is written before the loop's next turn.
         self._recent.begin(writes)
         return await waiter
 

@@ -109,6 +109,11 @@ class Checkpoints:
         self._pages = pages
         return apsw.SQLITE_OK
 
+    @property
+    def due(self) -> bool:
+        """Whether ``between_batches`` may have something to do."""
+        return self._copying is not None or self._pages >= self._next_try
+
     def between_batches(self) -> None:
         """Start or finish a checkpoint when the WAL has grown enough."""
         if self._pages < self._next_try:

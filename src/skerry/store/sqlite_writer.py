@@ -1,13 +1,17 @@
-"""The one thread that writes: group commit, sweeping after compaction, and checkpoints.
+"""Writing: group commit, sweeping after compaction, and checkpoints.
 
-Commits queue up while the thread is busy with the batch before; it then takes all of them, up to
-a bound, into one SQLite transaction and one ``fsync``. The thread speaks to the loop once per
-batch.
+Commits queue up while the batch before them is on its way to the disk; then all of them, up to a
+bound, go into one SQLite transaction and one ``fsync``.
 
-A Python thread pays for every SQLite call by giving up and taking back the interpreter lock,
-which costs far more than inserting a row while the loop is busy. So a batch is a handful of
-statements with many rows each: one read of all keys concerned, the decision in plain Python
-(``batch.evaluate``), one insert per table.
+**Two hands, one at a time.** The event loop's thread reads the keys concerned, decides
+(``batch.evaluate``) and inserts the rows, which are some microseconds each; the waiting, which is
+``COMMIT`` with its ``fsync``, and everything else that is slow, is done in a thread of its own.
+The connection passes from one to the other and back, and whoever does not hold it does not touch
+it. A thread that did all of it would have to win the interpreter lock from a busy loop after each
+of a dozen SQLite calls, which costs both of them far more than the calls do; so it makes only one.
+
+A batch is begun at the end of a turn of the loop, when whatever arrived in that turn has been
+queued, or as soon as the one before it is done.
 """
 
 from __future__ import annotations
@@ -28,9 +32,9 @@ from skerry.store.sqlite_upkeep import Checkpoints, Sweep, WalBounds
 
 log = Logger("store")
 
-# A batch is bounded so that the first of it does not wait long for the last.
-BATCH_WRITES = 1024
-BATCH_BYTES = 8 << 20
+# A batch is bounded so that the loop is not held up for long, nor its first by its last.
+BATCH_WRITES = 256
+BATCH_BYTES = 4 << 20
 # More waiting than this is an overload that clients should hear of.
 MOST_WAITING = 50_000
 _ROWS = 32
@@ -73,8 +77,16 @@ class Chore(NamedTuple):
     waiter: asyncio.Future[None]
 
 
+class Staged(NamedTuple):
+    """A batch that is written but not committed."""
+
+    batch: list[Pending]
+    outcomes: Sequence[Outcome]
+    events: list[Event]
+
+
 class Writer:
-    """Owns the writing connection and the thread it is used in."""
+    """Owns the writing connection and the thread that waits for the disk."""
 
     def __init__(
         self,
@@ -89,13 +101,14 @@ class Writer:
         self._commits: deque[Pending] = deque()
         self._chores: deque[Chore] = deque()
         # A lock used as a binary semaphore: the loop releases, the thread acquires.
-        self._wake = threading.Lock()
-        self._wake.acquire()
-        self._signalled = False
-        self._stopping = False
+        self._turn = threading.Lock()
+        self._turn.acquire()
+        # Whether the loop has the connection, and is going to use it in this turn of its own.
+        self._ours = True
+        self._beginning = False
+        self._stopping = self._leaving = False
         self._ended = False
-        self._current: list[Pending] = []
-        self._committing = False
+        self._staged: Staged | None = None
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
         self._checkpoints = Checkpoints(connection, connect, wal)
@@ -112,7 +125,7 @@ class Writer:
             raise Unavailable("too many writes are waiting; this one was not written")
         waiter: asyncio.Future[list[int]] = self._loop.create_future()
         self._commits.append(Pending(writes, waiter))
-        self._signal()
+        self._begin_soon()
         return waiter
 
     def compact(self, revision: int) -> asyncio.Future[None]:
@@ -134,54 +147,29 @@ class Writer:
     async def stop(self) -> None:
         """Finish everything that was queued and end the thread."""
         self._stopping = True
-        self._signal()
+        self._begin_soon()
         await asyncio.to_thread(self._thread.join)
 
     def _chore(self, step: Callable[[bool], bool]) -> asyncio.Future[None]:
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._chores.append(Chore(step, waiter))
-        self._signal()
+        self._begin_soon()
         return waiter
 
-    def _signal(self) -> None:
-        # Only the loop sets the flag, only the thread clears it, after it took the lock: so the
-        # lock is never released twice, and nothing queued after the thread looked is missed.
-        if not self._signalled:
-            self._signalled = True
-            self._wake.release()
+    def _begin_soon(self) -> None:
+        if self._ours and not self._beginning:
+            self._beginning = True
+            self._loop.call_soon(self._begin)
 
-    # -- called in the thread ----------------------------------------------------------------
-
-    def _run(self) -> None:
-        try:
-            while not (self._stopping and not self._commits and not self._chores):
-                self._wake.acquire()
-                self._signalled = False
-                self._work()
-        finally:
-            self._ended = True
-            self._tell_all()
-            self._checkpoints.close()
-
-    def _work(self) -> None:
-        while self._commits or self._chores:
-            if self._commits:
-                self._commit_batch()
-            if self._chores:
-                self._do_chore()
-            self._checkpoints.between_batches()
-        self._checkpoints.in_a_lull()
-
-    def _commit_batch(self) -> None:
-        batch = self._current = self._take()
-        outcomes: Sequence[Outcome]
-        self._committing = False
-        try:
-            outcomes, events = self._transaction(batch)
-        except apsw.Error as error:
-            outcomes, events = [self._failed(error) for _ in batch], []
-            self._roll_back()
-        self._loop.call_soon_threadsafe(self._completed, batch, outcomes, events)
+    def _begin(self) -> None:
+        """Use the connection, which the loop has, for whatever is to be done next."""
+        self._beginning = False
+        while self._commits and self._staged is None:
+            self._stage(self._take())
+        self._leaving = self._stopping and self._staged is None and not self._chores
+        if self._staged is not None or self._chores or self._leaving:
+            self._ours = False
+            self._turn.release()
 
     def _take(self) -> list[Pending]:
         batch: list[Pending] = []
@@ -193,9 +181,22 @@ class Writer:
             size += sum([len(write.value) for write in pending.writes if write.value])
         return batch
 
+    def _stage(self, batch: list[Pending]) -> None:
+        """Write *batch* into an open transaction, or tell its waiters why that failed."""
+        try:
+            outcomes, events = self._transaction(batch)
+        except apsw.Error as error:
+            failure = _failure(error, "the write did not happen")
+            outcomes, events = [failure for _ in batch], []
+        if events:
+            self._staged = Staged(batch, outcomes, events)
+            return
+        # Nothing was written, or nothing may stay: the disk has no part in it.
+        self._roll_back()
+        self._completed(batch, outcomes, [])
+
     def _transaction(self, batch: list[Pending]) -> tuple[Sequence[Outcome], list[Event]]:
-        connection = self._connection
-        rows(connection, "BEGIN IMMEDIATE")
+        rows(self._connection, "BEGIN IMMEDIATE")
         state = self._state_of({write.key for pending in batch for write in pending.writes})
         outcomes, events = evaluate(state, [pending.writes for pending in batch], self._newest)
         if events:
@@ -203,8 +204,6 @@ class Writer:
             # on disk after a crash, so its revisions must not be given to others.
             self._newest = events[-1].revision
             self._insert(events, state)
-        self._committing = True
-        rows(connection, "COMMIT")
         return outcomes, events
 
     def _state_of(self, keys: set[str]) -> State:
@@ -230,14 +229,66 @@ class Writer:
             bindings = [value for row in chunk for value in row]
             rows(self._connection, statements[len(chunk)], bindings)
 
-    def _failed(self, error: apsw.Error) -> Unavailable:
-        """Say what is known of a batch that failed."""
-        log.error("commit failed", error=error)
-        reason = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk: {error}"
-        # A commit that could not be synced is undone, but a crash before the next one may leave
-        # it on disk as if it had succeeded.
-        known = "its outcome is unknown" if self._committing else "the write did not happen"
-        return Unavailable(f"{reason}; {known}")
+    def _committed(self, staged: Staged, outcomes: Sequence[Outcome]) -> None:
+        events = staged.events if outcomes is staged.outcomes else []
+        self._completed(staged.batch, outcomes, events)
+
+    def _returned(self) -> None:
+        """Take the connection back from the thread."""
+        self._ours = True
+        if not self._beginning:
+            self._begin()
+
+    def _committed_and_returned(self, staged: Staged, outcomes: Sequence[Outcome]) -> None:
+        # The next batch first: the disk is what takes longest.
+        self._returned()
+        self._committed(staged, outcomes)
+
+    # -- called in the thread ----------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while self._next_turn():
+                self._take_turn()
+        finally:
+            self._ended = True
+            self._tell_all()
+            self._checkpoints.close()
+
+    def _next_turn(self) -> bool:
+        """Wait for the connection; False when it is only to be closed."""
+        self._turn.acquire()
+        return not self._leaving
+
+    def _take_turn(self) -> None:
+        staged = self._staged
+        if staged is not None:
+            outcomes = self._commit(staged)
+            self._staged = None
+            if not self._chores and not self._checkpoints.due:
+                self._tell(self._committed_and_returned, staged, outcomes)
+                return
+            self._tell(self._committed, staged, outcomes)
+        if self._chores:
+            self._do_chore()
+        self._checkpoints.between_batches()
+        if not self._commits and not self._chores:
+            self._checkpoints.in_a_lull()
+        self._tell(self._returned)
+
+    def _tell(self, callback: Callable[..., None], *arguments: Any) -> None:
+        self._loop.call_soon_threadsafe(callback, *arguments)
+
+    def _commit(self, staged: Staged) -> Sequence[Outcome]:
+        try:
+            rows(self._connection, "COMMIT")
+        except apsw.Error as error:
+            self._roll_back()
+            # A commit that could not be synced is undone, but a crash before the next one may
+            # leave it on disk as if it had succeeded.
+            failure = _failure(error, "its outcome is unknown")
+            return [failure for _ in staged.batch]
+        return staged.outcomes
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -254,19 +305,27 @@ class Writer:
             self._roll_back()
             self._chores.popleft()
             failure = Unavailable(f"the database failed: {error}")
-            self._loop.call_soon_threadsafe(_fail, chore.waiter, failure)
+            self._tell(_fail, chore.waiter, failure)
             return
         if done:
             self._chores.popleft()
-            self._loop.call_soon_threadsafe(_succeed, chore.waiter)
+            self._tell(_succeed, chore.waiter)
 
     def _tell_all(self) -> None:
         """Answer whoever still waits when the thread ends; none does unless a bug ended it."""
-        waiters: list[asyncio.Future[Any]] = [p.waiter for p in (*self._current, *self._commits)]
+        current = self._staged.batch if self._staged is not None else []
+        waiters: list[asyncio.Future[Any]] = [p.waiter for p in (*current, *self._commits)]
         waiters += [chore.waiter for chore in self._chores]
         if waiters and not self._loop.is_closed():
             error = Unavailable("the writing thread ended; the outcome is unknown")
-            self._loop.call_soon_threadsafe(_fail_all, waiters, error)
+            self._tell(_fail_all, waiters, error)
+
+
+def _failure(error: apsw.Error, known: str) -> Unavailable:
+    """Say what is known of a batch that failed."""
+    log.error("commit failed", error=error)
+    reason = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk: {error}"
+    return Unavailable(f"{reason}; {known}")
 
 
 def _fail(waiter: asyncio.Future[Any], error: StoreError) -> None:
