@@ -235,10 +235,34 @@ async def test_a_namespace_with_an_edge_users_object_stays(tmp_path: Path) -> No
         place = await world.edge.client.get(NAMESPACES, "shop")
         assert "deletionTimestamp" not in place["metadata"]
         assert await world.names_at_edge(CONFIG_MAPS) == {"mine"}
+        conditions = await world.conditions()
+        assert "configmaps/shop/mine" in conditions["namespaces/shop"]["message"]
+        # All that is wanted is there; that something was left behind is another matter.
+        assert conditions["Synced"]["status"] == "True"
         await world.edge.client.delete(CONFIG_MAPS, "mine", "shop")
         await world.settle(300)
         place = await world.edge.client.get(NAMESPACES, "shop")
         assert "deletionTimestamp" in place["metadata"]
+
+
+@virtual
+async def test_what_was_left_at_the_edge_on_purpose_is_not_held_against_it(tmp_path: Path) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        await started(world)
+        orphaned = {"edge.kcp.io/orphan-on-delete": "true"}
+        await world.put(CONFIG_MAPS, "kept", {"data": {"a": "1"}}, annotations=orphaned)
+        await world.settle(10)
+        await world.hub.client.delete(CONFIG_MAPS, "kept", "shop")
+        await world.settle(10)
+        await edit(world.edge.client, CONFIG_MAPS, "kept", {"data": {"b": "2"}})
+        await world.settle(10)
+        assert "configmaps/shop.kept" not in await world.conditions()
+        await world.kill()
+        world.start()
+        await world.settle(30)
+        assert "configmaps/shop.kept" not in await world.conditions()
+        assert await world.names_at_edge(CONFIG_MAPS) == {"page", "kept"}
 
 
 @virtual

@@ -25,7 +25,7 @@ class ConfigView:
         self._memory = memory
         self._trust = trust
         self._changed = changed
-        self.informer = factory.informer(CONFIGS, transform=slim, packed=True)
+        self.informer = factory.informer(CONFIGS, transform=slim, packed=True, compact=True)
         saved = memory.fact(_FACT) or {}
         self._specs: list[Object] = saved.get("specs") or []
         self.scope: Scope = united(map(scope_of, self._specs))

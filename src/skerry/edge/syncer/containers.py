@@ -2,7 +2,8 @@
 
 Deleting either deletes everything inside, so it is deleted only when nothing else is inside:
 nothing but what we placed, what belongs to that (has an owner), and what every namespace is born
-with. What we may not look at counts as somebody else's.
+with. What we may not look at counts as somebody else's; the rights that are printed for an edge
+cover what is placed and not more, so that is how it often ends.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from skerry.api.errors import ApiError, MethodNotAllowed, NotFound
+from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.edge.syncer.state import SyncerState
 from skerry.logic.resource import Object
+from skerry.logic.syncing.access import missing_rule
+from skerry.logic.syncing.manifest import MANAGED
 from skerry.logic.syncing.records import Placed
 from skerry.logic.syncing.refs import NAMESPACES, Ref
 from skerry.runtime.client import Selection
@@ -28,13 +31,14 @@ _DERIVED = frozenset(
         GroupResource("metrics.k8s.io", "pods"),
     )
 )
+_ROLE_BINDINGS = GroupResource("rbac.authorization.k8s.io", "rolebindings")
 _BORN_WITH = frozenset((("", "configmaps", "kube-root-ca.crt"), ("", "serviceaccounts", "default")))
 # Enough to find a stranger among our own; a page more costs nothing to a person.
 _PAGE = 200
 
 
-async def holds_others(state: SyncerState, ref: Ref, record: Placed | None) -> bool:
-    """Tell whether deleting *ref* would delete something that is not ours."""
+async def others_inside(state: SyncerState, ref: Ref, record: Placed | None) -> str:
+    """Return what, as far as we know, deleting *ref* would delete beside ours; empty: nothing."""
     if ref.group_resource == NAMESPACES:
         types = _namespaced_types(state)
         selection = Selection(namespace=ref.name, metadata_only=True)
@@ -42,9 +46,9 @@ async def holds_others(state: SyncerState, ref: Ref, record: Placed | None) -> b
         types = _defined_types(record.desired.content if record else {})
         selection = Selection(metadata_only=True)
     for gvr in types:
-        if await _strangers(state, gvr, selection):
-            return True
-    return False
+        if found := await _stranger(state, gvr, selection):
+            return found
+    return ""
 
 
 def _namespaced_types(state: SyncerState) -> list[GroupVersionResource]:
@@ -62,16 +66,21 @@ def _defined_types(definition: Mapping[str, Any]) -> list[GroupVersionResource]:
     return [GroupVersionResource(spec.get("group", ""), name, plural) for name in served[:1]]
 
 
-async def _strangers(state: SyncerState, gvr: GroupVersionResource, selection: Selection) -> bool:
+async def _stranger(state: SyncerState, gvr: GroupVersionResource, selection: Selection) -> str:
     try:
         async for page in state.edge.pages(gvr, selection, _PAGE):
-            if any(_is_stranger(state, gvr, item) for item in _items(page.items)):
-                return True
+            for item in _items(page.items):
+                if _is_stranger(state, gvr, item):
+                    found = Ref.to(gvr.group_resource, item)
+                    return f"it holds objects that this syncer did not place, such as {found}"
     except (NotFound, MethodNotAllowed):
-        return False
-    except ApiError:
-        return True
-    return False
+        return ""
+    except Forbidden:
+        rule = missing_rule("list", gvr.group_resource, selection.namespace)
+        return f"to know that nothing else is inside, {rule}"
+    except ApiError as error:
+        return f"nobody knows what is inside: {error.message}"
+    return ""
 
 
 def _items(items: Iterable[Object]) -> Iterable[Object]:
@@ -82,5 +91,10 @@ def _is_stranger(state: SyncerState, gvr: GroupVersionResource, item: Object) ->
     ref = Ref.to(gvr.group_resource, item)
     if (ref.group, ref.resource, ref.name) in _BORN_WITH:
         return False
-    # The lock of this very syncer may be kept in a namespace of ours.
+    if ref.group_resource == _ROLE_BINDINGS and MANAGED.items() <= _labels(item).items():
+        return False  # by which we may work here at all
     return not state.memory.was_placed(ref)
+
+
+def _labels(item: Object) -> dict[str, str]:
+    return dict(item["metadata"].get("labels") or {})

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from skerry.api.kinds import GroupVersionResource
-from skerry.edge.syncer.containers import holds_others
+from skerry.edge.syncer.containers import others_inside
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.logic.plan import Apply, Delete
 from skerry.logic.resource import Object
 from skerry.logic.syncing.access import missing_rule
 from skerry.logic.syncing.carrying import is_system_object
-from skerry.logic.syncing.downsync import Decision, Observed, Outcome, decide
+from skerry.logic.syncing.downsync import ORPHANED, Decision, Observed, Outcome, decide
 from skerry.logic.syncing.marks import EDGE_MANAGER
 from skerry.logic.syncing.projection import reduced
 from skerry.logic.syncing.records import Desired, Placed, revision_of
@@ -111,6 +111,7 @@ class Downsync:
             record=record,
             evidence=s.evidence(ref.group_resource),
             immutable=content is not None and self._refused[ref] == content.digest,
+            released=_uid(live) == (s.memory.released(ref) or None),
         )
 
     async def _live(self, gvr: GroupVersionResource, ref: Ref) -> Object | None:
@@ -142,7 +143,7 @@ class Downsync:
     async def _decided(self, observed: Observed, gvr: GroupVersionResource) -> Decision:
         decision = decide(observed)
         if decision.look_inside:
-            inside = await holds_others(self._s, observed.ref, observed.record)
+            inside = await others_inside(self._s, observed.ref, observed.record)
             decision = decide(replace(observed, in_use=inside))
             if inside:
                 self._s.down.add_after(observed.ref, _LOOK_INSIDE_SECONDS)
@@ -167,6 +168,7 @@ class Downsync:
                 return
         if decision.record != observed.record:
             s.memory.set_placed(ref, decision.record)
+            self._note_release(ref, observed, decision)
         if decision.plan:
             await s.memory.journal.flush()
             await self._execute(ref, observed, decision)
@@ -174,6 +176,13 @@ class Downsync:
             self._settled(ref, decision.outcome)
             if decision.record != observed.record:
                 await s.memory.journal.flush()
+
+    def _note_release(self, ref: Ref, observed: Observed, decision: Decision) -> None:
+        """Remember what is left at the edge on purpose, until it is ours again."""
+        left = decision.outcome == ORPHANED
+        uid = (_uid(observed.live) or "") if left else ""
+        if uid != self._s.memory.released(ref):
+            self._s.memory.set_released(ref, uid)
 
     async def _execute(self, ref: Ref, observed: Observed, decision: Decision) -> None:
         try:
@@ -260,6 +269,10 @@ def _goes_down(obj: Object) -> bool:
 def _without_plan(decision: Decision) -> Decision:
     """Where a type is not served nothing can be done, only remembered."""
     return replace(decision, plan=type(decision.plan)())
+
+
+def _uid(obj: Object | None) -> str | None:
+    return None if obj is None else str(obj["metadata"].get("uid") or "")
 
 
 def _revision(obj: Object) -> int:

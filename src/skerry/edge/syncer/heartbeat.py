@@ -62,6 +62,7 @@ class Heartbeat:
                 HEARTBEAT_LEASE,
                 {"spec": {"renewTime": now, "holderIdentity": identity, **self._untold}},
                 HEARTBEAT_NAMESPACE,
+                quiet=True,
                 options=_OPTIONS,
             )
         except NotFound:

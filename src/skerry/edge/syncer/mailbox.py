@@ -1,8 +1,9 @@
 """The mailbox as last heard: its SyncerConfigs and every object of the types they name.
 
-One ordinary watch per type. Objects are kept packed and without what servers note for
-themselves. ``synced`` says that a type was read completely in this session; from then on every
-change of it is told, in order, as the informer promises.
+One watch per type; where the hub offers that, all of them share a stream and tell differences
+only. Objects are kept packed and without what servers note for themselves. ``synced`` says that a
+type was read completely in this session; from then on every change of it is told, in order, as
+the informer promises.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class WatchedMailbox:
             self._tasks = None
 
     def _start(self, kind: GroupResource, gvr: GroupVersionResource) -> None:
-        informer = self._factory.informer(gvr, transform=slim, packed=True)
+        informer = self._factory.informer(gvr, transform=slim, packed=True, compact=True)
 
         def handler(old: Object | None, new: Object | None) -> None:
             self._changed(Ref.to(kind, new or old or {}), old, new)

@@ -11,6 +11,7 @@ from skerry.logic.syncing.refs import Ref
 
 _PLACED = "placed/"
 _RAISED = "raised/"
+_RELEASED = "released/"
 _META = "meta/"
 
 
@@ -30,6 +31,13 @@ class Memory:
     def set_placed(self, ref: Ref, record: Placed | None) -> None:
         self.journal.put(_PLACED + ref.text, None if record is None else record.encode())
         (self._placed.discard if record is None else self._placed.add)(ref)
+
+    def released(self, ref: Ref) -> str:
+        """Return the UID of an object that was placed once and left at the edge on purpose."""
+        return str(self.journal.get(_RELEASED + ref.text) or "")
+
+    def set_released(self, ref: Ref, uid: str) -> None:
+        self.journal.put(_RELEASED + ref.text, uid or None)
 
     def raised(self, ref: Ref) -> Raised | None:
         """Return the record of an object that was brought up."""

@@ -98,6 +98,7 @@ class Reporting:
                 config["metadata"]["name"],
                 {"status": change},
                 subresource="status",
+                quiet=True,
                 options=_OPTIONS,
             )
         except (ApiError, TransportError) as error:

@@ -55,7 +55,7 @@ class Returning:
         if notes is None:
             return
         patch = {"metadata": {"uid": obj["metadata"]["uid"], "annotations": notes}}
-        await self._s.hub.patch(gvr, ref.name, patch, ref.namespace, options=_OPTIONS)
+        await self._s.hub.patch(gvr, ref.name, patch, ref.namespace, quiet=True, options=_OPTIONS)
         self._s.metrics.returned.labels("mark").inc()
 
     def _current(self, ref: Ref, obj: Object, outcome: Outcome) -> bool:
@@ -85,6 +85,7 @@ class Returning:
             ref.namespace,
             kind="json",
             subresource="status" if parts else "",
+            quiet=True,
             options=_OPTIONS,
         )
         s.metrics.returned.labels("status").inc()

@@ -37,9 +37,11 @@ from skerry.runtime.client import Client
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.execute import Executor
 from skerry.runtime.informer import InformerFactory
+from skerry.runtime.multiplex import MultiplexedWatches
 from skerry.runtime.workqueue import WorkQueue
 
 # An object refused once may be fine in a moment; one refused for an hour is a person's concern.
+_RETURNING = 8
 _BACKOFF = Backoff(shortest_seconds=0.1, longest_seconds=60.0, jitter=0.5)
 
 
@@ -56,7 +58,10 @@ class Session:
         metrics: SyncerMetrics,
     ) -> None:
         """*hub* must go through a ``WitnessTransport`` for stores to be told apart."""
-        self._hub_factory = InformerFactory(hub, ids=ids, metrics=metrics.runtime)
+        self._hub_watches = MultiplexedWatches(hub, ids)
+        self._hub_factory = InformerFactory(
+            hub, ids=ids, metrics=metrics.runtime, source=self._hub_watches
+        )
         self._edge_factory = InformerFactory(edge, ids=ids, metrics=metrics.runtime)
         trust = Trust(memory, self._trust_changed)
         queues = [
@@ -106,6 +111,7 @@ class Session:
         self._follow()
         self._add(state.memory.all_placed())
         parts = [
+            self._hub_watches.run,
             state.mailbox.run,
             self._edge_factory.run,
             state.config.run,
@@ -124,12 +130,14 @@ class Session:
 
     def _controllers(self) -> Iterable[Controller[Ref, None]]:
         s = self.state
+        workers = s.settings.workers
         steps = (
-            ("syncer", s.down, self._down.reconcile),
-            ("syncer-status", s.back, self._back.reconcile),
-            ("syncer-upsync", s.up, self._up.reconcile),
+            ("syncer", s.down, self._down.reconcile, workers),
+            # What is ready to go back at the same time can travel together.
+            ("syncer-status", s.back, self._back.reconcile, _RETURNING * workers),
+            ("syncer-upsync", s.up, self._up.reconcile, workers),
         )
-        for name, queue, reconcile in steps:
+        for name, queue, reconcile, count in steps:
             executor = Executor(s.edge, EDGE_MANAGER, metrics=s.metrics.runtime)
             # The step is observed, decided and executed in one place: nothing is left to decide.
             reconciler: Reconciler[Ref, None] = Reconciler(reconcile, lambda _: NOTHING, executor)
@@ -138,7 +146,7 @@ class Session:
                 reconciler,
                 queue,
                 ids=s.ids,
-                workers=s.settings.workers,
+                workers=count,
                 metrics=s.metrics.runtime,
             )
 

@@ -11,13 +11,13 @@ turns out to want everything that was placed, in which case nothing hangs on it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 
 from skerry.edge.syncer.memory import Memory
 from skerry.kit.log import Logger
 from skerry.logic.syncing.marks import ACCEPT_IDENTITY
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
+from skerry.runtime.transport import Transport
+from skerry.runtime.wrapping import WrappedTransport
 
 HEADER = "x-skerry-store-identity"
 _FACT = "store"
@@ -81,42 +81,14 @@ class Trust:
         self._changed()
 
 
-class WitnessTransport:
+class WitnessTransport(WrappedTransport):
     """A transport that tells which store each answer came from."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.tell: Callable[[str], None] | None = None
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> Answer:
-        answer = await self._inner.request(method, path, query, headers, body)
-        self._note(answer.headers)
-        return answer
-
-    @asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> AsyncIterator[AnswerStream]:
-        async with self._inner.stream(method, path, query, headers, body) as answer:
-            self._note(answer.headers)
-            yield answer
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-    def _note(self, headers: Mapping[str, str]) -> None:
+    def seen(self, headers: Mapping[str, str]) -> None:
         identity = headers.get(HEADER, "")
         if identity and self.tell is not None:
             self.tell(identity)

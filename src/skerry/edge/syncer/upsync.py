@@ -232,6 +232,7 @@ class Upsync:
             ref.namespace,
             kind="json",
             subresource="status" if parts else "",
+            quiet=True,
             options=_OPTIONS,
         )
 

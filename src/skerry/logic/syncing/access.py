@@ -72,7 +72,15 @@ def _cluster_rules(kind: GroupResource, names: Names) -> list[Object]:
     if names is not None:
         change["resourceNames"] = sorted(names)
     rules.append(change)
+    if kind == DEFINITIONS:
+        rules += [_instances_rule(name) for name in sorted(names or ())]
     return rules + _rbac_rules(kind)
+
+
+def _instances_rule(definition: str) -> Object:
+    """Return what is needed to know that a definition can go without taking anything along."""
+    plural, _, group = definition.partition(".")
+    return _rule(group, (plural,), ("list",))
 
 
 def _namespaced_rules(kind: GroupResource) -> list[Object]:

@@ -20,6 +20,8 @@ from skerry.logic.syncing.refs import Ref
 MOST_OBJECTS = 100
 _LONGEST_MESSAGE = 1024
 _NAMED = 5
+# Of objects nobody wants any more but which are still at the edge.
+_LEFT = frozenset(("InUse", "NotRecorded"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def _timeless(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _synced(standing: Standing) -> Object:
-    troubled = standing.troubled
+    """Say whether all that is wanted is there; what was left behind is told beside it."""
+    troubled = [ref for ref, found in standing.troubled.items() if found.reason not in _LEFT]
     if not troubled:
         return _condition("Synced", "True", "AllApplied", f"{standing.applied} objects applied")
     named = ", ".join(ref.text for ref in sorted(troubled)[:_NAMED])

@@ -47,8 +47,10 @@ class Observed:
     evidence: Evidence
     # The last apply of this very content was refused because a field cannot change.
     immutable: bool = False
-    # For Namespaces and definitions about to go: whether something not ours is inside.
-    in_use: bool | None = None
+    # For Namespaces and definitions about to go: why they are not empty; None is not known yet.
+    in_use: str | None = None
+    # The edge's object is one that was left there on purpose.
+    released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Decision:
 
 APPLIED = Outcome("Applied", "Applied")
 _GONE = Outcome("Gone", "Removed")
+# No longer ours, and left where it is: its owner asked for that, or it was there before us.
+ORPHANED = Outcome("Gone", "Orphaned")
 
 
 def decide(o: Observed) -> Decision:
@@ -82,7 +86,7 @@ def decide(o: Observed) -> Decision:
 
 def _unrecorded(o: Observed) -> Decision:
     """Something nobody wants, and of which we do not know that we placed it: not our concern."""
-    if o.live is not None and o.live.get(OURS):
+    if o.live is not None and o.live.get(OURS) and not o.released:
         message = "it bears our field manager but no record says that this syncer placed it"
         return Decision(Plan(), Outcome("Held", "NotRecorded", message), None)
     return Decision(Plan(), _GONE, None)
@@ -169,15 +173,14 @@ def _remove(o: Observed, record: Placed) -> Decision:
         return Decision(Plan(), _GONE, None)
     options = record.desired.options
     if options.orphan or options.create_only or not record.created:
-        return Decision(Plan(), Outcome("Gone", "Orphaned"), None)
+        return Decision(Plan(), ORPHANED, None)
     if live["metadata"].get("deletionTimestamp"):
         return Decision(Plan(), Outcome("Waiting", "BeingDeleted"), record)
     if o.ref.group_resource in (NAMESPACES, DEFINITIONS):
         if o.in_use is None:
             return Decision(Plan(), Outcome("Waiting", "LookingInside"), record, look_inside=True)
         if o.in_use:
-            message = "it holds objects that this syncer did not place"
-            return Decision(Plan(), Outcome("Held", "InUse", message), record)
+            return Decision(Plan(), Outcome("Held", "InUse", o.in_use), record)
     if not o.evidence.within_budget:
         held = Outcome("Held", "DeletionHeld", "too much would be deleted at once")
         return Decision(Plan(), held, record, pending_deletion=True)

@@ -16,7 +16,7 @@ from skerry.logic.syncing.access import EdgeAccess
 MAILBOX_NAMESPACE = "default"
 _RBAC = "rbac.authorization.k8s.io"
 _RBAC_VERSION = f"{_RBAC}/v1"
-_MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
+MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 
 
@@ -42,12 +42,12 @@ def mailbox_objects(sync_target: str) -> list[Object]:
         {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
-            "metadata": {"name": name, "namespace": MAILBOX_NAMESPACE, "labels": dict(_MANAGED)},
+            "metadata": {"name": name, "namespace": MAILBOX_NAMESPACE, "labels": dict(MANAGED)},
         },
         {
             "apiVersion": _RBAC_VERSION,
             "kind": "ClusterRole",
-            "metadata": {"name": name, "labels": dict(_MANAGED)},
+            "metadata": {"name": name, "labels": dict(MANAGED)},
             "rules": [dict(_ANYTHING), {"nonResourceURLs": ["/"], "verbs": ["access"]}],
         },
         _binding("ClusterRoleBinding", name, "", name, MAILBOX_NAMESPACE, "ClusterRole", name),
@@ -133,7 +133,10 @@ def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
     made.append(_role("ClusterRole", inner, "", list(terms.access.within)))
     for place in terms.access.namespaces:
         made.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}})
-        made.append(_binding("RoleBinding", inner, place, name, namespace, "ClusterRole", inner))
+        binding = _binding("RoleBinding", inner, place, name, namespace, "ClusterRole", inner)
+        # By this the syncer knows its own rights from a stranger's when the namespace is to go.
+        binding["metadata"]["labels"] = dict(MANAGED)
+        made.append(binding)
     return made
 
 

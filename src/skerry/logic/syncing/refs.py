@@ -28,6 +28,9 @@ class Ref(NamedTuple):
         """The form records and conditions use: ``deployments.apps/web/shop``."""
         return "/".join((str(self.group_resource), self.namespace, self.name))
 
+    def __str__(self) -> str:
+        return self.text
+
     @classmethod
     def parse(cls, text: str) -> Ref:
         """Return what ``text`` names; the inverse of the property."""

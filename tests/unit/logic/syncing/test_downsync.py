@@ -91,7 +91,8 @@ observations = st.builds(
     record=records,
     evidence=evidences,
     immutable=st.booleans(),
-    in_use=st.none() | st.booleans(),
+    in_use=st.sampled_from((None, "", "configmaps/shop/theirs is there")),
+    released=st.booleans(),
 )
 
 
@@ -130,7 +131,7 @@ def test_nothing_is_deleted_without_evidence(o: Observed) -> None:
             )
             assert newer
         if o.ref != REF:
-            assert o.in_use is False
+            assert o.in_use == ""
 
 
 @settings(max_examples=200)

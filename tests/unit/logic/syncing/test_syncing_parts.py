@@ -277,6 +277,23 @@ def test_rights_at_the_edge_follow_what_is_placed() -> None:
     assert edge_access(wide).within == ()
 
 
+def test_a_placed_definition_may_be_asked_whether_it_still_has_instances() -> None:
+    scope = scope_of({"clusterScope": [{
+        "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions",
+        "apiVersion": "v1", "objects": ["gadgets.shop.example"]}]})  # fmt: skip
+    wanted = {"apiGroups": ["shop.example"], "resources": ["gadgets"], "verbs": ["list"]}
+    assert wanted in edge_access(scope).everywhere
+
+
+def test_the_bindings_a_syncer_needs_in_a_namespace_say_whose_they_are() -> None:
+    scope = scope_of({"namespaceScope": {"namespaces": ["a"], "resources": [
+        {"group": "", "resource": "configmaps", "apiVersion": "v1"}]}})  # fmt: skip
+    terms = ManifestTerms("florin", "c1", "image", edge_access(scope), None)
+    made = [d for d in edge_manifest(terms) if d["metadata"].get("namespace") == "a"]
+    assert [d["kind"] for d in made] == ["RoleBinding"]
+    assert made[0]["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "skerry"}
+
+
 @given(st.booleans(), st.booleans(), words)
 def test_a_record_reads_back_as_it_was_written(one: bool, other: bool, text: str) -> None:
     wish = Desired("v1", {"metadata": {"name": text}}, "u", 7, Options(one, other))
