@@ -82,6 +82,23 @@ def metadata_of(value: bytes) -> Metadata:
     return decode_as(_envelope, value).metadata
 
 
+class _RawEnvelope(msgspec.Struct, gc=False):
+    metadata: msgspec.Raw
+
+
+_raw_envelope = msgspec.json.Decoder(_RawEnvelope)
+_PARTIAL = (
+    b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",'
+    b'"metadata":{"resourceVersion":"%d",%b}'
+)
+
+
+def partial_wire(value: bytes, revision: int) -> bytes:
+    """Return the JSON of a stored object's PartialObjectMetadata, cut out as it stands."""
+    metadata = bytes(_raw_envelope.decode(memoryview(value)[_HEAD:]).metadata)
+    return _PARTIAL % (revision, metadata[1:])
+
+
 def dump(obj: Mapping[str, Any], *, pretty: bool = False) -> bytes:
     """Return *obj* as JSON, indented when a person asked for it."""
     if pretty:

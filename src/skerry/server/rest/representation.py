@@ -14,10 +14,12 @@ import yaml
 
 from skerry.logic.printing import partial_metadata, render_table
 from skerry.logic.resource import Object, Resource
-from skerry.server.codec import decode, dump, wire
+from skerry.server.codec import decode, dump, partial_wire, wire
 from skerry.server.rest.negotiate import Negotiated
 from skerry.server.rest.versions import from_storage
 from skerry.server.watch.change import Form
+
+Cut = Callable[[bytes, int], bytes]
 
 
 class Representation:
@@ -37,16 +39,13 @@ class Representation:
         self._now = now
         self._include = include_object or "Metadata"
         self._pretty = pretty
-        self._stored_as_is = (
-            negotiated.shape == "object"
-            and resource.info.version == resource.storage_version
-            and resource.convert is None
-        )
+        # How objects are made of what is stored without decoding it, if that can be done.
+        self._cut = _cut(resource, negotiated)
 
     @property
     def splices(self) -> bool:
         """Whether objects are sent as stored, without decoding."""
-        return self._stored_as_is and not self._pretty and not self._negotiated.yaml
+        return self._cut is wire and not self._pretty
 
     @property
     def content_type(self) -> str:
@@ -54,8 +53,8 @@ class Representation:
 
     def one(self, value: bytes, revision: int) -> bytes:
         """Return the body that shows one stored object."""
-        if self.splices:
-            return wire(value, revision)
+        if self._cut is not None and not self._pretty:
+            return self._cut(value, revision)
         return self.body(self.shaped(self.at_version(decode(value, revision))))
 
     def of_object(self, obj: Object) -> bytes:
@@ -94,31 +93,30 @@ class Representation:
         self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
     ) -> bytes | Sequence[bytes]:
         """Return the body of a list of stored objects."""
-        if self.splices:
-            return self._spliced_list(items, metadata)
+        if self._cut is not None and not self._pretty:
+            return self._spliced_list(items, metadata, self._cut)
         objects = [self.at_version(decode(value, revision)) for value, revision in items]
         if self._negotiated.shape == "table":
             return self.body(self._table(objects, metadata))
-        if self._negotiated.shape == "metadata":
-            head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-            shown = [partial_metadata(obj) for obj in objects]
-            return self.body({**head, "metadata": metadata, "items": shown})
-        return self.body({**self._list_head(), "metadata": metadata, "items": objects})
+        shown = [self.shaped(obj) for obj in objects]
+        return self.body({**self._list_head(), "metadata": metadata, "items": shown})
 
     def _spliced_list(
-        self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
+        self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any], cut: Cut
     ) -> Sequence[bytes]:
         head = dump({**self._list_head(), "metadata": metadata})
         # The closing brace makes way for the items.
         parts = [head[:-1] + b',"items":[']
         if items:
             first_value, first_revision = items[0]
-            parts.append(wire(first_value, first_revision))
-            parts.extend(b"," + wire(value, revision) for value, revision in items[1:])
+            parts.append(cut(first_value, first_revision))
+            parts.extend([b"," + cut(value, revision) for value, revision in items[1:]])
         parts.append(b"]}")
         return parts
 
     def _list_head(self) -> dict[str, str]:
+        if self._negotiated.shape == "metadata":
+            return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
         info = self._resource.info
         return {"kind": info.list_kind or f"{info.kind}List", "apiVersion": info.api_version}
 
@@ -128,8 +126,8 @@ class Representation:
         Of Tables only the *first* in a watch tells its columns.
         """
         info, negotiated = self._resource.info, self._negotiated
-        if self.splices or (self._stored_as_is and not negotiated.yaml):
-            return Form(key="stored", render=wire)
+        if self._cut is not None:
+            return Form(key=self._cut, render=self._cut)
         headless = negotiated.shape == "table" and not first
         key: Hashable = (info.gvr, negotiated.shape, self._include, headless)
         return Form(key=key, render=self._row_line if headless else self._line)
@@ -154,6 +152,16 @@ class Representation:
             return dump({**head, "metadata": metadata})
         head = {"kind": info.kind, "apiVersion": info.api_version}
         return dump({**head, "metadata": metadata})
+
+
+def _cut(resource: Resource, negotiated: Negotiated) -> Cut | None:
+    if negotiated.yaml or resource.convert is not None:
+        return None
+    if negotiated.shape == "metadata":
+        # It looks the same at every version.
+        return partial_wire
+    as_stored = resource.info.version == resource.storage_version
+    return wire if negotiated.shape == "object" and as_stored else None
 
 
 class _GoDumper(yaml.CSafeDumper):

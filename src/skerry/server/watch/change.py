@@ -22,7 +22,7 @@ class Form:
     render: Callable[[bytes, int], bytes]
 
 
-AS_STORED = Form(key="stored", render=wire)
+AS_STORED = Form(key=wire, render=wire)
 
 
 class Change:
