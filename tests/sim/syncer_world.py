@@ -17,13 +17,13 @@ from skerry.api.errors import ApiError, NotFound
 from skerry.api.kcp.edge import syncer_config
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import ApiServer, Parts
+from skerry.app.syncer import hub_client
 from skerry.edge.syncer.journal import Journal, inline
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
-from skerry.edge.syncer.trust import WitnessTransport
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.syncing.evidence import Budget
@@ -164,7 +164,16 @@ class _Cuttable:
 class SyncerWorld:
     """One hub, one edge, and as many syncers as are started."""
 
-    def __init__(self, folder: Path, seed: int = 0, rates: Rates | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        seed: int = 0,
+        rates: Rates | None = None,
+        *,
+        ordinary: bool = False,
+    ) -> None:
+        """An *ordinary* hub is used by what Kubernetes has alone."""
+        self.ordinary = ordinary
         self.clock = LoopClock()
         self.ids = SeededIds(seed)
         self.folder = folder
@@ -234,7 +243,7 @@ class SyncerWorld:
         self.journals[identity] = journal
         syncer = Syncer(
             replace(self.settings, identity=identity),
-            Client(WitnessTransport(self.hub_faults), clock=self.clock),
+            hub_client(self.hub_faults, self.clock, ordinary=self.ordinary),
             Client(self.edge_faults, clock=self.clock),
             Memory(journal),
             ids=self.ids,

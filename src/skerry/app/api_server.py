@@ -29,6 +29,7 @@ from skerry.server.admission.pods import (
 )
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
+from skerry.server.batch import Batches
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
 from skerry.server.definition_cleanup import DefinitionCleanup
 from skerry.server.engine import (
@@ -40,7 +41,8 @@ from skerry.server.engine import (
     ResourceHandler,
     Router,
 )
-from skerry.server.http.message import Request
+from skerry.server.extensions import extension_handlers
+from skerry.server.http.message import Answer, Request
 from skerry.server.observed import ObservedObjects
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
@@ -53,6 +55,7 @@ from skerry.server.subresources.eviction import EvictionHandler
 from skerry.server.subresources.pods import BindingHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
 from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.watch.multiplex import MultiplexedWatches
 from skerry.store.base import Store
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -170,7 +173,16 @@ class ApiServer:
             virtual={("", "bindings"): binding.collection, **parts.virtual},
             paths=parts.paths,
             trees=parts.trees,
+            extensions=extension_handlers(
+                MultiplexedWatches(
+                    self.dispatcher, reader, parts.authorizer, ids, lambda: store.identity
+                ).handle,
+                Batches(self._handled).handle,
+            ),
         )
+
+    async def _handled(self, request: Request) -> Answer:
+        return await self.engine.handle(request)
 
     def _connected(self) -> dict[tuple[str, str, str], ResourceHandler]:
         """Return the handlers of what ends at a node."""

@@ -21,7 +21,6 @@ from typing import Literal
 
 import uvloop
 
-from skerry.edge.syncer.pacing import PacedTransport
 from skerry.kit import log as logging
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
@@ -37,6 +36,7 @@ from skerry.runtime.kubeconfig import (
     load,
 )
 from skerry.runtime.transport import Transport
+from skerry.runtime.wrapping import PacedTransport
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.flags import Flags, asked_rate, configured
 from skerry.scheduler.config.load import Configuration, dump

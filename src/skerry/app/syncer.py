@@ -17,7 +17,6 @@ import uvloop
 from skerry.edge.syncer.journal import Journal
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
-from skerry.edge.syncer.pacing import PacedTransport
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
 from skerry.edge.syncer.token import HubToken
@@ -26,7 +25,8 @@ from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.logic.syncing.evidence import Budget
-from skerry.runtime.client import Client
+from skerry.runtime.batching import BatchingTransport
+from skerry.runtime.client import Client, ServerFacts
 from skerry.runtime.health import HealthEndpoint
 from skerry.runtime.http import Limits
 from skerry.runtime.kubeconfig import (
@@ -38,6 +38,7 @@ from skerry.runtime.kubeconfig import (
     load,
 )
 from skerry.runtime.transport import Transport
+from skerry.runtime.wrapping import PacedTransport
 
 # An edge takes little of a hub that serves thousands.
 _HUB_LIMITS = Limits(connections=4)
@@ -64,6 +65,9 @@ class SyncerOptions:
     to_context: str = ""
     heartbeat_seconds: float = 30.0
     """Between signs of life. The hub gives up on an edge after some missed ones."""
+
+    ordinary_hub: bool = False
+    """Use nothing at the hub that Kubernetes does not have, even where it is offered."""
 
     qps: float = 0.0
     """Requests per second to the hub on average; 0 does not limit them."""
@@ -150,8 +154,17 @@ def _hub_client(options: SyncerOptions, config: ClientConfig, clock: Clock) -> C
     transport: Transport = connect(config, clock=clock, limits=_HUB_LIMITS, gzip=True)
     if options.qps > 0:
         transport = PacedTransport(transport, clock, options.qps, options.burst)
-    witness = WitnessTransport(transport)
-    return Client(witness, cluster=options.from_cluster, clock=clock, user_agent="skerry-syncer")
+    return hub_client(transport, clock, options.from_cluster, ordinary=options.ordinary_hub)
+
+
+def hub_client(
+    transport: Transport, clock: Clock, cluster: str = "", *, ordinary: bool = False
+) -> Client:
+    """Return a syncer's client for its mailbox: small writes gathered, stores told apart."""
+    facts = ServerFacts(extensions={} if ordinary else None)
+    base = f"/clusters/{cluster}" if cluster else ""
+    witness = WitnessTransport(BatchingTransport(transport, clock, base, facts))
+    return Client(witness, cluster=cluster, clock=clock, user_agent="skerry-syncer", facts=facts)
 
 
 def _configs(options: SyncerOptions) -> tuple[ClientConfig, ClientConfig]:

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 import orjson
 
-from skerry.api.errors import ApiError, from_status
+from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound, from_status
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
@@ -51,6 +51,9 @@ _PATCH_TYPES: Mapping[str, str] = {
 _JSON = "application/json"
 _METADATA_ITEM = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{_JSON}"
 _METADATA_LIST = f"{_JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{_JSON}"
+
+# Asks for no body in the answer to a write (RFC 7240).
+QUIET: Mapping[str, str] = {"prefer": "return=minimal"}
 
 _log = Logger("client")
 
@@ -142,6 +145,8 @@ class ServerFacts:
 
     version: Mapping[str, str] | None = None
     streaming_lists: bool | None = None
+    # Paths of what the server offers beyond Kubernetes, by name.
+    extensions: Mapping[str, str] | None = None
 
 
 class _Envelope(msgspec.Struct):
@@ -306,7 +311,7 @@ class Client:
         path = self.path(gvr, selection.namespace)
         async with self.transport.stream("GET", path, urlencode(query), headers) as answer:
             if answer.status != 200:
-                raise _failure(Answer(answer.status, answer.headers, await whole(answer)))
+                raise answer_failure(Answer(answer.status, answer.headers, await whole(answer)))
             yield _events(lines(aiter(answer)))
 
     # Writing.
@@ -353,14 +358,19 @@ class Client:
         kind: PatchKind = "merge",
         subresource: str = "",
         force: bool = False,
+        quiet: bool = False,
         options: WriteOptions = PLAIN_WRITE,
     ) -> Object:
-        """Change part of an object. *force* takes fields over from others and is for apply."""
+        """Change part of an object. *force* takes fields over from others and is for apply.
+
+        *quiet* does not need the answer: where the server can, it sends none.
+        """
         query = options.parameters()
         if kind == "apply" and force:
             query["force"] = "true"
         path = self.path(gvr, namespace, name, subresource)
-        return await self.call("PATCH", path, query, patch, content_type=_PATCH_TYPES[kind])
+        content_type = _PATCH_TYPES[kind]
+        return await self.call("PATCH", path, query, patch, content_type=content_type, quiet=quiet)
 
     async def delete(
         self,
@@ -408,9 +418,12 @@ class Client:
         *,
         accept: str = _JSON,
         content_type: str = _JSON,
+        quiet: bool = False,
     ) -> Object:
         """Send one request to any path of the server; return the decoded answer."""
         headers = {"accept": accept, "user-agent": self.user_agent}
+        if quiet:
+            headers |= QUIET
         payload = b""
         if body is not None:
             headers["content-type"] = content_type
@@ -425,7 +438,20 @@ class Client:
                 break
             _log.debug("server asked to wait", path=path, seconds=delay, code=answer.status)
             await self.clock.sleep(delay)
-        raise _failure(answer)
+        raise answer_failure(answer)
+
+    async def extensions(self) -> Mapping[str, str]:
+        """Return the paths of what the server offers beyond Kubernetes, by name; asked once."""
+        if self.facts.extensions is None:
+            try:
+                found = await self.call("GET", f"{self.base}/extensions", {})
+            except (MethodNotAllowed, NotFound):
+                found = {}  # an ordinary server
+            except Forbidden:
+                return {}  # so says an ordinary server too, or ours until we are let in
+            known = found.get("extensions") or ()
+            self.facts.extensions = {each["name"]: each["path"] for each in known}
+        return self.facts.extensions
 
     async def version(self) -> Mapping[str, str]:
         """Return ``/version``, asked once."""
@@ -475,7 +501,8 @@ def _decoded(body: bytes) -> Object:
     return decoded
 
 
-def _failure(answer: Answer) -> ApiError:
+def answer_failure(answer: Answer) -> ApiError:
+    """Return the error an answer tells of, whatever form it has."""
     try:
         status = orjson.loads(answer.body)
     except orjson.JSONDecodeError:

@@ -223,8 +223,13 @@ class _Unpacked:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         unpacker = zlib.decompressobj(wbits=31)
         async for chunk in self._exchange:
-            if text := unpacker.decompress(chunk):
-                yield text
+            packed = chunk
+            while packed:
+                if text := unpacker.decompress(packed):
+                    yield text
+                packed = unpacker.unused_data
+                if unpacker.eof:  # a stream may be several gzip members, one after the other
+                    unpacker = zlib.decompressobj(wbits=31)
 
 
 def _keep_alive(raw: socket.socket | None) -> None:

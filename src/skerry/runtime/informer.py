@@ -23,11 +23,12 @@ from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.reflector import Reflector
+from skerry.runtime.watching import WatchSource
 
 Handler = Callable[[Object | None, Object | None], None]
 Transform = Callable[[Object], Object]
 
-_Form = tuple[GroupVersionResource, Selection, Transform | None, bool]
+_Form = tuple[GroupVersionResource, Selection, Transform | None, bool, bool]
 
 # Others get the loop after this many objects of a first list.
 _CHUNK = 200
@@ -46,7 +47,14 @@ class Informer:
         transform: Transform | None = None,
         index: Index | None = None,
         metrics: RuntimeMetrics | None = None,
+        source: WatchSource | None = None,
+        compact: bool = False,
     ) -> None:
+        """*compact* lets the source tell differences only, where it can.
+
+        It is for objects of one cluster whose *transform* takes away the cluster's name, and
+        nothing else that ever changes.
+        """
         self.gvr = gvr
         self.index = Index() if index is None else index
         self.synced = asyncio.Event()
@@ -61,6 +69,8 @@ class Informer:
             ids=ids,
             selection=selection,
             metrics=counted,
+            source=source,
+            held=self._held if compact else None,
         )
 
     @property
@@ -105,6 +115,9 @@ class Informer:
             self._put(item)
         self._cached.set(len(self.index))
 
+    def _held(self, namespace: str, name: str) -> Object | None:
+        return self.index.get(Key("", namespace, name))
+
     def _put(self, obj: Object) -> Key:
         key = key_of(obj)
         old = self.index.get(key)
@@ -146,7 +159,10 @@ class InformerFactory:
         ids: IdSource,
         metrics: RuntimeMetrics | None = None,
         mutation_check: bool = False,
+        source: WatchSource | None = None,
     ) -> None:
+        """*source* is where all watches come from; ordinary requests unless given."""
+        self._source = source
         self.client = client
         self.ids = ids
         self.metrics = metrics or RuntimeMetrics()
@@ -162,12 +178,13 @@ class InformerFactory:
         *,
         transform: Transform | None = None,
         packed: bool = False,
+        compact: bool = False,
     ) -> Informer:
         """Return the informer of a type, shared by all who ask for the same in the same form.
 
         One asked for while the factory runs starts at once.
         """
-        key = (gvr, selection, transform, packed)
+        key = (gvr, selection, transform, packed, compact)
         informer = self._informers.get(key)
         if informer is None:
             informer = self._informers[key] = Informer(
@@ -178,6 +195,8 @@ class InformerFactory:
                 transform=transform,
                 index=Index(packed=packed, mutation_check=self._mutation_check),
                 metrics=self.metrics,
+                source=self._source,
+                compact=compact,
             )
             self._start(key)
         return informer

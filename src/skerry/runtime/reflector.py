@@ -15,25 +15,22 @@ the state again after a few attempts: that also covers servers restored to an ol
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from skerry.api.errors import (
     ApiError,
     BadRequest,
-    Forbidden,
     Gone,
     InternalError,
     Invalid,
     NotAcceptable,
-    NotFound,
-    Unauthorized,
 )
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.logic.patch.json_patch import apply_json_patch
 from skerry.logic.resource import Object
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import (
@@ -42,20 +39,14 @@ from skerry.runtime.client import (
     Client,
     EventKind,
     Selection,
-    WatchEvent,
 )
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
+from skerry.runtime.watching import Notice, OrdinaryWatches, Watched, WatchSource
 
-# Between five and ten minutes, as client-go: long enough to be cheap, spread over the clients.
-_WATCH_SECONDS = 300
-# A watch that outlives its own time limit by this much is dead without saying so.
-_OVERTIME_SECONDS = 30
 # A watch that ends sooner, and brought nothing, counts as a failure: do not spin.
 _SHORT_WATCH_SECONDS = 1.0
 _REFUSALS_BEFORE_RELIST = 3
-# The first minor version of Kubernetes that knows the parameters of a streaming list at all.
-_STREAMING_SINCE_MINOR = 27
 _INITIAL_END = "k8s.io/initial-events-end"
 
 # client-go's reflector waits 0.8 to 30 s; the jitter spreads a fleet over twice the time.
@@ -92,7 +83,16 @@ class Reflector(Generic[T]):
         ids: IdSource,
         selection: Selection = EVERYTHING,
         metrics: RuntimeMetrics | None = None,
+        source: WatchSource | None = None,
+        held: Callable[[str, str], Object | None] | None = None,
     ) -> None:
+        """*held* returns by namespace and name what the sink holds, for compact watches.
+
+        *transform* must then change nothing in what it returned before.
+        """
+        self._source: WatchSource = source or OrdinaryWatches(client, ids)
+        self._held = held
+        self._known_version = ""
         self._client = client
         self._clock: Clock = client.clock
         self._gvr = gvr
@@ -127,29 +127,19 @@ class Reflector(Generic[T]):
         """Read the state if it must be read, then follow it until the watch ends."""
         if self.resource_version:
             await self._follow()
-        elif await self._streaming_offered():
+        elif await self._source.tells_state():
             try:
-                await self._follow(initial=True)
+                await self._follow()
             except (BadRequest, Invalid, NotAcceptable, InternalError) as error:
                 # The last is how Kubernetes says that its storage cannot keep the promise. A
                 # paged list asks less of a server that has some other trouble, too.
                 if self.resource_version:
                     raise  # the list had come through; it is the watch that failed
+                if not self._source.state_refused():
+                    raise
                 self._log.debug("no streaming lists here", error=error.message)
-                self._client.facts.streaming_lists = False
         else:
             await self._list()
-
-    async def _streaming_offered(self) -> bool:
-        facts = self._client.facts
-        if facts.streaming_lists is None:
-            try:
-                version = await self._client.version()
-            except (Forbidden, NotFound, Unauthorized):
-                version = {}  # not for us to know; a paged list always works
-            minor = "".join(filter(str.isdigit, version.get("minor", "")))
-            facts.streaming_lists = int(minor or 0) >= _STREAMING_SINCE_MINOR
-        return facts.streaming_lists
 
     async def _list(self) -> None:
         """Replace the sink's content by a list.
@@ -170,61 +160,101 @@ class Reflector(Generic[T]):
         self.resource_version = page.resource_version
         self._failures = 0
 
-    async def _follow(self, *, initial: bool = False) -> None:
+    async def _follow(self) -> None:
         self._watches.inc()
-        seconds = int(_WATCH_SECONDS * (1 + self._ids.fraction()))
         began, before = self._clock.monotonic(), self.resource_version
-        try:
-            async with (
-                asyncio.timeout(seconds + _OVERTIME_SECONDS),
-                self._client.watch(
-                    self._gvr,
-                    self._selection,
-                    resource_version=self.resource_version,
-                    timeout_seconds=seconds,
-                    initial_events=initial,
-                ) as events,
-            ):
-                if initial:
-                    await self._fill(events)
-                async for event in events:
-                    self._take(event)
-        except TimeoutError as error:
-            raise TransportError("the watch went silent") from error
+        watched = Watched(
+            self._gvr,
+            self._selection,
+            self.resource_version,
+            known_version=self._known_version,
+            compact=self._held is not None,
+        )
+        async with self._source.watch(watched) as notices:
+            if not self.resource_version:
+                await self._fill(notices)
+            async for notice in notices:
+                self._take(notice)
         lasted = self._clock.monotonic() - began
         if lasted < _SHORT_WATCH_SECONDS and self.resource_version == before:
             raise TransportError("the watch ended at once and brought nothing")
 
-    async def _fill(self, events: AsyncIterator[WatchEvent]) -> None:
+    async def _fill(self, notices: AsyncIterator[Notice]) -> None:
         """Read the state a streaming list begins with, and hand it over in one piece."""
+        # One object may change while it streams; the uid tells it from a namesake elsewhere.
         found: dict[tuple[str, ...], T] = {}
-        async for event in events:
-            metadata = event.object["metadata"]
-            if event.kind == "BOOKMARK":
-                if _INITIAL_END not in (metadata.get("annotations") or {}):
-                    self._client.facts.streaming_lists = False  # the server ignored the request
-                    raise TransportError("a bookmark that does not end a streaming list")
-                await self._sink.replace(list(found.values()))
-                self.resource_version = metadata["resourceVersion"]
-                self._failures = self._refusals = 0
+        async for notice in notices:
+            if notice.kind == "RESET":
+                found.clear()
+            elif notice.kind == "BOOKMARK":
+                await self._filled(notice.object["metadata"], list(found.values()))
                 return
-            # One object may change while it streams; the uid tells it from a namesake elsewhere.
-            key = (metadata.get("uid", ""), metadata.get("namespace", ""), metadata["name"])
-            if event.kind == "DELETED":
-                found.pop(key, None)
+            elif notice.kind == "UNCHANGED":
+                for namespace, name in notice.object["names"]:
+                    held = self._held_at(namespace, name)
+                    found[_identity(held)] = self._transform(held)
+            elif notice.kind == "DELETED":
+                found.pop(_identity(notice.object), None)
             else:
-                found[key] = self._transform(event.object)
+                found[_identity(notice.object)] = self._transform(notice.object)
         raise TransportError("the streaming list broke off before its end")
 
-    def _take(self, event: WatchEvent) -> None:
-        version = event.object["metadata"]["resourceVersion"]
-        if event.kind != "BOOKMARK":
-            self._sink.apply(event.kind, self._transform(event.object))
+    async def _filled(self, metadata: Mapping[str, Any], found: list[T]) -> None:
+        if _INITIAL_END not in (metadata.get("annotations") or {}):
+            self._source.state_refused()  # the server ignored the request
+            raise TransportError("a bookmark that does not end a streaming list")
+        await self._sink.replace(found)
+        self.resource_version = metadata["resourceVersion"]
+        self._known_version = ""
+        self._failures = self._refusals = 0
+
+    def _take(self, notice: Notice) -> None:
+        version = notice.object["metadata"]["resourceVersion"]
+        if notice.kind == "PATCHED":
+            self._sink.apply("MODIFIED", self._transform(self._patched(notice.object)))
+        elif notice.kind == "DELETED":
+            self._sink.apply("DELETED", self._transform(self._deleted(notice.object)))
+        elif notice.kind in ("ADDED", "MODIFIED"):
+            self._sink.apply(notice.kind, self._transform(notice.object))
         # Only now: an event counts as seen once the sink has it.
         self.resource_version = version
         self._failures = self._refusals = 0
 
+    # What a compact watch leaves to us.
+
+    def _held_at(self, namespace: str, name: str) -> Object:
+        held = None if self._held is None else self._held(namespace, name)
+        if held is None:
+            raise self._lost(f"{namespace}/{name}".lstrip("/"))
+        return held
+
+    def _patched(self, told: Object) -> Object:
+        metadata = told["metadata"]
+        held = self._held_at(metadata.get("namespace", ""), metadata["name"])
+        if held["metadata"]["resourceVersion"] != told["from"]:
+            raise self._lost(metadata["name"])
+        made = apply_json_patch(held, told["patch"])
+        version = {"resourceVersion": metadata["resourceVersion"]}
+        return {**made, "metadata": {**made["metadata"], **version}}
+
+    def _deleted(self, told: Object) -> Object:
+        """Return the last state of what was deleted, as far as it is known."""
+        metadata = told["metadata"]
+        held = None
+        if self._held is not None:
+            held = self._held(metadata.get("namespace", ""), metadata["name"])
+        if held is None or held["metadata"].get("uid") != metadata.get("uid"):
+            return told
+        return {**held, "metadata": {**held["metadata"], **metadata}}
+
+    def _lost(self, name: str) -> Gone:
+        """Return the error after which everything is read, whatever we believe to know."""
+        self._known_version = self.resource_version = ""
+        return Gone(f"a watch spoke of a state of {name} that is not held here")
+
     def _start_over(self) -> None:
+        # What we have is complete up to here; where that helps, only the rest is told.
+        self._known_version = self.resource_version or self._known_version
         self.resource_version = ""
         self._refusals = 0
 
@@ -247,3 +277,8 @@ class Reflector(Generic[T]):
     async def _wait(self) -> None:
         self._failures += 1
         await self._clock.sleep(BACKOFF.seconds(self._failures, self._ids))
+
+
+def _identity(obj: Object) -> tuple[str, ...]:
+    metadata = obj["metadata"]
+    return (metadata.get("uid", ""), metadata.get("namespace", ""), metadata["name"])

@@ -27,6 +27,7 @@ from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
 from skerry.server.documents import Documents
+from skerry.server.extensions import ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Request, Response, Stream, User
 from skerry.server.open_streams import OpenStreams
 from skerry.server.request_info import RequestInfo, request_info
@@ -111,6 +112,8 @@ class Handlers:
     paths: Mapping[str, PathHandler] = field(default_factory=dict)
     # Whole trees below a path, such as /healthz/<check>.
     trees: Mapping[str, PathHandler] = field(default_factory=dict)
+    # What is offered beyond Kubernetes, by path within a cluster.
+    extensions: Mapping[str, ExtensionHandler] = field(default_factory=dict)
 
 
 class Engine:
@@ -158,7 +161,8 @@ class Engine:
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
             if isinstance(answer, Stream):
-                answer.run = self.streams.guarded(user, _guarded(info, route), answer.run)
+                guard = _guarded(info, route)
+                answer.run = self.streams.guarded(user, guard, answer.run, answer.recheck)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
         except Unavailable as error:
@@ -189,6 +193,9 @@ class Engine:
     async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
         types = route.types or self._catalogue.types(info.cluster)
         if not info.is_resource:
+            if route.types is None and info.path in self._handlers.extensions:
+                visit = Visit(request, info.cluster, user, types)
+                return await self._handlers.extensions[info.path](visit)
             return await self._path(request, info, types)
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
@@ -258,6 +265,7 @@ class Engine:
 
     def _paths(self, types: TypeSet) -> Iterator[str]:
         yield from self._handlers.paths
+        yield from self._handlers.extensions
         yield from ("/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3")
         for group, version in types.by_group_version:
             if group:

@@ -2,7 +2,7 @@
 
 A watch is authorized when it begins and may go on for an hour. When the rights in its cluster
 change it is asked again whether it would still be allowed; when its ServiceAccount goes, it goes
-with it.
+with it. A stream of several parts, each with a right of its own, is told to look for itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ Run = Callable[[Sender], Awaitable[None]]
 class _Held:
     """One open stream: whose, for what, and the task that runs it."""
 
-    __slots__ = ("_task", "attributes", "revoked", "user")
+    __slots__ = ("_task", "attributes", "recheck", "revoked", "user")
 
-    def __init__(self, user: User, attributes: Attributes) -> None:
+    def __init__(
+        self, user: User, attributes: Attributes, recheck: Callable[[], None] | None
+    ) -> None:
         self.user = user
         self.attributes = attributes
+        self.recheck = recheck
         self.revoked = False
         self._task = asyncio.current_task()
 
@@ -45,11 +48,20 @@ class OpenStreams:
         self._authorizer = authorizer
         self._held: dict[_Held, None] = {}
 
-    def guarded(self, user: User, attributes: Attributes, run: Run) -> Run:
-        """Return *run*, to be ended early when *user* may no longer do what it does."""
+    def guarded(
+        self,
+        user: User,
+        attributes: Attributes,
+        run: Run,
+        recheck: Callable[[], None] | None = None,
+    ) -> Run:
+        """Return *run*, to be ended early when *user* may no longer do what it does.
+
+        *recheck* is called when rights have changed and the stream as such is still allowed.
+        """
 
         async def guarded(sender: Sender) -> None:
-            held = _Held(user, attributes)
+            held = _Held(user, attributes, recheck)
             self._held[held] = None
             try:
                 await run(sender)
@@ -67,6 +79,8 @@ class OpenStreams:
         for held in list(self._held):
             if not self._authorizer.authorize(held.user, held.attributes).allowed:
                 held.end()
+            elif held.recheck is not None:
+                held.recheck()
 
     def end_user(self, cluster: str, name: str) -> None:
         """End every stream of a user in a cluster; its credentials no longer hold."""

@@ -90,12 +90,17 @@ class Sender(Protocol):
 
 
 class Stream(msgspec.Struct):
-    """An answer that goes on: ``run`` writes chunks until it returns or is cancelled."""
+    """An answer that goes on: ``run`` writes chunks until it returns or is cancelled.
+
+    ``recheck`` is called when rights have changed: for streams of several parts, each of which
+    its user may be allowed or not.
+    """
 
     run: Callable[[Sender], Awaitable[None]]
     status: int = 200
     content_type: str = "application/json"
     headers: Headers = ()
+    recheck: Callable[[], None] | None = None
 
 
 class Duplex(Sender, Protocol):

@@ -10,8 +10,9 @@ from skerry.server.codec import dump
 from skerry.server.http.message import Sender
 from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
-from skerry.server.watch.change import Change, EventType, event_line
+from skerry.server.watch.change import Change, event_line
 from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.watch.noticing import noticed
 from skerry.store.base import Compacted, Unavailable
 
 # A watcher this far behind will not catch up; it is told to start again rather than buffered.
@@ -112,31 +113,12 @@ class WatchStream:
         event = change.event
         if event.revision <= self._after:
             return False
-        kind = self._kind(change)
+        kind = noticed(self._selection, change)
         if kind is None:
             return False
         self._lines.append(change.frame(self._form, kind))
         self._form = self._later_form
         return True
-
-    def _kind(self, change: Change) -> EventType | None:
-        """What this watcher sees of a change: entering and leaving its selection too."""
-        if self._selection.everything:
-            return change.type()
-        event = change.event
-        now = event.value is not None and self._selection.matches(
-            event.value, event.revision, change.current, key=event.key, whole=change.object
-        )
-        before = event.previous is not None and self._selection.matches(
-            event.previous,
-            event.previous_revision,
-            change.previous,
-            key=event.key,
-            whole=change.previous_object,
-        )
-        if now:
-            return "MODIFIED" if before else "ADDED"
-        return "DELETED" if before else None
 
     def expire(self, oldest: int) -> None:
         """Tell the client that its past is gone, and end."""

@@ -1,0 +1,103 @@
+"""Several writes in one request: what an edge on a thin line has to say, said at once.
+
+``POST /extensions/v1/batch`` carries requests of one cluster; each goes through the engine as if
+it had come alone, in the name of the same user: authorized, limited, admitted, audited. They are
+independent: none waits for another, and one that fails fails alone. The answers come in order.
+
+The answer is a stream only so that a batch holds no seat among running requests while its parts
+wait for theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import unquote
+
+import msgspec
+
+from skerry.api.errors import BadRequest
+from skerry.server.extensions import BATCH, Visit
+from skerry.server.http.message import Answer, Handler, Peer, Request, Response, Sender, Stream
+
+# What a burst of statuses comes to; more is another request.
+_MOST_REQUESTS = 200
+_METHODS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+# Where a token decides which cluster is meant, it must do so for the parts as well.
+_KEPT_HEADERS = ("user-agent", "authorization")
+
+
+class PartTerms(msgspec.Struct, rename="camel", frozen=True):
+    """One request of a batch. ``quiet`` wants no body of a success."""
+
+    method: str
+    path: str
+    query: str = ""
+    content_type: str = "application/json"
+    body: msgspec.Raw = msgspec.Raw(b"")
+    quiet: bool = False
+
+
+class BatchTerms(msgspec.Struct, frozen=True):
+    """A batch."""
+
+    requests: list[PartTerms]
+
+
+_TERMS = msgspec.json.Decoder(BatchTerms)
+
+
+class Batches:
+    """Carries batches out through *handle*, the engine itself."""
+
+    def __init__(self, handle: Handler) -> None:
+        self._handle = handle
+
+    async def handle(self, visit: Visit) -> Answer:
+        """Answer with the codes, and with the bodies that were not declined."""
+        parts = _parts(visit.request.body)
+
+        async def run(sender: Sender) -> None:
+            answers = await asyncio.gather(*(self._part(visit, part) for part in parts))
+            sender.write(b'{"answers":[%b]}' % b",".join(answers))
+
+        return Stream(run=run)
+
+    async def _part(self, visit: Visit, part: PartTerms) -> bytes:
+        outer = visit.request
+        headers = {name: outer.headers[name] for name in _KEPT_HEADERS if name in outer.headers}
+        request = Request(
+            part.method,
+            outer.path.removesuffix(BATCH) + unquote(part.path),
+            part.query,
+            {**headers, "content-type": part.content_type},
+            bytes(part.body),
+            Peer(outer.peer.address, user=visit.user),
+            outer.impersonator,
+            outer.received,
+        )
+        return _told(await self._handle(request), quiet=part.quiet)
+
+
+def _parts(body: bytes) -> list[PartTerms]:
+    try:
+        parts = _TERMS.decode(body).requests
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"the requests of a batch: {error}") from error
+    if len(parts) > _MOST_REQUESTS:
+        raise BadRequest(f"a batch of {len(parts)} requests: want at most {_MOST_REQUESTS}")
+    for part in parts:
+        if part.method not in _METHODS:
+            raise BadRequest(f"method {part.method!r} in a batch: want one that changes something")
+        if not part.path.startswith(("/api/", "/apis/")):
+            raise BadRequest(f"path {part.path!r} in a batch: want a resource of this cluster")
+    return parts
+
+
+def _told(answer: Answer, *, quiet: bool) -> bytes:
+    if not isinstance(answer, Response):
+        # Only connections to nodes answer with a stream, and they are not made here.
+        return b'{"code":405}'
+    body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    if not body or (quiet and answer.status < 300):
+        return b'{"code":%d}' % answer.status
+    return b'{"code":%d,"body":%b}' % (answer.status, body)

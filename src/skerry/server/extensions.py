@@ -1,0 +1,60 @@
+"""What this server offers beyond Kubernetes, and how clients find it.
+
+``GET /extensions`` below any cluster names what there is. A server that knows nothing of it says
+404 (or 403 to those who may not look), which clients read as "ordinary Kubernetes". Nothing of
+this is a resource type: programs that list whatever discovery names are not bothered.
+
+A right to a path of an extension grants nothing by itself: whatever is asked for through it is
+authorized again, piece by piece, as if it had been asked for alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from skerry.api.errors import MethodNotAllowed
+from skerry.server.catalogue import TypeSet
+from skerry.server.codec import dump
+from skerry.server.http.message import Answer, Request, Response, User
+
+ROOT = "/extensions"
+WATCH = f"{ROOT}/v1/watch"
+BATCH = f"{ROOT}/v1/batch"
+_NAMES = {"multiplexed-watch": WATCH, "batch": BATCH}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request to an extension: in which cluster, by whom, among which types."""
+
+    request: Request
+    cluster: str
+    user: User
+    types: TypeSet
+
+
+ExtensionHandler = Callable[[Visit], Awaitable[Answer]]
+
+
+def extension_handlers(
+    watch: ExtensionHandler, batch: ExtensionHandler
+) -> Mapping[str, ExtensionHandler]:
+    """Return who answers on which path."""
+    return {ROOT: _document, WATCH: _posted(watch), BATCH: _posted(batch)}
+
+
+async def _document(visit: Visit) -> Answer:
+    if visit.request.method not in ("GET", "HEAD"):
+        raise MethodNotAllowed
+    found = [{"name": name, "version": "v1", "path": path} for name, path in _NAMES.items()]
+    return Response(body=dump({"kind": "ExtensionList", "extensions": found}))
+
+
+def _posted(handler: ExtensionHandler) -> ExtensionHandler:
+    async def handle(visit: Visit) -> Answer:
+        if visit.request.method != "POST":
+            raise MethodNotAllowed
+        return await handler(visit)
+
+    return handle
