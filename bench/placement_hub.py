@@ -10,35 +10,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from bench.edge_hub import (
+    EDGE,
+    LOCATIONS,
+    PATIENCE_SECONDS,
+    SYNC_TARGETS,
+    Object,
+    Shares,
+    bind,
+    body,
+    connected,
+    controlling,
+    for_each,
+    location,
+    make_workspace,
+    sync_target,
+)
 from bench.report import Row, table
-from bench.servers import Measured, ours
-from skerry.api.errors import AlreadyExists, NotFound
-from skerry.api.kinds import GroupVersionResource
-from skerry.app.edge_environment import ClientFlags, endpoint
+from bench.servers import ours
+from skerry.api.errors import NotFound
 from skerry.kit.ids import SystemIds
 from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES, placement_name
 from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
-from skerry.runtime.kubeconfig import connect
 
-Object = dict[str, Any]
-PROVIDER = "root:espw"
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
-_RESOURCE = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
 _AT_ONCE = 32
-_PATIENCE_SECONDS = 300.0
 _SETTLING_SECONDS = 5.0
 
 
@@ -49,7 +51,7 @@ class Bench:
     client: Client
     inventory: str
     workload: str
-    cpu_seconds: Callable[[], float]
+    shares: Shares
     # Destinations in each slice, by placement and slice.
     _sizes: dict[str, dict[str, int]] = field(default_factory=dict)
     _awaited: dict[str, tuple[int, asyncio.Future[float]]] = field(default_factory=dict)
@@ -59,18 +61,8 @@ class Bench:
         """Make the workspaces and bind the edge API in one of them."""
         for path in (self.inventory, self.workload):
             parent, _, name = path.rpartition(":")
-            body = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
-            with contextlib.suppress(AlreadyExists):
-                await self.client.at("", parent).create(
-                    WORKSPACES, {**body, "metadata": {"name": name}, "spec": {}}
-                )
-        reference = {"export": {"path": PROVIDER, "name": "edge.kcp.io"}}
-        body = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIBinding"}
-        with contextlib.suppress(AlreadyExists):
-            await self.client.at("", self.workload).create(
-                BINDINGS,
-                {**body, "metadata": {"name": "bind-espw"}, "spec": {"reference": reference}},
-            )
+            await make_workspace(self.client, parent, name)
+        await bind(self.client, self.workload, "edge.kcp.io")
 
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -105,15 +97,11 @@ class Bench:
     async def site(self, number: int, group: str) -> float:
         """Make a SyncTarget and its Location; returns when the Location was asked for."""
         name = f"site-{number}"
-        metadata = {"name": name, "labels": {"id": name, "group": group, "env": "prod"}}
+        labels = {"id": name, "group": group, "env": "prod"}
         client = self.client.at("", self.inventory)
-        async with self._room:
-            body = {"apiVersion": "workload.kcp.io/v1alpha1", "kind": "SyncTarget", "spec": {}}
-            await client.create(SYNC_TARGETS, {**body, "metadata": metadata})
-            spec = {"resource": _RESOURCE, "instanceSelector": {"matchLabels": {"id": name}}}
-            body = {"apiVersion": "scheduling.kcp.io/v1alpha1", "kind": "Location", "spec": spec}
-            began = time.perf_counter()
-            await client.create(LOCATIONS, {**body, "metadata": metadata})
+        await client.create(SYNC_TARGETS, sync_target(name, labels))
+        began = time.perf_counter()
+        await client.create(LOCATIONS, location(name, labels, {"id": name}))
         return began
 
     async def place(self, name: str, labels: dict[str, str], destinations: int) -> float:
@@ -123,13 +111,11 @@ class Bench:
             "locationSelectors": [{"matchLabels": labels}],
             "namespaceSelector": {"matchLabels": {"no": "such"}},
         }
-        body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "EdgePlacement", "spec": spec}
+        placement = body(EDGE, "EdgePlacement", name, spec=spec)
         async with self._room:
             began = time.perf_counter()
-            await self.client.at("", self.workload).create(
-                EDGE_PLACEMENTS, {**body, "metadata": {"name": name}}
-            )
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            await self.client.at("", self.workload).create(EDGE_PLACEMENTS, placement)
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 return await done - began
 
     async def unplace(self, name: str) -> None:
@@ -141,34 +127,22 @@ class Bench:
 
 
 async def measure(
-    kubeconfig: Path,
-    *,
-    sites: int,
-    samples: int,
-    placements: int,
-    cpu_seconds: Callable[[], float] = lambda: 0.0,
+    kubeconfig: Path, shares: Shares, *, sites: int, samples: int, placements: int
 ) -> list[Row]:
-    """Measure one hub. Of the sites a hundred are in the group that many placements select.
-
-    *cpu_seconds* tells what hub and scheduler have used, where they are ours.
-    """
-    found = endpoint("admin", [kubeconfig], ClientFlags())
-    transport = connect(found.config)
-    try:
-        bench = Bench(
-            Client(transport), f"root:inventory-{sites}", f"root:workload-{sites}", cpu_seconds
-        )
+    """Measure one hub. Of the sites a hundred are in the group that many placements select."""
+    async with connected(kubeconfig) as client:
+        bench = Bench(client, f"root:inventory-{sites}", f"root:workload-{sites}", shares)
         await bench.prepare()
         group = f"near-{sites}"
-        async with asyncio.TaskGroup() as tasks:
-            for number in range(sites):
-                tasks.create_task(bench.site(number, group if number < 100 else "far"))
+
+        async def site(number: int) -> None:
+            await bench.site(number, group if number < 100 else "far")
+
+        await for_each(sites, site, _AT_ONCE)
         with contextlib.suppress(NotFound):
-            await bench.client.at("", bench.inventory).delete(LOCATIONS, "default")
+            await client.at("", bench.inventory).delete(LOCATIONS, "default")
         async with bench.following():
             return await _rows(bench, group, sites, samples, placements)
-    finally:
-        await transport.close()
 
 
 async def _rows(bench: Bench, group: str, sites: int, samples: int, placements: int) -> list[Row]:
@@ -186,10 +160,12 @@ async def _placing(
     bench: Bench, key: str, value: str, destinations: int, sites: int, samples: int
 ) -> Row:
     times = []
+    bench.shares.begin()
     for number in range(samples):
         name = f"p-{value}-{number}"
         times.append(await bench.place(name, {key: value}, destinations))
         await bench.unplace(name)
+    told = bench.shares.told()
     times.sort()
     most = 0.05 if sites <= 100 else 0.25
     p99 = times[min(int(len(times) * 0.99), len(times) - 1)]
@@ -200,27 +176,34 @@ async def _placing(
         "ms",
         f"< {most * 1e3:g} ms",
         p99 < most,
-        f"median {times[len(times) // 2] * 1e3:.1f} ms",
+        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {told}",
     )
 
 
 async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) -> list[Row]:
     names = [f"many-{number}" for number in range(placements)]
     began = time.perf_counter()
+    bench.shares.begin()
     async with asyncio.TaskGroup() as tasks:
         for name in names:
             tasks.create_task(bench.place(name, {"group": group}, 100))
-    made = time.perf_counter() - began
+    made, making = time.perf_counter() - began, bench.shares.told()
     # Statuses and the garbage collector's look at the new slices are not what is measured.
     await asyncio.sleep(_SETTLING_SECONDS)
     waiting = [bench.complete(name, 101) for name in names]
-    used = bench.cpu_seconds()
+    bench.shares.begin()
     asked = await bench.site(sites, group)
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         spent = max([await done for done in waiting]) - asked
-    used = bench.cpu_seconds() - used
+    told = bench.shares.told()
     return [
-        Row("placement", f"{placements} placements of 100 destinations made", made, "s"),
+        Row(
+            "placement",
+            f"{placements} placements of 100 destinations made",
+            made,
+            "s",
+            note=making,
+        ),
         Row(
             "placement",
             f"new Location in {placements} slices of 100 destinations",
@@ -228,38 +211,25 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
             "s",
             "< 2 s",
             spent < 2,
-            f"{used:.2f} s of processor time in hub and scheduler" if used else "",
+            told,
         ),
     ]
-
-
-@contextlib.contextmanager
-def scheduling(hub: Measured) -> Iterator[Measured]:
-    """Run an edge scheduler of ours against *hub*."""
-    flags = ["--only", "edge-scheduler", "--espw-path", PROVIDER, "-v", "1"]
-    command = [sys.executable, "-m", "skerry.cli", "controllers", *flags]
-    process = subprocess.Popen([*command, "--kubeconfig", str(hub.kubeconfig)], text=True)
-    try:
-        yield Measured(hub.server, hub.kubeconfig, process)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
 
 
 def run(peer: Path | None = None) -> list[Row]:
     """Measure *peer*, or a hub and a scheduler of our own."""
     if peer is not None:
-        return _measured(peer, lambda: 0.0)
-    with ours("hub", ["--init"]) as hub, scheduling(hub) as scheduler:
-        rows = _measured(hub.kubeconfig, lambda: hub.cpu_seconds() + scheduler.cpu_seconds())
+        return _measured(peer, Shares())
+    with ours("hub", ["--init"]) as hub, controlling(hub, "edge-scheduler") as scheduler:
+        rows = _measured(hub.kubeconfig, Shares(hub, scheduler))
         rows.append(Row("placement", "hub, resident", hub.resident_mb(), "MB"))
         rows.append(Row("placement", "scheduler, resident", scheduler.resident_mb(), "MB"))
         return rows
 
 
-def _measured(kubeconfig: Path, cpu_seconds: Callable[[], float]) -> list[Row]:
-    few = measure(kubeconfig, sites=100, samples=60, placements=1000, cpu_seconds=cpu_seconds)
-    many = measure(kubeconfig, sites=10_000, samples=20, placements=0)
+def _measured(kubeconfig: Path, shares: Shares) -> list[Row]:
+    few = measure(kubeconfig, shares, sites=100, samples=60, placements=1000)
+    many = measure(kubeconfig, shares, sites=10_000, samples=20, placements=0)
     return [*asyncio.run(few), *asyncio.run(many)]
 
 

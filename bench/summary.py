@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
+from bench.edge_hub import (
+    COMPUTE,
+    EDGE,
+    NAMESPACES,
+    PROVIDER,
+    WORKSPACES,
+    Object,
+    Shares,
+    bind,
+    body,
+    connected,
+    controlling,
+    for_each,
+    make_workspace,
+    slice_of,
+)
 from bench.report import Row, table
-from bench.servers import Measured, ours
+from bench.servers import ours
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.placement.records import Destination, Place
 from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
@@ -28,19 +42,12 @@ from skerry.logic.summary.report import Report, report_of
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import mailbox_name
 from skerry.runtime.client import Client, WatchEvent
-from skerry.runtime.kubeconfig import Overrides, connect, load
 
 _SUITE = "summary"
 _DESTINATIONS = 10_000
 _EDGES = int(os.environ.get("SKERRY_BENCH_EDGES", "1000"))
-_SIDE_BY_SIDE = 16
 _WEB = Subject("apps", "v1", "deployments", "Deployment", "shop", "web")
-_WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-_BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
-_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
-_PROVIDER = "root:espw"
-Object = dict[str, Any]
 
 
 def run() -> list[Row]:
@@ -135,69 +142,44 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 async def _whole() -> list[Row]:
-    with ours("hub", ["--init"]) as measured:
-        config = load([measured.kubeconfig], Overrides(context="base"))
-        transport = connect(config)
-        client = Client(transport)
-        try:
+    with ours("hub", ["--init"]) as hub:
+        async with connected(hub.kubeconfig) as client:
             clusters = await _furnish(client)
-            process = _summarizer(measured)
-            try:
-                return await _reports(client, clusters, measured, process)
-            finally:
-                process.terminate()
-                process.wait(30)
-        finally:
-            await transport.close()
-
-
-def _summarizer(measured: Measured) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "skerry.cli", "controllers", "--only", "summarizer"]
-    flags = ["--espw-path", _PROVIDER, "--kubeconfig", str(measured.kubeconfig), "-v", "0"]
-    return subprocess.Popen([*command, *flags, "--server-bind-address", "127.0.0.1:0"], text=True)
+            with controlling(hub, "summarizer") as summarizer:
+                return await _reports(client, clusters, Shares(hub, summarizer))
 
 
 async def _furnish(client: Client) -> list[str]:
     """Make a workload, its placement and a mailbox with a copy for each of a thousand edges."""
-    root, owner = client.for_cluster("root"), client.for_cluster("root:wmw")
-    await root.create(_WORKSPACES, _workspace("wmw"))
-    await owner.create(_BINDINGS, _binding("edge.kcp.io", _PROVIDER))
-    await owner.create(_BINDINGS, _binding("kubernetes", "root:compute"))
-    await owner.create(_NAMESPACES, _named("v1", "Namespace", "shop"))
+    owner = client.at("", await make_workspace(client, "root", "wmw"))
+    await bind(client, "root:wmw", "edge.kcp.io")
+    await bind(client, "root:wmw", "kubernetes", COMPUTE)
+    await owner.create(NAMESPACES, body("v1", "Namespace", "shop"))
     await owner.create(_DEPLOYMENTS, _deployment(), "shop")
     clusters = [""] * _EDGES
 
     async def edge(number: int) -> None:
         name = mailbox_name("imw", f"uid-{number:05}")
-        made = await client.for_cluster(_PROVIDER).create(_WORKSPACES, _workspace(name))
-        cluster = (
-            made["spec"].get("cluster")
-            or (await client.for_cluster(_PROVIDER).get(_WORKSPACES, name))["spec"]["cluster"]
-        )
-        clusters[number] = cluster
-        mailbox = client.for_cluster(cluster)
-        await mailbox.create(_BINDINGS, _binding("kubernetes", "root:compute"))
-        await mailbox.create(_NAMESPACES, _named("v1", "Namespace", "shop"))
+        path = await make_workspace(client, PROVIDER, name)
+        made = await client.at("", PROVIDER).get(WORKSPACES, name)
+        clusters[number] = made["spec"]["cluster"]
+        await bind(client, path, "kubernetes", COMPUTE)
+        mailbox = client.at("", clusters[number])
+        await mailbox.create(NAMESPACES, body("v1", "Namespace", "shop"))
         copy = _deployment()
         copy["metadata"]["labels"] = {"edge.kcp.io/projected": "yes"}
         await mailbox.create(_DEPLOYMENTS, copy, "shop")
 
-    await _each(edge)
-    placement = _named("edge.kcp.io/v1alpha1", "EdgePlacement", "p")
-    placement["spec"] = {"locationSelectors": [{}], "namespaceSelector": {}}
-    made = await owner.create(EDGE_PLACEMENTS, placement)
-    piece = _named("edge.kcp.io/v1alpha1", "SinglePlacementSlice", "p")
-    reference = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "EdgePlacement", "name": "p"}
-    piece["metadata"]["ownerReferences"] = [{**reference, "uid": made["metadata"]["uid"]}]
-    piece["destinations"] = [_destination(number).as_object() for number in range(_EDGES)]
-    await owner.create(SLICES, piece)
+    await for_each(_EDGES, edge)
+    spec: Object = {"locationSelectors": [{}], "namespaceSelector": {}}
+    made = await owner.create(EDGE_PLACEMENTS, body(EDGE, "EdgePlacement", "p", spec=spec))
+    destinations = [_destination(number).as_object() for number in range(_EDGES)]
+    await owner.create(SLICES, slice_of(made, destinations))
     return clusters
 
 
-async def _reports(
-    client: Client, clusters: Sequence[str], measured: Measured, process: subprocess.Popen[str]
-) -> list[Row]:
-    owner = client.for_cluster("root:wmw")
+async def _reports(client: Client, clusters: Sequence[str], shares: Shares) -> list[Row]:
+    owner = client.at("", "root:wmw")
     began = time.perf_counter()
     await _until(owner, lambda summary: summary.get("destinations") == _EDGES)
     starting = time.perf_counter() - began
@@ -206,24 +188,19 @@ async def _reports(
 
     async def report(number: int) -> None:
         status = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
-        await client.for_cluster(clusters[number]).patch(
+        await client.at("", clusters[number]).patch(
             _DEPLOYMENTS, "web", {"status": status}, "shop", subresource="status"
         )
         written.append(time.perf_counter())
 
-    watched = Measured(measured.server, measured.kubeconfig, process)
-    used = measured.cpu_seconds(), watched.cpu_seconds(), time.process_time()
+    shares.begin()
     began = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(_until(owner, lambda s: s.get("healthy") == _EDGES))
-        tasks.create_task(_each(report))
+        tasks.create_task(for_each(_EDGES, report))
     after = waiting.result()
     taken, writes = time.perf_counter() - began, max(written) - began
-    spent = (
-        measured.cpu_seconds() - used[0],
-        watched.cpu_seconds() - used[1],
-        time.process_time() - used[2],
-    )
+    spent = shares.spent()
     generations = after["metadata"]["generation"] - before["metadata"]["generation"]
     note = f"the reports themselves took {writes:.2f} s to write"
     name = f"{_EDGES:,} status reports → summary correct"
@@ -235,8 +212,11 @@ async def _reports(
         Row(_SUITE, "processor time meanwhile: hub", spent[0], "s"),
         Row(_SUITE, "processor time meanwhile: summarizer", spent[1], "s"),
         Row(_SUITE, "processor time meanwhile: this driver", spent[2], "s"),
-        Row(_SUITE, "summarizer resident", watched.resident_mb(), "MB"),
-        Row(_SUITE, "hub resident", measured.resident_mb(), "MB"),
+        *(
+            Row(_SUITE, f"{name} resident", process.resident_mb(), "MB")
+            for name, process in (("summarizer", shares.controllers), ("hub", shares.hub))
+            if process is not None
+        ),
     ]
 
 
@@ -253,39 +233,12 @@ def _about(event: WatchEvent) -> bool:
     return bool(event.object["metadata"].get("name") == "p-deployments-web")
 
 
-async def _each(work: Callable[[int], Awaitable[None]]) -> None:
-    """Do the same for every edge, some at a time."""
-    numbers = iter(range(_EDGES))
-
-    async def worker() -> None:
-        for number in numbers:
-            await work(number)
-
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(_SIDE_BY_SIDE):
-            tasks.create_task(worker())
-
-
-def _named(api_version: str, kind: str, name: str) -> Object:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
-
-
-def _workspace(name: str) -> Object:
-    return {**_named("tenancy.kcp.io/v1alpha1", "Workspace", name), "spec": {}}
-
-
-def _binding(export: str, path: str) -> Object:
-    reference = {"export": {"path": path, "name": export}}
-    binding = _named("apis.kcp.io/v1alpha1", "APIBinding", f"bind-{export}")
-    return {**binding, "spec": {"reference": reference}}
-
-
 def _deployment() -> Object:
     labels = {"app": "web"}
     container = {"name": "c", "image": "registry.example/app:1"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     spec = {"selector": {"matchLabels": labels}, "template": template}
-    return {**_named("apps/v1", "Deployment", "web"), "spec": spec}
+    return body("apps/v1", "Deployment", "web", spec=spec)
 
 
 if __name__ == "__main__":

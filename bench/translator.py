@@ -9,39 +9,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from bench.edge_hub import (
+    CONFIG_MAPS,
+    EDGE,
+    NAMESPACES,
+    PATIENCE_SECONDS,
+    PROVIDER,
+    Object,
+    Shares,
+    bind,
+    body,
+    connected,
+    controlling,
+    for_each,
+    make_workspace,
+    slice_of,
+)
 from bench.report import Row, table
-from bench.servers import Measured, ours
-from skerry.api.errors import AlreadyExists
-from skerry.api.kinds import GroupVersionResource
-from skerry.app.edge_environment import ClientFlags, endpoint
+from bench.servers import ours
 from skerry.kit.ids import SystemIds
 from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.informer import InformerFactory
-from skerry.runtime.kubeconfig import connect
 
-Object = dict[str, Any]
-PROVIDER = "root:espw"
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
-NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-EDGE = "edge.kcp.io/v1alpha1"
 COPIES = Selection(labels="edge.kcp.io/projected=yes")
 
 MAILBOXES = 1000
 OBJECTS = 20
-_AT_ONCE = 32
-_PATIENCE_SECONDS = 300.0
 
 
 @dataclass
@@ -49,11 +49,11 @@ class Bench:
     """A workload workspace, many mailboxes, and what is seen of the copies in them."""
 
     client: Client
+    shares: Shares
     workload: str = "root:bench-workload"
     _seen: dict[str, dict[str, str]] = field(default_factory=dict)
     _awaited: dict[str, tuple[str, asyncio.Future[float]]] = field(default_factory=dict)
     _wanted: int = MAILBOXES
-    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     def at(self, workspace: str) -> Client:
         return self.client.at("", workspace)
@@ -61,20 +61,15 @@ class Bench:
     async def prepare(self, mailboxes: int) -> None:
         """Make the workspaces, and a placement of one namespace that goes to all mailboxes."""
         self._wanted = mailboxes
-        await self._workspace("root", "bench-workload")
-        await self._bind(self.workload)
-        names = [f"bench-mb-{number:05}" for number in range(mailboxes)]
-        async with asyncio.TaskGroup() as tasks:
-            for name in names:
-                tasks.create_task(self._mailbox(name))
-        metadata: Object = {"name": "shop", "labels": {"go": "yes"}}
-        await self.at(self.workload).create(NAMESPACES, _body("v1", "Namespace", metadata))
+        await make_workspace(self.client, "root", "bench-workload")
+        await bind(self.client, self.workload, "edge.kcp.io")
+        await for_each(mailboxes, self._mailbox)
+        workload = self.at(self.workload)
+        metadata = {"labels": {"go": "yes"}}
+        await workload.create(NAMESPACES, body("v1", "Namespace", "shop", metadata=metadata))
         spec = {"locationSelectors": [], "namespaceSelector": {"matchLabels": {"go": "yes"}}}
-        metadata = {"name": "all"}
-        placement = _body(EDGE, "EdgePlacement", metadata, spec=spec)
-        made = await self.at(self.workload).create(EDGE_PLACEMENTS, placement)
-        owner = {"apiVersion": EDGE, "kind": "EdgePlacement", "name": "all"}
-        metadata = {"name": "all", "ownerReferences": [{**owner, "uid": made["metadata"]["uid"]}]}
+        placement = body(EDGE, "EdgePlacement", "all", spec=spec)
+        made = await workload.create(EDGE_PLACEMENTS, placement)
         destinations = [
             {
                 "cluster": "bench",
@@ -84,24 +79,11 @@ class Bench:
             }
             for number in range(mailboxes)
         ]
-        piece = _body(EDGE, "SinglePlacementSlice", metadata, destinations=destinations)
-        await self.at(self.workload).create(SLICES, piece)
+        await workload.create(SLICES, slice_of(made, destinations))
 
-    async def _mailbox(self, name: str) -> None:
-        async with self._room:
-            await self._workspace(PROVIDER, name)
-            await self._bind(f"{PROVIDER}:{name}")
-
-    async def _workspace(self, parent: str, name: str) -> None:
-        body = _body("tenancy.kcp.io/v1alpha1", "Workspace", {"name": name}, spec={})
-        with contextlib.suppress(AlreadyExists):
-            await self.at(parent).create(WORKSPACES, body)
-
-    async def _bind(self, workspace: str) -> None:
-        spec = {"reference": {"export": {"path": PROVIDER, "name": "edge.kcp.io"}}}
-        body = _body("apis.kcp.io/v1alpha1", "APIBinding", {"name": "bind-edge"}, spec=spec)
-        with contextlib.suppress(AlreadyExists):
-            await self.at(workspace).create(BINDINGS, body)
+    async def _mailbox(self, number: int) -> None:
+        mailbox = await make_workspace(self.client, PROVIDER, f"bench-mb-{number:05}")
+        await bind(self.client, mailbox, "edge.kcp.io")
 
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -139,13 +121,13 @@ class Bench:
         self._awaited[name] = (value, done)
         if self._arrived(name, value):
             done.set_result(time.perf_counter())
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await done
 
     async def created(self, name: str, value: str = "1") -> float:
         """Create an object; returns the seconds until it is everywhere."""
         began = time.perf_counter()
-        obj = _body("v1", "ConfigMap", {"name": name}, data={"k": value, "text": "x" * 1000})
+        obj = body("v1", "ConfigMap", name, data={"k": value, "text": "x" * 1000})
         await self.at(self.workload).create(CONFIG_MAPS, obj, "shop")
         return await self._everywhere(name, value) - began
 
@@ -161,27 +143,12 @@ class Bench:
         return await self._everywhere(name, "gone") - began
 
 
-def _body(version: str, kind: str, metadata: Object, **more: Any) -> Object:
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
-
-
-@contextlib.contextmanager
-def translating(hub: Measured) -> Iterator[Measured]:
-    """Run a placement translator of ours against *hub*."""
-    flags = ["--only", "placement-translator", "--espw-path", PROVIDER, "-v", "1"]
-    command = [sys.executable, "-m", "skerry.cli", "controllers", *flags]
-    process = subprocess.Popen([*command, "--kubeconfig", str(hub.kubeconfig)], text=True)
-    try:
-        yield Measured(hub.server, hub.kubeconfig, process)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-
 async def _first(bench: Bench) -> list[Row]:
     """Measure with a translator that has been running for a while."""
     warm = await bench.created("warm")
+    bench.shares.begin()
     created = [await bench.created(f"one-{number}") for number in range(5)]
+    told = bench.shares.told()
     changed = await bench.changed("one-0", "2")
     deleted = await bench.deleted("one-0")
     began = time.perf_counter()
@@ -200,7 +167,7 @@ async def _first(bench: Bench) -> list[Row]:
             "s",
             "< 3 s",
             worst < 3,
-            f"worst of {len(created)}",
+            f"worst of {len(created)}; all: {told}",
         ),
         Row("translator", f"object changed, in {where}", changed, "s"),
         Row("translator", f"object deleted, from {where}", deleted, "s"),
@@ -208,29 +175,19 @@ async def _first(bench: Bench) -> list[Row]:
     ]
 
 
-async def _with(kubeconfig: Path, mailboxes: int, *, prepare: bool) -> tuple[Bench, Any]:
-    found = endpoint("admin", [kubeconfig], ClientFlags())
-    transport = connect(found.config)
-    bench = Bench(Client(transport))
-    if prepare:
-        await bench.prepare(mailboxes)
-    return bench, transport
-
-
-async def measure(kubeconfig: Path) -> list[Row]:
+async def measure(kubeconfig: Path, shares: Shares) -> list[Row]:
     """Measure a hub with a running translator."""
-    bench, transport = await _with(kubeconfig, MAILBOXES, prepare=True)
-    try:
+    async with connected(kubeconfig) as client:
+        bench = Bench(client, shares)
+        await bench.prepare(MAILBOXES)
         async with bench.following():
             return await _first(bench)
-    finally:
-        await transport.close()
 
 
 async def settled(kubeconfig: Path) -> list[Row]:
     """Measure how soon a translator that has just been started acts on news."""
-    bench, transport = await _with(kubeconfig, MAILBOXES, prepare=False)
-    try:
+    async with connected(kubeconfig) as client:
+        bench = Bench(client, Shares())
         async with bench.following():
             spent = await bench.created("after-restart")
             return [
@@ -243,20 +200,18 @@ async def settled(kubeconfig: Path) -> list[Row]:
                     spent < 15,
                 )
             ]
-    finally:
-        await transport.close()
 
 
 def run(peer: Path | None = None) -> list[Row]:
     """Measure *peer*, or a hub and a translator of our own."""
     if peer is not None:
-        return asyncio.run(measure(peer))
+        return asyncio.run(measure(peer, Shares()))
     with ours("hub", ["--init"]) as hub:
-        with translating(hub) as translator:
-            rows = asyncio.run(measure(hub.kubeconfig))
+        with controlling(hub, "placement-translator") as translator:
+            rows = asyncio.run(measure(hub.kubeconfig, Shares(hub, translator)))
             rows.append(Row("translator", "translator, resident", translator.resident_mb(), "MB"))
             rows.append(Row("translator", "hub, resident", hub.resident_mb(), "MB"))
-        with translating(hub):
+        with controlling(hub, "placement-translator"):
             rows += asyncio.run(settled(hub.kubeconfig))
     return rows
 
