@@ -30,6 +30,43 @@ _FRESHNESS_SECONDS = 3.0
 _SCAN_ROWS = 5000
 
 
+class _Found:
+    """The items of a list, as pages of entries are looked through."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.items: list[tuple[bytes, int]] = []
+        self.revision = 0
+        self.last_key = ""
+        # Whether entries follow the last item, and how many where that is known.
+        self.more = False
+        self.remaining: int | None = None
+
+    @property
+    def full(self) -> bool:
+        return bool(self._limit) and len(self.items) >= self._limit
+
+    def take_all(self, entries: Sequence[Entry], more: bool, remaining: int | None) -> None:
+        """Take a page that the store has kept within the limit."""
+        self.items += [(entry.value, entry.revision) for entry in entries]
+        self.last_key = entries[-1].key if entries else ""
+        self.more, self.remaining = more, remaining
+
+    def take_matching(
+        self, entries: Sequence[Entry], more: bool, remaining: int | None, selection: Selection
+    ) -> None:
+        """Take what *selection* means of a page, up to the limit."""
+        for index, entry in enumerate(entries):
+            if not selection.matches(entry.value, entry.revision, key=entry.key):
+                continue
+            self.items.append((entry.value, entry.revision))
+            self.last_key = entry.key
+            if self.full:
+                self.more = more or index + 1 < len(entries)
+                self.remaining = remaining
+                return
+
+
 class Reader:
     """Answers reads of one object and of collections."""
 
@@ -98,30 +135,27 @@ class Reader:
     async def _page(
         self, call: Call, options: ListOptions, selection: Selection
     ) -> tuple[Sequence[tuple[bytes, int]], dict[str, Any]]:
-        items: list[tuple[bytes, int]] = []
-        last_key, remaining, more, revision = "", None, False, 0
-        async for page_revision, entries, page_more, page_remaining in self.pages(
-            call, options, selection
-        ):
-            revision = page_revision
-            for index, entry in enumerate(entries):
-                if not selection.matches(entry.value, entry.revision, key=entry.key):
-                    continue
-                items.append((entry.value, entry.revision))
-                last_key = entry.key
-                if options.limit and len(items) >= options.limit:
-                    more = page_more or index + 1 < len(entries)
-                    remaining = page_remaining
-                    break
-            if options.limit and len(items) >= options.limit:
-                break
-        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        if more:
+        found = await self._found(call, options, selection)
+        metadata: dict[str, Any] = {"resourceVersion": str(found.revision)}
+        if found.more:
+            remaining = found.remaining
             if selection.everything:
-                remaining = await self._remaining(call, options, len(items), remaining)
+                remaining = await self._remaining(call, options, len(found.items), remaining)
                 metadata["remainingItemCount"] = remaining
-            metadata["continue"] = encode_continue(last_key, revision, remaining)
-        return items, metadata
+            metadata["continue"] = encode_continue(found.last_key, found.revision, remaining)
+        return found.items, metadata
+
+    async def _found(self, call: Call, options: ListOptions, selection: Selection) -> _Found:
+        found = _Found(options.limit)
+        async for revision, entries, more, remaining in self.pages(call, options, selection):
+            found.revision = revision
+            if selection.everything:
+                found.take_all(entries, more, remaining)
+            else:
+                found.take_matching(entries, more, remaining, selection)
+            if found.full:
+                break
+        return found
 
     async def _remaining(
         self, call: Call, options: ListOptions, shown: int, known: int | None

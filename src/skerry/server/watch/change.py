@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skerry.logic.resource import Object
-from skerry.server.codec import Metadata, decode, metadata_of, wire
+from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.store.base import Event
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -20,9 +20,6 @@ class Form:
 
     key: Hashable
     render: Callable[[bytes, int], bytes]
-
-
-AS_STORED = Form(key=wire, render=wire)
 
 
 class Change:
