@@ -27,7 +27,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("suites", nargs="*", default=["api"], help=f"of: {', '.join(SUITES)}")
     parser.add_argument("--peer-kubeconfig", type=Path, help="a server to compare with")
-    parser.add_argument("--large", action="store_true", help="also fill up to 1,000,000 objects")
+    parser.add_argument(
+        "--large", action="store_true", help="also fill up to 1,000,000 objects, 10,000 workspaces"
+    )
     parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
     arguments = parser.parse_args()
     rows: list[Row] = []
@@ -35,7 +37,7 @@ def main() -> int:
         if name not in SUITES:
             parser.error(f"no suite {name!r}; there are {', '.join(SUITES)}")
         module = importlib.import_module(f"bench.{name}")
-        if name == "api":
+        if name in ("api", "workspaces"):
             rows += module.run(arguments.peer_kubeconfig, large=arguments.large)
         else:
             rows += module.run()

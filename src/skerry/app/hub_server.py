@@ -33,6 +33,7 @@ from skerry.server.workspaces.compute import ComputeRules
 from skerry.server.workspaces.crossing import Crossings, without_cluster
 from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.homes import Homes
+from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
@@ -124,6 +125,7 @@ class HubServer(ApiServer):
         self._clusters = ClusterRules(parts.store, clock)
         return [
             NamespaceLifecycle(parts.store, self.namespaces),
+            ReservedMetadata(),
             self.birth,
             self._clusters,
             AccountTokens(

@@ -16,6 +16,8 @@ OWNER = "experimental.tenancy.kcp.io/owner"
 TYPE_ANNOTATION = "internal.tenancy.kcp.io/type"
 PATH_ANNOTATION = "kcp.io/path"
 CLUSTER_ANNOTATION = "kcp.io/cluster"
+# Groups without which nobody gets into a workspace, nor into those below it.
+REQUIRED_GROUPS = "authorization.kcp.io/required-groups"
 WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
 CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
 SHARD = "root"
@@ -40,6 +42,7 @@ class Birth:
     initializers: Sequence[str] = ()
     # Initializers that are this server's own business and are done already.
     done: Sequence[str] = ()
+    required_groups: str | None = None
 
     @property
     def phase(self) -> str:
@@ -94,6 +97,9 @@ def complete_workspace(workspace: Object, birth: Birth) -> None:
     annotations["internal.tenancy.kcp.io/shard"] = shard_name_hash(SHARD)
     if birth.owner:
         annotations[OWNER] = owner_text(birth.owner)
+    annotations.pop(REQUIRED_GROUPS, None)
+    if birth.required_groups is not None:
+        annotations[REQUIRED_GROUPS] = birth.required_groups
     metadata.setdefault("labels", {})[PHASE_LABEL] = birth.phase
     finalizers = metadata.setdefault("finalizers", [])
     if WORKSPACE_FINALIZER not in finalizers:
@@ -126,6 +132,8 @@ def logical_cluster(birth: Birth, owner: Object | None, *, deletable: bool = Fal
         annotations[PATH_ANNOTATION] = birth.path
     if birth.owner:
         annotations[OWNER] = owner_text(birth.owner)
+    if birth.required_groups is not None:
+        annotations[REQUIRED_GROUPS] = birth.required_groups
     labels = {PHASE_LABEL: birth.phase}
     labels |= dict(initializer_label(name) for name in birth.initializers)
     spec: Object = {"directlyDeletable": deletable}

@@ -1,14 +1,16 @@
 """Who may do what where: entering a workspace, RBAC inside it, and an exporter's upper bound.
 
 1. Members of ``system:masters`` may do everything, and only they may read across clusters.
-2. The logical cluster must exist and be Initializing or Ready, and the user must have the verb
-   ``access`` on ``/`` there. ServiceAccounts of the cluster itself need not; those of others
-   never have it.
+2. The logical cluster must exist and be Initializing or Ready. The user must be in the groups it
+   requires, if it does, and have the verb ``access`` on ``/`` there. ServiceAccounts of the
+   cluster itself need neither; those of others never have it.
 3. What an export's maximal permission policy does not allow, nobody may do to its types.
 4. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
@@ -26,6 +28,18 @@ _BOUND_PREFIX = "apis.kcp.io:binding:"
 _PHASES = ("Initializing", "Ready")
 # Groups whose rights do not end at a cluster; only masters may act as their members.
 _ABOVE_CLUSTERS = frozenset({MASTERS, ADMIN_GROUP})
+
+
+def in_required_groups(required: str | None, groups: Collection[str]) -> bool:
+    """Tell whether a member of *groups* has those a workspace requires.
+
+    Semicolons separate alternatives, commas what one of them demands together. Administrators of
+    all clusters need none.
+    """
+    if required is None or ADMIN_GROUP in groups:
+        return True
+    alternatives = (set(each.split(",")) for each in required.split(";"))
+    return any(each <= set(groups) for each in alternatives)
 
 
 class HubAuthorizer:
@@ -61,6 +75,8 @@ class HubAuthorizer:
         if user.name.startswith(_ACCOUNT):
             # A ServiceAccount's token holds in its own cluster only, so it is at home here.
             return True
+        if not in_required_groups(known.required_groups, user.groups):
+            return False
         entering = Attributes(cluster=attributes.cluster, verb="access", path="/")
         return self._rbac.authorize(user, entering).allowed
 

@@ -43,7 +43,8 @@ from skerry.store.base import Store, Write
 
 # Initializers that stand for what this server does itself, in the creating transaction.
 _OWN_INITIALIZERS = frozenset({"root:universal", "system:apibindings"})
-_SERVER_SET = ("cluster", "URL")
+# Fields of spec that are the server's, and what kcp calls them when refusing a create.
+_SERVER_SET = {"cluster": "Cluster", "URL": "URL"}
 _NAME = re.compile(WORKSPACE_NAME)
 
 
@@ -88,7 +89,7 @@ class WorkspaceBirth:
         self._base_url = base_url
         self._root_ca = root_ca
         # By type, owner and kind of birth; and types found fit for a type of parent.
-        self._moulds: dict[tuple[str, str, bool, bool], Mould] = {}
+        self._moulds: dict[tuple[str, str, str | None, bool, bool], Mould] = {}
         self._nested: dict[tuple[str, TypeName], Resolved] = {}
         self._as_of = (0, 0)
 
@@ -108,8 +109,10 @@ class WorkspaceBirth:
         _check_name(workspace["metadata"].get("name", ""))
         spec = workspace.setdefault("spec", {})
         masters = MASTERS in call.user.groups
-        if not masters and any(spec.get(name) for name in _SERVER_SET):
-            raise self._forbidden(operation, "spec.cluster and spec.URL are set by the server")
+        for field, shown in _SERVER_SET.items():
+            if spec.get(field) and not masters:
+                why = f"spec.{shown} can only be set by system privileged users"
+                raise self._forbidden(operation, why)
         resolved = self._resolved(operation, parent, spec)
         found = resolved.found
         self._check_use(operation, call.user, found.cluster, found.type_name)
@@ -121,6 +124,7 @@ class WorkspaceBirth:
             cluster_name(f"{self._ids.uid()}{self._ids.uid()}".encode()),
             self._state.child_path(parent, name),
             "" if masters else call.user.name,
+            self._required_groups(parent, workspace, masters=masters),
         )
         labels = workspace["metadata"].setdefault("labels", {})
         for key, value in resolved.labels().items():
@@ -146,7 +150,22 @@ class WorkspaceBirth:
             obj["metadata"].setdefault("labels", {})[births.PHASE_LABEL] = "Deleting"
             operation.writes.append(Write(key, encode(obj), expected=entry.revision))
 
-    def birth(self, resolved: Resolved, cluster: str, path: str, owner: str) -> Birth:
+    def _required_groups(self, parent: str, workspace: Object, *, masters: bool) -> str | None:
+        """Return which groups a new workspace demands: its parent's, unless masters say else."""
+        asked = (workspace["metadata"].get("annotations") or {}).get(births.REQUIRED_GROUPS)
+        if masters and asked is not None:
+            return str(asked)
+        known = self._state.clusters.get(parent)
+        return known.required_groups if known is not None else None
+
+    def birth(
+        self,
+        resolved: Resolved,
+        cluster: str,
+        path: str,
+        owner: str,
+        required_groups: str | None = None,
+    ) -> Birth:
         """Return the birth of a workspace of that type."""
         wanted = [*resolved.initializers(), "system:apibindings"]
         return Birth(
@@ -158,6 +177,7 @@ class WorkspaceBirth:
             owner=owner,
             initializers=[name for name in wanted if name not in _OWN_INITIALIZERS],
             done=[name for name in wanted if name in _OWN_INITIALIZERS],
+            required_groups=required_groups,
         )
 
     def _url(self, cluster: str) -> str:
@@ -168,7 +188,7 @@ class WorkspaceBirth:
     ) -> list[Write]:
         """Return the writes that fill a new logical cluster."""
         self._forget_outdated()
-        key = (birth.type_name, birth.owner, owner is None, deletable)
+        key = (birth.type_name, birth.owner, birth.required_groups, owner is None, deletable)
         mould = self._moulds.get(key)
         if mould is None:
             mould = self._moulds[key] = self._mould(resolved, birth, owner, deletable=deletable)
@@ -213,6 +233,10 @@ class WorkspaceBirth:
         for path, name in resolved.default_bindings():
             export = self._state.export(path, name, birth.cluster)
             spec: Object = {"reference": {"export": {"path": path, "name": name}}}
+            claims = export.claims if export is not None else ()
+            if claims:
+                # Who chose the type has agreed to what its exports ask for.
+                spec["permissionClaims"] = [{**claim, "state": "Accepted"} for claim in claims]
             yield {
                 "apiVersion": "apis.kcp.io/v1alpha1",
                 "kind": "APIBinding",
@@ -290,20 +314,17 @@ class WorkspaceBirth:
 
     def _update(self, operation: Operation, old: Object) -> None:
         new_spec, old_spec = operation.obj.get("spec") or {}, old.get("spec") or {}
-        errors = []
+        if old_spec.get("cluster") and not new_spec.get("cluster"):
+            raise self._forbidden(operation, "spec.cluster cannot be unset")
+        for field in _SERVER_SET:
+            if new_spec.get(field) != old_spec.get(field) and (
+                MASTERS not in operation.call.user.groups
+            ):
+                why = f"spec.{field} can only be changed by system privileged users"
+                raise self._forbidden(operation, why)
         if new_spec.get("type") != old_spec.get("type"):
-            errors.append(
-                FieldError.invalid("spec.type", new_spec.get("type"), "field is immutable")
-            )
-        if MASTERS not in operation.call.user.groups:
-            errors += [
-                FieldError.forbidden(f"spec.{name}", "is set by the server")
-                for name in _SERVER_SET
-                if new_spec.get(name) != old_spec.get(name)
-            ]
-        if errors:
-            name = operation.obj["metadata"]["name"]
-            raise Invalid.of(TENANCY, "Workspace", name, errors)
+            changed = FieldError.invalid("spec.type", new_spec.get("type"), "field is immutable")
+            raise self._forbidden(operation, str(changed))
 
     def _forbidden(self, operation: Operation, why: str) -> Forbidden:
         name = operation.obj["metadata"].get("name", "")

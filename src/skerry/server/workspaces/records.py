@@ -15,7 +15,13 @@ import msgspec
 import orjson
 
 from skerry.api.keys import ObjectKey
-from skerry.logic.workspaces.births import OWNER, PATH_ANNOTATION, TYPE_ANNOTATION, owner_of
+from skerry.logic.workspaces.births import (
+    OWNER,
+    PATH_ANNOTATION,
+    REQUIRED_GROUPS,
+    TYPE_ANNOTATION,
+    owner_of,
+)
 from skerry.logic.workspaces.names import ROOT
 from skerry.server.codec import decode_as
 
@@ -34,6 +40,8 @@ class Cluster(msgspec.Struct, frozen=True, gc=False):
     # Whose word is still awaited before it is ready, and who it belongs to.
     initializers: tuple[str, ...] = ()
     owner: str = ""
+    # Groups one must be in to enter, as the annotation says; None where anybody may.
+    required_groups: str | None = None
 
 
 class BoundType(msgspec.Struct, frozen=True, gc=False):
@@ -161,6 +169,7 @@ def cluster_of(name: str, value: bytes) -> Cluster:
         obj.metadata.deletion is not None,
         status.initializers or (),
         sys.intern(owner_of(annotations.get(OWNER, ""))),
+        annotations.get(REQUIRED_GROUPS),
     )
 
 

@@ -151,7 +151,8 @@ async def test_the_type_of_a_workspace_does_not_change(hub: Hub) -> None:
     await hub.workspace("root", "org")
     other = {"spec": {"type": {"name": "universal"}}}
     reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/root{WORKSPACES}/org", other, **MERGE)
-    assert reply.status == 422
+    assert reply.status == 403
+    assert "field is immutable" in reply.body["message"]
 
 
 @in_hub
