@@ -107,29 +107,39 @@ class Running:
     http: HttpServer
 
 
-def run_server(settings: ServerSettings, kind: Kind, announce: Callable[[str], None]) -> None:
+def run_server(
+    settings: ServerSettings,
+    kind: Kind,
+    announce: Callable[[str], None],
+    clock: Clock | None = None,
+) -> None:
     """Run a server until SIGTERM or SIGINT; *announce* gets the line that says ready."""
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
-    uvloop.run(_until_stopped(settings, kind, announce))
+    uvloop.run(_until_stopped(settings, kind, announce, clock))
 
 
 async def _until_stopped(
-    settings: ServerSettings, kind: Kind, announce: Callable[[str], None]
+    settings: ServerSettings, kind: Kind, announce: Callable[[str], None], clock: Clock | None
 ) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with serving(settings, kind) as server:
+    async with serving(settings, kind, clock) as server:
         announce(f"skerry {kind.command} ready at {server.url} (kubeconfig {server.kubeconfig})")
         await stopped.wait()
         log.info("stopping", v=0)
 
 
 @contextlib.asynccontextmanager
-async def serving(settings: ServerSettings, kind: Kind) -> AsyncIterator[Running]:
-    """Serve inside the context; leaving it drains and closes everything."""
-    clock, ids = SystemClock(), SystemIds()
+async def serving(
+    settings: ServerSettings, kind: Kind, clock: Clock | None = None
+) -> AsyncIterator[Running]:
+    """Serve inside the context; leaving it drains and closes everything.
+
+    The *clock* is the machine's unless another one is given.
+    """
+    clock, ids = clock or SystemClock(), SystemIds()
     try:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         store: Store = await open_store(settings.store, clock, ids)

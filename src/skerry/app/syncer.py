@@ -88,18 +88,22 @@ class SyncerOptions:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_syncer(options: SyncerOptions, announce: Callable[[str], None]) -> None:
+def run_syncer(
+    options: SyncerOptions, announce: Callable[[str], None], clock: Clock | None = None
+) -> None:
     """Run a syncer until SIGTERM or SIGINT; *announce* gets the line that says it works."""
     logging.configure(verbosity=options.verbosity, format=options.log_format)
-    uvloop.run(_until_stopped(options, announce))
+    uvloop.run(_until_stopped(options, announce, clock))
 
 
-async def _until_stopped(options: SyncerOptions, announce: Callable[[str], None]) -> None:
+async def _until_stopped(
+    options: SyncerOptions, announce: Callable[[str], None], clock: Clock | None
+) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with syncing(options) as running:
+    async with syncing(options, clock) as running:
         announce(
             f"skerry syncer ready for {options.sync_target_name} "
             f"(hub {running.hub_server}, edge {running.edge_server})"
@@ -118,9 +122,14 @@ class RunningSyncer:
 
 
 @asynccontextmanager
-async def syncing(options: SyncerOptions) -> AsyncIterator[RunningSyncer]:
-    """Sync inside the context; leaving it stops cleanly."""
-    clock, ids = SystemClock(), SystemIds()
+async def syncing(
+    options: SyncerOptions, clock: Clock | None = None
+) -> AsyncIterator[RunningSyncer]:
+    """Sync inside the context; leaving it stops cleanly.
+
+    The *clock* is the machine's unless another one is given.
+    """
+    clock, ids = clock or SystemClock(), SystemIds()
     hub_config, edge_config = _configs(options)
     with _data_directory(options.data_dir):
         token = HubToken(hub_config.token, options.data_dir / "hub-token")

@@ -80,7 +80,7 @@ class HubToken:
         ours, theirs = claims_of(given), claims_of(kept)
         if theirs is not None and (ours is None or theirs.issued > ours.issued):
             self._token = kept
-        else:
+        elif kept != given:
             self._write(given)
 
     @property
@@ -89,29 +89,31 @@ class HubToken:
 
     async def run(self, hub: Client, ids: IdSource) -> None:
         """Renew until cancelled."""
-        failures = 0
-        while True:
-            claims = claims_of(self._token)
-            if claims is None:
-                return
+        failures, age = 0, self._age_seconds(hub)
+        while (claims := claims_of(self._token)) is not None:
             if failures:
                 await hub.clock.sleep(_BACKOFF.seconds(failures, ids))
             else:
-                await hub.clock.sleep(self._seconds_left(hub, claims) * (1 + 0.1 * ids.fraction()))
+                left = max(0.0, claims.lifetime_seconds * _RENEW_AFTER - age)
+                await hub.clock.sleep(left * (1 + 0.1 * ids.fraction()))
             try:
                 await self._renew(hub, claims)
-                failures = 0
+                # What was issued this moment has no age, whatever the clocks of both say.
+                failures, age = 0, 0.0
             except (ApiError, TransportError, OSError) as error:
                 failures += 1
                 _log.warning("token not renewed", attempt=failures, error=error)
 
-    def _seconds_left(self, hub: Client, claims: Claims) -> float:
-        """Return how long to leave the token alone; by its age, and never for very long.
+    def _age_seconds(self, hub: Client) -> float:
+        """Return how old the token is at least, by the clock here.
 
-        The clock here may be wrong by a day, the token's age cannot be negative.
+        That may be wrong by a day against the hub's, which dated the token. The file was dated by
+        our own clock: a syncer that runs behind and is often restarted still sees it grow old.
         """
-        age = max(0.0, hub.clock.now().timestamp() - claims.issued)
-        return max(0.0, claims.lifetime_seconds * _RENEW_AFTER - age)
+        now = hub.clock.now().timestamp()
+        claims = claims_of(self._token)
+        issued = now if claims is None else claims.issued
+        return max(0.0, now - issued, now - self.path.stat().st_mtime)
 
     async def _renew(self, hub: Client, claims: Claims) -> None:
         request = {

@@ -6,6 +6,10 @@ the Lease lasts is not ready. How long that is the Lease says itself, in ``lease
 an edge that beats every five minutes is not dead after one, and one that beats every second is
 missed soon. Where it is not the usual minute it is copied too, into an annotation, since a
 SyncTarget's status has no place for it.
+
+When it was renewed is not for the edge to say: its clock may be wrong by a day, and then it would
+be dead for ever or, worse, alive for a day after its end. The hub itself noted the time of the
+write in ``managedFields``; only where it did not, the Lease's own time counts.
 """
 
 from __future__ import annotations
@@ -57,8 +61,14 @@ def heartbeat_health(
 
 
 def renewal_of(lease: dict[str, Any]) -> str:
-    """Return when a heartbeat Lease was renewed, as it says; empty when it does not say."""
-    return str((lease.get("spec") or {}).get("renewTime") or "")
+    """Return when a heartbeat Lease was renewed by the hub's clock; empty when nobody says."""
+    entries = (lease.get("metadata") or {}).get("managedFields") or ()
+    noted = [str(entry.get("time") or "") for entry in entries if _wrote_renewal(entry)]
+    return max(noted, default="") or str((lease.get("spec") or {}).get("renewTime") or "")
+
+
+def _wrote_renewal(entry: dict[str, Any]) -> bool:
+    return "f:renewTime" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
 
 
 def lease_seconds_of(lease: dict[str, Any]) -> int:

@@ -70,3 +70,21 @@ def test_a_minute_of_silence_is_a_failure() -> None:
 def test_a_lease_that_was_never_renewed_says_nothing() -> None:
     assert renewal_of({}) == ""
     assert renewal_of({"spec": {"renewTime": "2030-01-01T00:00:00.000000Z"}}).startswith("2030")
+
+
+def test_a_renewal_is_dated_by_the_hub_and_not_by_an_edge_whose_clock_is_wrong() -> None:
+    def entry(time: str, field: str) -> dict[str, object]:
+        fields = {"f:spec": {f"f:{field}": {}}}
+        return {"manager": "m", "operation": "Update", "time": time, "fieldsV1": fields}
+
+    lease = {
+        "metadata": {
+            "managedFields": [
+                entry("2030-01-01T12:00:00Z", "renewTime"),
+                entry("2030-01-01T12:00:30Z", "renewTime"),
+                entry("2030-01-01T12:00:59Z", "holderIdentity"),
+            ]
+        },
+        "spec": {"renewTime": "2029-12-31T12:00:30.000000Z"},
+    }
+    assert renewal_of(lease) == "2030-01-01T12:00:30Z"
