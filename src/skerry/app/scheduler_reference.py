@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from skerry.scheduler.config.defaults import DEFAULT_ARGUMENTS, DEFAULT_PLUGINS
+from skerry.scheduler.config.gates import known_gates
 from skerry.scheduler.config.load import default_configuration, dump
 from skerry.scheduler.config.schema import ARGUMENTS, CONFIGURATION, GROUP_VERSION, KIND, POINTS
 from skerry.scheduler.framework.plugin import Plugin
@@ -38,6 +39,12 @@ def configuration_page() -> str:
     for name, schema in ARGUMENTS.items():
         lines += [f"### {name}Args\n", *_fields(schema, DEFAULT_ARGUMENTS.get(name, {})), ""]
     lines += [
+        "## Feature gates\n",
+        "What `--feature-gates` takes; any other value is refused.\n",
+        "| gate | value |",
+        "|---|---|",
+        *(f"| `{name}` | {value} |" for name, value in known_gates()),
+        "",
         "## Everything by default\n",
         "What `skerry scheduler --write-config-to` writes when nothing is configured.\n",
         "```yaml",

@@ -12,13 +12,46 @@ import click
 from skerry.app.settings import ServerSettings, StoreSettings
 
 Command = Callable[..., Any]
+Flag = Callable[[Command], Command]
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
-_STORE_FLAGS = [
+
+def log_flags(format_flag: str = "--log-format", verbosity: int = 2) -> list[Flag]:
+    """Return the flags for log lines; the command gets ``log_format`` and ``verbosity``."""
+    return [
+        click.option(
+            format_flag,
+            "log_format",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            show_default=True,
+            help="Form of log lines.",
+        ),
+        click.option(
+            "-v",
+            "--v",
+            "verbosity",
+            type=int,
+            default=verbosity,
+            show_default=True,
+            help="Log verbosity, as klog counts it.",
+        ),
+    ]
+
+
+def bind_address_flag(default: str) -> Flag:
+    """Return the flag for where to listen."""
+    return click.option(
+        "--bind-address", default=default, show_default=True, help="Address to listen on."
+    )
+
+
+_STORE_FLAGS: list[Flag] = [
     click.option(
         "--data-dir",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=FOLDER,
         default=Path(".skerry"),
         show_default=True,
         help="Folder for the store, certificates and kubeconfig.",
@@ -46,10 +79,8 @@ _STORE_FLAGS = [
     click.option("--etcd-user", default="", help="User at etcd."),
     click.option("--etcd-password-file", type=_EXISTING, help="Password of --etcd-user."),
 ]
-_SERVER_FLAGS = [
-    click.option(
-        "--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on."
-    ),
+_SERVER_FLAGS: list[Flag] = [
+    bind_address_flag("127.0.0.1"),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),
@@ -76,29 +107,14 @@ _SERVER_FLAGS = [
     click.option(
         "--encryption-key-file", type=_EXISTING, help="Keys that encrypt Secrets at rest."
     ),
-    click.option("--audit-log", type=_FILE, help="Write audit events to this file."),
+    click.option("--audit-log", type=FILE, help="Write audit events to this file."),
     click.option(
         "--controllers/--no-controllers",
         default=True,
         show_default=True,
         help="Run the core controllers in this process.",
     ),
-    click.option(
-        "--log-format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Form of log lines.",
-    ),
-    click.option(
-        "-v",
-        "--v",
-        "verbosity",
-        type=int,
-        default=2,
-        show_default=True,
-        help="Log verbosity, as klog counts it.",
-    ),
+    *log_flags(),
 ]
 
 
@@ -110,7 +126,7 @@ def store_flags(command: Command) -> Command:
         data_dir, store = _store_settings(flags)
         return command(data_dir=data_dir, store=store, **flags)
 
-    return _with_flags(wrapped, _STORE_FLAGS)
+    return with_flags(wrapped, _STORE_FLAGS)
 
 
 def server_flags(command: Command) -> Command:
@@ -136,10 +152,11 @@ def server_flags(command: Command) -> Command:
         )
         return command(settings=settings, **flags)
 
-    return _with_flags(wrapped, [*_STORE_FLAGS, *_SERVER_FLAGS])
+    return with_flags(wrapped, [*_STORE_FLAGS, *_SERVER_FLAGS])
 
 
-def _with_flags(command: Command, flags: Sequence[Callable[[Command], Command]]) -> Command:
+def with_flags(command: Command, flags: Sequence[Flag]) -> Command:
+    """Add *flags* to a command, in the order they are shown."""
     for flag in reversed(flags):
         command = flag(command)
     return command

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,12 +18,20 @@ from skerry.app.pod_scheduler import (
     log,
     run_pod_scheduler,
 )
-from skerry.cli.options import Command
+from skerry.cli.options import (
+    FILE,
+    FOLDER,
+    Command,
+    Flag,
+    bind_address_flag,
+    log_flags,
+    with_flags,
+)
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.flags import Flags
+from skerry.scheduler.config.gates import GateError, Gates, parse_gates
 from skerry.scheduler.config.schema import parse_duration
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _SWITCHES = ("leader-elect", "profiling", "contention-profiling")
 _GLUED = re.compile(r"-v=(.*)")
 
@@ -45,6 +52,22 @@ class _GoDuration(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+class _FeatureGates(click.ParamType[Gates]):
+    """A list such as ``SchedulerQueueingHints=false``."""
+
+    name = "gates"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Gates:
+        if isinstance(value, Gates):
+            return value
+        try:
+            return parse_gates(str(value))
+        except GateError as error:
+            self.fail(str(error), param, ctx)
+
+
 class _GoFlags(click.Group):
     """Reads flags as Go does: a switch takes a value only after ``=``, and so may ``-v``."""
 
@@ -59,10 +82,10 @@ def _spelled(word: str) -> str:
     return f"-v{glued[1]}" if glued else word
 
 
-_FLAGS = [
-    click.option("--config", type=_FILE, help="KubeSchedulerConfiguration file."),
+_FLAGS: list[Flag] = [
+    click.option("--config", type=FILE, help="KubeSchedulerConfiguration file."),
     click.option(
-        "--write-config-to", type=_FILE, help="Write the effective configuration there and exit."
+        "--write-config-to", type=FILE, help="Write the effective configuration there and exit."
     ),
     click.option(
         "--kubeconfig", help="Kubeconfig of the API server; counts only without --config."
@@ -86,19 +109,17 @@ _FLAGS = [
         show_default=True,
         help="Port for health, metrics and configuration; 0 serves none.",
     ),
+    bind_address_flag("0.0.0.0"),  # noqa: S104 - kube-scheduler's default
+    click.option("--tls-cert-file", type=FILE, help="Its certificate; made up by default."),
+    click.option("--tls-private-key-file", type=FILE, help="Key of --tls-cert-file."),
     click.option(
-        "--bind-address",
-        default="0.0.0.0",  # noqa: S104 - kube-scheduler's default
-        show_default=True,
-        help="Address of that port.",
-    ),
-    click.option("--tls-cert-file", type=_FILE, help="Its certificate; made up by default."),
-    click.option("--tls-private-key-file", type=_FILE, help="Key of --tls-cert-file."),
-    click.option(
-        "--authentication-kubeconfig", type=_FILE, help="Server that reviews callers' tokens."
+        "--cert-dir", type=FOLDER, help="Where a certificate made up is kept; else nowhere."
     ),
     click.option(
-        "--authorization-kubeconfig", type=_FILE, help="Server that reviews callers' access."
+        "--authentication-kubeconfig", type=FILE, help="Server that reviews callers' tokens."
+    ),
+    click.option(
+        "--authorization-kubeconfig", type=FILE, help="Server that reviews callers' access."
     ),
     click.option(
         "--pod-max-in-unschedulable-pods-duration",
@@ -111,32 +132,21 @@ _FLAGS = [
     click.option("--kube-api-qps", type=float, help="Requests/s; counts only without --config."),
     click.option("--kube-api-burst", type=int, help="Burst; counts only without --config."),
     click.option("--kube-api-content-type", help="Accepted; requests are JSON."),
-    click.option("--profiling", type=bool, help="Accepted; shown in the configuration."),
-    click.option("--contention-profiling", type=bool, help="Accepted, likewise."),
+    click.option("--profiling", type=bool, help="Serve /debug/pprof; only without --config."),
+    click.option("--contention-profiling", type=bool, help="Accepted; shown in the configuration."),
     click.option(
-        "--logging-format",
-        "log_format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Form of log lines.",
+        "--feature-gates",
+        "gates",
+        type=_FeatureGates(),
+        default="",
+        help="Name=true or =false, separated by commas; refused where it cannot be had.",
     ),
-    click.option(
-        "-v",
-        "--v",
-        "verbosity",
-        type=int,
-        default=0,
-        show_default=True,
-        help="Log verbosity, as klog counts it.",
-    ),
+    *log_flags("--logging-format", verbosity=0),
 ]
 
 
 def _scheduler_flags(command: Command) -> Command:
-    for flag in reversed(_FLAGS):
-        command = flag(command)
-    return command
+    return with_flags(command, _FLAGS)
 
 
 @click.group(
@@ -191,7 +201,7 @@ Examples:
 )
 @click.argument("pod", required=False)
 @click.option("-n", "--namespace", default="", help="Namespace; else the kubeconfig's.")
-@click.option("-f", "--filename", "file", type=_FILE, help="A pod, or what makes pods, in a file.")
+@click.option("-f", "--filename", "file", type=FILE, help="A pod, or what makes pods, in a file.")
 @click.option("--kubeconfig", default="", help="Kubeconfig; else as the scheduler, else kubectl.")
 @click.option("--context", default="", help="Kubeconfig context; else the current one.")
 @click.pass_obj

@@ -27,6 +27,8 @@ _JSON = "application/json"
 
 HEALTH_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 
+# Returns a page's type and text; None while there is none.
+MakePage = Callable[[], tuple[str, bytes] | None]
 # Returns what is wrong; empty when nothing is.
 Check = Callable[[], str]
 # ``authorize(token, verb, path)`` returns 200, 401 or 403.
@@ -61,7 +63,7 @@ class Endpoint:
         *,
         health: Mapping[str, Check],
         ready: Mapping[str, Check],
-        pages: Mapping[str, Callable[[], tuple[str, bytes]]],
+        pages: Mapping[str, MakePage],
         authorize: Authorize | None = None,
     ) -> None:
         ping: Mapping[str, Check] = {"ping": lambda: ""}
@@ -129,9 +131,10 @@ class Endpoint:
         if path == "/metrics":
             return Page("200 OK", generate_latest(self._registry), CONTENT_TYPE_LATEST)
         make = self._pages.get(path)
-        if make is None:
+        made = make() if make is not None else None
+        if made is None:
             return Page("404 Not Found", b"404 page not found\n")
-        kind, body = make()
+        kind, body = made
         return Page("200 OK", body, kind)
 
 

@@ -9,7 +9,11 @@ any other failure fails the attempt.
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import ssl
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +25,7 @@ from skerry.runtime.kubeconfig import ClientConfig, tls_context
 from skerry.runtime.transport import Transport, TransportError
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.table import NodeTable
+from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import ExtenderSpec
 from skerry.scheduler.cycle import Found
 from skerry.scheduler.framework.plugin import Rows
@@ -42,6 +47,9 @@ class HttpExtender:
         self.ignorable = spec.ignorable
         self._path = urlsplit(spec.url_prefix).path.rstrip("/")
         self._transport = transport or _transport(spec)
+        self._asking = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def filters(self) -> bool:
@@ -173,6 +181,8 @@ class HttpExtender:
     async def _post(self, verb: str, body: object) -> Any:
         url = f"{self.name.rstrip('/')}/{verb}"
         headers = {"content-type": "application/json"}
+        self._asking += 1
+        self._idle.clear()
         try:
             async with asyncio.timeout(self._spec.timeout_seconds):
                 answer = await self._transport.request(
@@ -180,6 +190,10 @@ class HttpExtender:
                 )
         except (TransportError, TimeoutError) as problem:
             raise ExtenderError(f'Post "{url}": {str(problem) or "timed out"}') from problem
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._idle.set()
         if answer.status != 200:
             raise ExtenderError(
                 f"failed {verb} with extender at URL {self.name}, code {answer.status}"
@@ -190,22 +204,45 @@ class HttpExtender:
             raise ExtenderError(f'extender "{self.name}" verb {verb}: {problem}') from problem
 
     async def close(self) -> None:
+        """Drop the connections once nobody waits for an answer any more."""
+        await self._idle.wait()
         await self._transport.close()
 
 
 def _transport(spec: ExtenderSpec) -> Transport:
     url = urlsplit(spec.url_prefix)
     secure = spec.enable_https or url.scheme == "https"
-    tls = None
-    if secure:
+    port = url.port or (443 if secure else 80)
+    name = str(spec.tls.get("serverName", ""))
+    return HttpTransport(url.hostname or "", port, _tls(spec) if secure else None, server_name=name)
+
+
+def _tls(spec: ExtenderSpec) -> ssl.SSLContext:
+    """Return how to trust an extender, and whom to be; without a CA any certificate will do.
+
+    The last follows kube-scheduler, where ``enableHTTPS`` alone means encryption only.
+    """
+    try:
+        ca = _pem(spec.tls, "ca")
         config = ClientConfig(
             server=spec.url_prefix,
-            insecure=bool(spec.tls.get("insecure")),
-            tls_server_name=str(spec.tls.get("serverName", "")),
+            ca=ca,
+            insecure=bool(spec.tls.get("insecure")) or not ca,
+            certificate=_pem(spec.tls, "cert"),
+            key=_pem(spec.tls, "key"),
         )
-        tls = tls_context(config)
-    port = url.port or (443 if secure else 80)
-    return HttpTransport(url.hostname or "", port, tls)
+        return tls_context(config)
+    except (OSError, ValueError, binascii.Error) as problem:
+        # ssl.SSLError, for texts that are no certificates, is an OSError.
+        raise ConfigurationError(f"extender {spec.url_prefix}: tlsConfig: {problem}") from problem
+
+
+def _pem(tls: Mapping[str, Any], part: str) -> bytes:
+    """Return a PEM text given as data, which wins, or as a file."""
+    if data := tls.get(f"{part}Data"):
+        return base64.b64decode(data, validate=True)
+    path = tls.get(f"{part}File")
+    return Path(path).read_bytes() if path else b""
 
 
 def _folded(raw: Any) -> dict[str, Any]:

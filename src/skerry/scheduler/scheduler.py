@@ -9,7 +9,7 @@ back to the queue knowing who turned it down.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skerry.kit.clock import Clock, SystemClock
@@ -29,7 +29,7 @@ from skerry.scheduler.extender import (
     passing_extenders,
 )
 from skerry.scheduler.framework.evaluation import Evaluator
-from skerry.scheduler.framework.events import ANY_EVENT, ASSIGNED_POD_DELETE
+from skerry.scheduler.framework.events import ANY_EVENT, ASSIGNED_POD_DELETE, Registration
 from skerry.scheduler.framework.plugin import Diagnosis
 from skerry.scheduler.framework.profile import ProfileError, assemble
 from skerry.scheduler.framework.registry import Registry
@@ -68,6 +68,8 @@ class Parts:
     # Score as few nodes as kube-scheduler would when no percentage is configured.
     adaptive_sampling: bool = False
     longest_unschedulable: float = 300.0
+    # Ask plugins whether an event may help a pod they turned down; else any registered one does.
+    queueing_hints: bool = True
 
 
 class PodScheduler:
@@ -86,7 +88,8 @@ class PodScheduler:
         self.nominations = NominationTable()
         self.waiting = WaitingPods()
         self._clock = self.clock = self._parts.clock
-        self.profiles = self._make_profiles(configuration, registry)
+        self._extenders = self._parts.extenders
+        self.profiles = self._make_profiles(configuration, registry, self._extenders)
         self._decider = Decider(
             self.cluster,
             self.nominations,
@@ -94,7 +97,14 @@ class PodScheduler:
             self._parts.ties,
             self._clock.monotonic,
         )
-        self.queue = self._make_queue(configuration)
+        self.queue = SchedulingQueue(
+            self._queue_profiles(),
+            self._sort_key(),
+            self._clock.monotonic,
+            self.nominations,
+            self._queue_settings(configuration),
+            self.metrics,
+        )
         self.refusals = Refusals(
             self.queue,
             self.nominations,
@@ -107,7 +117,7 @@ class PodScheduler:
         self._connect_gauges()
 
     def _make_profiles(
-        self, configuration: Configuration, registry: Registry
+        self, configuration: Configuration, registry: Registry, extenders: Sequence[HttpExtender]
     ) -> dict[str, Profile]:
         """Assemble all profiles; raises ConfigurationError in kube-scheduler's words."""
         found: dict[str, Profile] = {}
@@ -119,7 +129,7 @@ class PodScheduler:
                 self.nominations,
                 self._clock,
                 self._parts.ids,
-                self._parts.extenders,
+                extenders,
                 self.waiting.reject,
                 lambda count: self.metrics.preemption_victims.observe((), count),
             )
@@ -144,22 +154,14 @@ class PodScheduler:
             )
         return found
 
-    def _make_queue(self, configuration: Configuration) -> SchedulingQueue:
-        return SchedulingQueue(
-            self._queue_profiles(),
-            self._sort_key(),
-            self._clock.monotonic,
-            self.nominations,
-            self._queue_settings(configuration),
-            self.metrics,
-        )
-
     def _queue_profiles(self) -> dict[str, QueueProfile]:
         found: dict[str, QueueProfile] = {}
         for name, profile in self.profiles.items():
             registrations = profile.framework.registrations()
-            if self._parts.extenders:
+            if self._extenders:
                 registrations[EXTENDER_NAME] = ANY_EVENT
+            if not self._parts.queueing_hints:
+                registrations = {name: _unjudged(said) for name, said in registrations.items()}
             found[name] = QueueProfile(registrations, profile.framework.run_pre_enqueue)
         return found
 
@@ -177,13 +179,19 @@ class PodScheduler:
             self._parts.longest_unschedulable,
         )
 
-    def reconfigure(self, configuration: Configuration, registry: Registry) -> None:
-        """Change profiles and back-offs while running; raises and changes nothing when invalid.
+    def reconfigure(
+        self,
+        configuration: Configuration,
+        registry: Registry,
+        extenders: Sequence[HttpExtender] = (),
+    ) -> None:
+        """Change profiles, extenders and back-offs; raises and changes nothing when invalid.
 
-        Pods in the queue stay, their order and gates are worked out anew. Extenders, like the
-        connection, belong to the process and keep their first configuration.
+        Pods in the queue stay, their order and gates are worked out anew. Whoever is being decided
+        upon keeps the profile and the extenders the attempt began with.
         """
-        self.profiles = self._make_profiles(configuration, registry)
+        self.profiles = self._make_profiles(configuration, registry, extenders)
+        self._extenders = extenders
         self.queue.reconfigure(
             self._queue_profiles(), self._sort_key(), self._queue_settings(configuration)
         )
@@ -233,7 +241,7 @@ class PodScheduler:
             return None
         began = self._clock.monotonic()
         pod, table = queued.pod, self.cluster.table
-        extenders = self._parts.extenders
+        extenders = self._extenders
         try:
             found = self._decider.find(profile, pod)
             refusals = await passing_extenders(extenders, pod, found, table)
@@ -362,7 +370,7 @@ class PodScheduler:
                 return status
         # From here on a failure says nothing about the pod's chances elsewhere.
         self.queue.done(pod.uid)
-        for extender in self._parts.extenders:
+        for extender in self._extenders:
             if extender.binds and extender.interested(pod):
                 return await _bind_by_extender(extender, pod, node)
         began = self._clock.monotonic()
@@ -424,7 +432,7 @@ class PodScheduler:
 
     async def step(self, queued: QueuedPod, spawn: Callable[[Awaitable[None]], None]) -> None:
         """Make one attempt; *spawn* runs beside whatever then needs the server."""
-        if self._parts.extenders:
+        if self._extenders:
             outcome = await self.attempt_with_extenders(queued)
         else:
             outcome = self.attempt(queued)
@@ -440,6 +448,11 @@ async def _bind_by_extender(extender: HttpExtender, pod: PodInfo, node: str) -> 
     except ExtenderError as problem:
         return error(str(problem), problem)
     return None
+
+
+def _unjudged(registrations: Sequence[Registration]) -> list[Registration]:
+    """Return registrations for the same events without anybody's opinion of them."""
+    return [replace(registration, hint=None) for registration in registrations]
 
 
 def _keyed(sizes: Mapping[str, int]) -> dict[tuple[str, ...], float]:

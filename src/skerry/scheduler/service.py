@@ -28,8 +28,10 @@ from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.cache.objects import KINDS
 from skerry.scheduler.cache.pod import Object
 from skerry.scheduler.config.errors import ConfigurationError
+from skerry.scheduler.config.gates import Gates
 from skerry.scheduler.config.load import Configuration
-from skerry.scheduler.endpoint import Authorize, Endpoint, delegated
+from skerry.scheduler.debug import PAGES as DEBUG_PAGES
+from skerry.scheduler.endpoint import Authorize, Endpoint, MakePage, delegated
 from skerry.scheduler.extender import HttpExtender
 from skerry.scheduler.framework.registry import Registry, installed_plugins
 from skerry.scheduler.intake import Handler, Intake
@@ -77,6 +79,7 @@ class SchedulerOptions:
     token_reviewer: Client | None = None
     access_reviewer: Client | None = None
     longest_unschedulable_seconds: float = 300.0
+    gates: Gates = field(default_factory=Gates)
     # Returns the configuration read anew; called when ``reload`` is set (SIGHUP).
     read_configuration: Callable[[], Configuration] | None = None
     reload: asyncio.Event = field(default_factory=asyncio.Event)
@@ -130,7 +133,7 @@ class SchedulerService:
         runtime_metrics = RuntimeMetrics(self._metrics_registry)
         metrics = SchedulerMetrics()
         self._metrics_registry.register(metrics)
-        self._extenders = [HttpExtender(spec) for spec in configuration.extenders]
+        self._extenders = _made_extenders(configuration)
         self._events = SchedulerEvents(client, options.identity, ids, runtime_metrics)
         parts = Parts(
             ApiWriter(client),
@@ -140,6 +143,7 @@ class SchedulerService:
             metrics,
             self._extenders,
             longest_unschedulable=options.longest_unschedulable_seconds,
+            queueing_hints=options.gates.queueing_hints,
         )
         self.scheduler = PodScheduler(configuration, self._registry, parts)
         _log_profiles(self.scheduler)
@@ -210,7 +214,11 @@ class SchedulerService:
             self._metrics_registry,
             health={"leaderElection": self._watchdog},
             ready={"sched-handler-sync": self._sync_check},
-            pages={"/configz": self._configz, "/metrics/resources": self._resources},
+            pages={
+                "/configz": self._configz,
+                "/metrics/resources": self._resources,
+                **{path: self._profiling(make) for path, make in DEBUG_PAGES.items()},
+            },
             authorize=self._authorizer(),
         )
         try:
@@ -243,6 +251,10 @@ class SchedulerService:
 
     def _sync_check(self) -> str:
         return "" if self._handlers_synced else "handlers are not fully synchronized"
+
+    def _profiling(self, make: Callable[[], tuple[str, bytes]]) -> MakePage:
+        """Return a page that is there only while profiling is configured."""
+        return lambda: make() if self._options.configuration.profiling else None
 
     def _configz(self) -> tuple[str, bytes]:
         document = {"componentconfig": self._options.configuration.document}
@@ -278,13 +290,21 @@ class SchedulerService:
                 continue
             try:
                 configuration = options.read_configuration()
-                self.scheduler.reconfigure(configuration, self._registry)
+                extenders = _made_extenders(configuration)
+                self.scheduler.reconfigure(configuration, self._registry, extenders)
             except (ConfigurationError, OSError) as problem:
                 _log.error("configuration refused; the old one stays", error=problem)
                 continue
             options.configuration = configuration
+            former, self._extenders = self._extenders, extenders
             _log_profiles(self.scheduler)
+            for extender in former:
+                await extender.close()
             _log.info("configuration reloaded")
+
+
+def _made_extenders(configuration: Configuration) -> list[HttpExtender]:
+    return [HttpExtender(spec) for spec in configuration.extenders]
 
 
 @dataclass(frozen=True, slots=True)

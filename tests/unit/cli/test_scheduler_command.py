@@ -140,6 +140,13 @@ def test_nonsense_is_refused() -> None:
     assert 'time: invalid duration "5 minutes"' in ended.stderr
 
 
+def test_feature_gates_are_taken_or_refused(tmp_path: Path) -> None:
+    written(tmp_path, "--feature-gates", "SchedulerQueueingHints=false,SidecarContainers=true")
+    ended = called("--feature-gates", "DynamicResourceAllocation=true")
+    assert ended.exit_code == 2
+    assert "feature is locked to false" in ended.stderr
+
+
 def test_explain_wants_a_pod_or_a_file() -> None:
     assert called("explain").exit_code == 2
     assert called("explain", "web", "-f", "pod.yaml").exit_code == 2

@@ -48,7 +48,7 @@ def endpoint(wrong: str = "", code: int | None = None) -> Endpoint:
         registry,
         health={"leaderElection": lambda: ""},
         ready={"sched-handler-sync": lambda: wrong},
-        pages={"/configz": lambda: ("application/json", b"{}")},
+        pages={"/configz": lambda: ("application/json", b"{}"), "/debug/pprof/": lambda: None},
         authorize=None if code is None else authorize,
     )
 
@@ -78,6 +78,7 @@ async def test_only_health_is_for_everybody(code: int, status: str) -> None:
 
 async def test_unknown_paths_and_methods_are_refused() -> None:
     assert (await ask(endpoint(), "/nowhere"))[0] == "404"
+    assert (await ask(endpoint(), "/debug/pprof/"))[0] == "404"
     page = await endpoint().answer("POST /metrics HTTP/1.1\r\n\r\n")
     assert page.status.startswith("405")
 

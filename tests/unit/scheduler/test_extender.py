@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,14 +11,17 @@ from typing import Any
 import orjson
 import pytest
 
+from skerry.kit.clock import SystemClock
 from skerry.runtime.transport import Answer, AnswerStream, TransportError
+from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import ExtenderSpec, default_configuration
-from skerry.scheduler.extender import HttpExtender
+from skerry.scheduler.extender import HttpExtender, _tls
 from skerry.scheduler.handle import ExtenderError
 from skerry.scheduler.intake import Intake
 from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import Parts, PodScheduler
+from skerry.server.security.pki import new_ca
 from tests.unit.scheduler.fixtures import Bench, node, pod
 
 Reply = Callable[[str, Any], Any]
@@ -227,3 +232,48 @@ async def test_preemption_asks_extenders_before_evicting() -> None:
     await desk.scheduler.refuse(outcome)
     assert desk.scheduler.nominations.node_of("p") == "b"
     assert len(wire.asked) == 1
+
+
+async def test_without_hints_any_registered_event_is_worth_an_attempt() -> None:
+    """A node too small for the pod wakes it only when nobody is asked whether it helps."""
+    for hints, where in ((True, "unschedulable"), (False, "backoff")):
+        parts = Parts(queueing_hints=hints)
+        scheduler = PodScheduler(default_configuration(), in_tree_registry(), parts)
+        intake = Intake(scheduler)
+        intake.node(None, node("a"))
+        intake.pod(None, pod("p", requests={"cpu": "8"}))
+        queued = scheduler.queue.pop()
+        assert queued is not None
+        outcome = scheduler.attempt(queued)
+        assert isinstance(outcome, Refused)
+        await scheduler.refuse(outcome)
+        intake.node(None, node("b"))
+        assert scheduler.queue.where("p") == where
+
+
+@pytest.mark.parametrize(
+    ("tls", "words"),
+    [
+        ({"caFile": "/nonexistent/ca.pem"}, "No such file or directory"),
+        ({"caData": "!"}, "Only base64 data is allowed"),
+        ({"caData": "bm9uc2Vuc2U="}, "tlsConfig"),
+    ],
+)
+def test_an_extender_that_cannot_be_trusted_is_a_bad_configuration(
+    tls: dict[str, str], words: str
+) -> None:
+    spec = ExtenderSpec("https://extender.example/api", tls=tls)
+    with pytest.raises(
+        ConfigurationError, match=f"extender https://extender.example/api: .*{words}"
+    ):
+        HttpExtender(spec)
+
+
+def test_https_without_a_ca_only_encrypts() -> None:
+    """As in kube-scheduler; with a CA the certificate must be right."""
+    spec = ExtenderSpec("http://extender.example/api", enable_https=True)
+    assert _tls(spec).verify_mode is ssl.CERT_NONE
+    clock = SystemClock()
+    ca = base64.b64encode(new_ca("somebody", clock).certificate).decode()
+    trusted = _tls(ExtenderSpec("https://extender.example/api", tls={"caData": ca}))
+    assert trusted.verify_mode is ssl.CERT_REQUIRED

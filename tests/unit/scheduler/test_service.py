@@ -17,6 +17,7 @@ from skerry.runtime.client import Client, DeleteOptions
 from skerry.runtime.election import LEASES
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration, complete
+from skerry.scheduler.debug import PAGES as DEBUG_PAGES
 from skerry.scheduler.recorder import EVENTS, SchedulerEvents
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.service import (
@@ -221,6 +222,54 @@ async def test_a_reload_takes_over_profiles_or_keeps_the_old_ones() -> None:
         reload.set()
         await asyncio.sleep(0.1)
         assert list(service.scheduler.profiles) == ["mine"]
+
+
+async def test_a_reload_takes_over_extenders() -> None:
+    """The new extender cannot be reached, so nothing is placed; without it things go on."""
+    world = EngineWorld(24)
+    unreachable = {"urlPrefix": "http://127.0.0.1:1/x", "filterVerb": "filter", "httpTimeout": "1s"}
+    answers = [configuration(extenders=[unreachable]), configuration()]
+    reload = asyncio.Event()
+    async with scheduling(
+        world, read_configuration=lambda: answers.pop(0), reload=reload
+    ) as service:
+        await add_node(world, "a")
+        reload.set()
+        await asyncio.sleep(0.1)
+        await add_pod(world, "p")
+        found = await until(world, "p", lambda p: (p.get("status") or {}).get("conditions"))
+        message = found["status"]["conditions"][0]["message"]
+        assert message.startswith('Post "http://127.0.0.1:1/x/filter": ')
+        assert "nodeName" not in found["spec"]
+        reload.set()
+        await until(world, "p", lambda p: p["spec"].get("nodeName"))
+        assert service._extenders == []
+
+
+async def test_a_reload_that_cannot_trust_its_extender_is_refused() -> None:
+    world = EngineWorld(25)
+    tls = {"caFile": "/nonexistent/ca.pem"}
+    extender = {"urlPrefix": "https://127.0.0.1:1/x", "filterVerb": "filter", "tlsConfig": tls}
+    reload = asyncio.Event()
+    answer = configuration(extenders=[extender])
+    async with scheduling(world, read_configuration=lambda: answer, reload=reload) as service:
+        reload.set()
+        await asyncio.sleep(0.1)
+        assert service._options.configuration.extenders == ()
+
+
+async def test_profiling_pages_are_there_while_profiling_is_configured() -> None:
+    world = EngineWorld(26)
+    reload = asyncio.Event()
+    answer = configuration(enableProfiling=False)
+    async with scheduling(world, read_configuration=lambda: answer, reload=reload) as service:
+        page = service._profiling(DEBUG_PAGES["/debug/pprof/goroutine"])
+        shown = page()
+        assert shown is not None
+        assert b"run_loop" in shown[1]
+        reload.set()
+        await asyncio.sleep(0.1)
+        assert page() is None
 
 
 async def test_the_endpoint_tells_health_metrics_and_configuration() -> None:

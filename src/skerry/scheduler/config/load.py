@@ -68,6 +68,7 @@ class Configuration:
     initial_backoff_seconds: float
     max_backoff_seconds: float
     delay_cache_until_active: bool
+    profiling: bool
     kubeconfig: str
     qps: float
     burst: int
@@ -194,6 +195,7 @@ def _model(document: Object) -> Configuration:
         initial_backoff_seconds=float(document["podInitialBackoffSeconds"]),
         max_backoff_seconds=float(document["podMaxBackoffSeconds"]),
         delay_cache_until_active=document["delayCacheUntilActive"],
+        profiling=document["enableProfiling"],
         kubeconfig=client["kubeconfig"],
         qps=float(client["qps"]),
         burst=client["burst"],
