@@ -4,6 +4,10 @@ Only what cannot have changed is given out. While a key is part of a write that 
 end the loop has not heard of, the database may know better, and is asked; every other key has in
 the database exactly the value remembered here. A value therefore never comes from before something
 a reader has already seen.
+
+What was read is worth remembering when it is read a second time. Remembering it the first time
+would, in a store with more objects than fit here, fill memory with what nobody asks for again, and
+let go of what is hot: keeping nothing would be cheaper.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from skerry.store.base import Entry, Event, Write
 # Enough for what is hot; a store with little memory to spare keeps the rest on disk.
 _BYTES_AT_MOST = 24 << 20
 _LARGEST_BYTES = 64 << 10
+# How many keys that were asked for once are remembered without their value.
+_ASKED_AT_MOST = 16_384
 
 
 class RecentEntries:
@@ -23,11 +29,22 @@ class RecentEntries:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._bytes = 0
+        self._asked: set[str] = set()
         # How many unfinished writes each key is part of.
         self._unsettled: dict[str, int] = {}
 
     def get(self, key: str) -> Entry | None:
         return None if key in self._unsettled else self._entries.get(key)
+
+    def was_read(self, entry: Entry) -> None:
+        """Take note that *entry* had to be read, and remember it if that was not the first time."""
+        asked = self._asked
+        if entry.key in asked:
+            self.put(entry)
+            return
+        if len(asked) >= _ASKED_AT_MOST:
+            asked.clear()
+        asked.add(entry.key)
 
     def put(self, entry: Entry) -> None:
         """Remember *entry*, unless it is just being changed."""

@@ -125,7 +125,7 @@ class SqliteStore:
             raise unavailable(error) from error
         # Who only looks does not see another process's writes begin, and may not remember.
         if entry is not None and self._writer is not None:
-            self._recent.put(entry)
+            self._recent.was_read(entry)
         return entry
 
     async def range(

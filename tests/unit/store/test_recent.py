@@ -47,6 +47,23 @@ def test_a_write_that_failed_leaves_nothing_remembered() -> None:
     assert recent.get("/a") is None
 
 
+def test_what_is_read_a_second_time_is_remembered() -> None:
+    recent = RecentEntries()
+    recent.was_read(Entry("/a", b"1", 1))
+    assert recent.get("/a") is None
+    recent.was_read(Entry("/a", b"1", 1))
+    assert recent.get("/a") == Entry("/a", b"1", 1)
+
+
+def test_reading_ever_new_keys_does_not_push_out_what_is_hot() -> None:
+    recent = RecentEntries()
+    for _ in range(2):
+        recent.was_read(Entry("/hot", b"x" * 1000, 1))
+    for number in range(60_000):
+        recent.was_read(Entry(f"/{number}", b"x" * 1000, number))
+    assert recent.get("/hot") is not None
+
+
 def test_memory_is_bounded_and_large_values_are_not_kept() -> None:
     recent = RecentEntries()
     recent.put(Entry("/large", b"x" * (1 << 20), 1))
