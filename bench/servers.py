@@ -42,10 +42,17 @@ class Measured:
 
     def resident_mb(self) -> float:
         """Return the resident memory in megabytes; 0 for a server that is not ours."""
+        return self._megabytes("VmRSS:")
+
+    def most_resident_mb(self) -> float:
+        """Return the most megabytes that were ever resident."""
+        return self._megabytes("VmHWM:")
+
+    def _megabytes(self, name: str) -> float:
         if self.process is None:
             return 0.0
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(name):
                 return int(line.split()[1]) / 1024
         return 0.0
 
