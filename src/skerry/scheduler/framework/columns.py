@@ -7,6 +7,7 @@ plain Python, many through the whole-array form.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
@@ -72,7 +73,7 @@ def _interned(status: Status, statuses: list[Status], index: dict[Status, int]) 
     return code
 
 
-class Column(Generic[Item]):
+class Column(ABC, Generic[Item]):
     """One plugin's answers for one signature, kept up to date."""
 
     def __init__(self, plugin: Any, table: TargetTable[Any]) -> None:
@@ -117,20 +118,24 @@ class Column(Generic[Item]):
             self._placed_position if self.scope is Scope.PLACED else None,
         )
 
+    @abstractmethod
     def _size(self) -> int:
-        raise NotImplementedError
+        """Return for how many rows there is room."""
 
+    @abstractmethod
     def _resize(self, capacity: int) -> None:
-        raise NotImplementedError
+        """Make room for *capacity* rows and forget what was there."""
 
+    @abstractmethod
     def _evaluate(self, state: CycleState, item: Item, rows: Rows) -> None:
-        raise NotImplementedError
+        """Ask about many rows at once."""
 
+    @abstractmethod
     def _evaluate_few(self, state: CycleState, item: Item, rows: Sequence[int]) -> None:
-        raise NotImplementedError
+        """Ask about a few rows, one by one."""
 
     def _synced(self) -> None:
-        return
+        """Called when the answers are up to date."""
 
 
 def changed_rows(
