@@ -28,7 +28,8 @@ _ZERO: dict[str, Callable[[], Any]] = {
 def without_nulls(default: Callable[[Object], None], schema: Schema) -> Callable[[Object], None]:
     """Return *default*, run after nulls have been read as their absence.
 
-    Most objects hold none: searching the encoded text is cheaper than walking the object.
+    Most objects, and most parts of those that do, hold none: searching the encoded text is cheaper
+    than walking the object.
     """
 
     def run(obj: Object) -> None:
@@ -51,6 +52,8 @@ def _empty(schema: Schema) -> Any:
 
 
 def _clean(value: Any, schema: Schema) -> None:
+    if b"null" not in orjson.dumps(value):
+        return
     if isinstance(value, dict):
         _clean_object(value, schema)
     elif isinstance(value, list):

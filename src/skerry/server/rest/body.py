@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import orjson
@@ -57,7 +58,15 @@ def parse_json(body: bytes) -> Any:
 
 
 def parse_yaml(body: bytes) -> Any:
-    """Return what YAML *body* holds, as JSON would have it: string keys, no dates."""
+    """Return what YAML *body* holds, as JSON would have it: string keys, no dates.
+
+    Programs send JSON, which is YAML too, and is read thirty times as fast.
+    """
+    if body.startswith(b"{"):
+        with contextlib.suppress(orjson.JSONDecodeError, RecursionError):
+            document = orjson.loads(body)
+            _refuse_depth(document)
+            return document
     try:
         document = yaml.load(body, Loader=_JsonLoader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
