@@ -23,9 +23,13 @@ _SKERRY = Path(sys.executable).with_name("skerry")
 
 
 class ServerProcess:
-    """One ``skerry serve``, started, killed and started again over the same folder and port."""
+    """One ``skerry serve``, started, killed and started again over the same folder and port.
 
-    def __init__(self, directory: Path, *flags: str) -> None:
+    *within* is a command that runs another one somewhere else, such as ``nsenter``.
+    """
+
+    def __init__(self, directory: Path, *flags: str, within: Sequence[str] = ()) -> None:
+        self._within = within
         self.data_dir = directory / "data"
         self._flags = flags
         self._log = directory / "server.log"
@@ -47,6 +51,7 @@ class ServerProcess:
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [
+                    *self._within,
                     str(_SKERRY),
                     "serve",
                     *("--data-dir", str(self.data_dir), "--port", str(self._port)),

@@ -7,16 +7,19 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _READY = re.compile(r"skerry hub ready at (https://\S+)")
 _BIN = Path(sys.executable).parent
+_SKERRY = str(_BIN / "skerry")
 
 
 class Hub:
-    """One ``skerry hub`` process."""
+    """One ``skerry hub`` process; *program* is what is run instead of ``skerry``."""
 
-    def __init__(self, directory: Path, *flags: str) -> None:
+    def __init__(self, directory: Path, *flags: str, program: Sequence[str] = (_SKERRY,)) -> None:
+        self._program = program
         self.directory = directory
         self.data_dir = directory / "data"
         self.flags = flags
@@ -36,7 +39,7 @@ class Hub:
         self.directory.mkdir(parents=True, exist_ok=True)
         with (self.directory / "hub.log").open("a") as log:
             self._process = subprocess.Popen(
-                [str(_BIN / "skerry"), "hub", "--data-dir", str(self.data_dir),
+                [*self._program, "hub", "--data-dir", str(self.data_dir),
                  "--port", self._port, *self.flags],
                 stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip

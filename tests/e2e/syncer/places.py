@@ -6,7 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -53,13 +53,20 @@ _KINDS = {"configmaps": "ConfigMap", "deployments": "Deployment", "secrets": "Se
 
 
 class SyncerProcess:
-    """One ``skerry syncer``."""
+    """One ``skerry syncer``; *program* is what is run instead of ``skerry``."""
 
-    def __init__(self, directory: Path, hub: Path, edge: Path, *flags: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        hub: Path,
+        edge: Path,
+        *flags: str,
+        program: Sequence[str] = (str(_SKERRY),),
+    ) -> None:
         self.data_dir = directory / "syncer"
         self.log_file = directory / "syncer.log"
-        self._command = [
-            str(_SKERRY), "syncer", "--from-kubeconfig", str(hub), "--to-kubeconfig", str(edge),
+        self.command = [
+            *program, "syncer", "--from-kubeconfig", str(hub), "--to-kubeconfig", str(edge),
             "--sync-target-name", "florin", "--data-dir", str(self.data_dir), *flags,
         ]  # fmt: skip
         self.process: subprocess.Popen[str] | None = None
@@ -67,7 +74,7 @@ class SyncerProcess:
     def start(self) -> None:
         with self.log_file.open("a") as log:
             self.process = subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=log, text=True
+                self.command, stdout=subprocess.PIPE, stderr=log, text=True
             )
         assert self.process.stdout is not None
         assert "ready" in self.process.stdout.readline(), self.log_file.read_text()
@@ -86,13 +93,15 @@ class SyncerProcess:
 class Places:
     """Everything of one test."""
 
-    def __init__(self, directory: Path, hub: Hub | None = None) -> None:
-        """A *hub* that is given is shared with others: it runs, and is not to be harmed."""
+    def __init__(
+        self, directory: Path, hub: Hub | None = None, edge: ServerProcess | None = None
+    ) -> None:
+        """A *hub* that runs already is shared with others, and not to be harmed."""
         self.directory = directory
-        self._shared = hub is not None
+        self._shared = hub is not None and bool(hub.url)
         self.name = f"florin-{directory.name[-20:].lower().replace('_', '-').strip('-')}"
         self.hub = hub or Hub(directory / "hub", "--init")
-        self.edge = ServerProcess(directory / "edge")
+        self.edge = edge or ServerProcess(directory / "edge")
         self.hub_kubeconfig = directory / "florin-hub.kubeconfig"
         self.mailbox = ""
         self.access: HubAccess
@@ -107,9 +116,8 @@ class Places:
             await asyncio.to_thread(self.edge.start)
             self.access = open_hub([self.hub.kubeconfig])
             self.at_edge = Client(connect(load([self.edge.kubeconfig])))
-            await self._make_mailbox()
-            await self.bootstrap()
-            self.syncer = SyncerProcess(self.directory, self.hub_kubeconfig, self.edge.kubeconfig)
+            await self.join()
+            self.syncer = self.new_syncer()
             yield self
         finally:
             if hasattr(self, "syncer"):
@@ -123,6 +131,17 @@ class Places:
     @property
     def in_mailbox(self) -> Client:
         return self.access.at(self.mailbox)
+
+    def new_syncer(self, *flags: str, **others: Any) -> SyncerProcess:
+        """Return this edge's syncer, to be started."""
+        return SyncerProcess(
+            self.directory, self.hub_kubeconfig, self.edge.kubeconfig, *flags, **others
+        )
+
+    async def join(self) -> None:
+        """Have a SyncTarget, a mailbox and an identity at the hub there is now."""
+        await self._make_mailbox()
+        await self.bootstrap()
 
     async def _make_mailbox(self) -> None:
         """Do what the mailbox controller does."""
