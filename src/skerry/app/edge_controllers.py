@@ -38,6 +38,7 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.summarizer import controller as summarizer
 from skerry.controllers.tenancy.heartbeat import controller as heartbeat
 from skerry.controllers.tenancy.location import controller as location
+from skerry.controllers.tenancy.placement import controller as placement
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
@@ -262,7 +263,7 @@ async def run_embedded(
 
 
 async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -> None:
-    """Run beside a hub what keeps SyncTargets' conditions and Locations' counts true."""
+    """Run beside a hub what keeps SyncTargets, Locations and Placements true."""
     # A process of controllers alone has no use for a server.
     from skerry.app.core_controllers import embedded_transport
 
@@ -275,8 +276,14 @@ async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -
         scheduling = await environment.root_view(_SCHEDULING, quiet=True)
         judging = heartbeat.build(environment.context(workload.factory))
         counting = location.build(environment.context(scheduling.factory), workload.factory)
+        placing = placement.build(
+            environment.context(environment.following("admin", EVERYWHERE)),
+            scheduling.factory,
+            workload.factory,
+        )
         tasks.create_task(judging.run())
         tasks.create_task(counting.run())
+        tasks.create_task(placing.run())
 
 
 async def _led(environment: EdgeEnvironment, name: str, *, leader_elect: bool) -> None:

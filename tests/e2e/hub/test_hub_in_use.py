@@ -156,6 +156,38 @@ def test_the_plugin_says_what_the_original_says(hub: Hub, shell_at: MakeShell) -
     )
 
 
+_TARGET = """kubectl apply -f - <<EOF
+apiVersion: workload.kcp.io/v1alpha1
+kind: SyncTarget
+metadata: {name: t}
+EOF"""
+
+
+def test_compute_is_bound_once_somebody_is_ready_to_run_it(hub: Hub, shell_at: MakeShell) -> None:
+    shell = shell_at(hub)
+    shell("kubectl ws create edges --enter; kubectl ws create here --type universal")
+    shell(_TARGET)
+    now = "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    beat = f"""'{{"status":{{"lastSyncerHeartbeatTime":"'{now}'"}}}}'"""
+    shell("kubectl ws here")
+    early = shell("kubectl kcp bind compute root:edges --timeout 1s --name early", code=1)
+    wanted = "placement is not scheduled: No SyncTarget is ready or non evicting"
+    assert f'error: placement "early" not ready: {wanted}\n' in early
+    shell(
+        "kubectl ws ..; kubectl patch synctarget t --type merge --subresource status "
+        f"-p {beat}; kubectl ws here"
+    )
+    name = shell("kubectl kcp bind compute root:edges 2>/dev/null").split()[1]
+    again = shell("kubectl kcp bind compute root:edges")
+    assert again == f'Placement "{name}" is ready.\nplacement {name} already exists.\n'
+    chosen = shell(f"kubectl get placement {name} -o jsonpath='{{.status}}'")
+    assert '"phase":"Bound"' in chosen
+    assert '"locationName":"default"' in chosen
+    annotations = shell("kubectl get namespace default -o jsonpath='{.metadata.annotations}'")
+    assert '"scheduling.kcp.io/placement":""' in annotations
+    shell("kubectl delete placements --all")
+
+
 def test_people_can_ask_what_there_is(hub: Hub, shell_at: MakeShell) -> None:
     shell = shell_at(hub)
     shell("kubectl ws create asking --enter")

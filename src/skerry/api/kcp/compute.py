@@ -146,7 +146,7 @@ def location() -> Raw:
 
 
 def placement() -> Raw:
-    """Placement: kcp's own binding of namespaces to locations; kept, not acted upon."""
+    """Placement: which Location the namespaces of a workspace are meant for."""
     spec = struct(
         {
             "locationResource": _resource_reference(),

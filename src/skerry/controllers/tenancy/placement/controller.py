@@ -1,0 +1,51 @@
+"""Wiring."""
+
+from __future__ import annotations
+
+from skerry.controllers.tenancy.placement.decide import decide
+from skerry.controllers.tenancy.placement.keys import (
+    IN,
+    LOCATIONS,
+    LOOKED_AT,
+    NAME,
+    PLACEMENTS,
+    SYNC_TARGETS,
+    Waking,
+    Workspace,
+    kept_sync_target,
+    own_cluster,
+    wanted_workspace,
+    workspaces_of,
+)
+from skerry.controllers.tenancy.placement.observe import Namespaces, Observed, Observer
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.workqueue import WorkQueue
+
+
+def build(
+    everywhere: ControllerContext, scheduling: InformerFactory, workload: InformerFactory
+) -> Controller[Workspace, Observed]:
+    """Return the controller of Placements; all three see every workspace."""
+    placements = scheduling.informer(PLACEMENTS)
+    locations = scheduling.informer(LOCATIONS)
+    targets = workload.informer(SYNC_TARGETS, transform=kept_sync_target, packed=True)
+    placements.index.add_index(IN, own_cluster)
+    placements.index.add_index(LOOKED_AT, wanted_workspace)
+    locations.index.add_index(IN, own_cluster)
+    locations.index.add_index(LOOKED_AT, workspaces_of)
+    targets.index.add_index(IN, own_cluster)
+    queue: WorkQueue[Workspace] = everywhere.queue(NAME)
+    waking = Waking(placements, locations, queue.add)
+    namespaces = Namespaces(everywhere.factory, waking.namespace_changed)
+    placements.add_handler(waking.placement_changed)
+    locations.add_handler(waking.location_changed)
+    targets.add_handler(waking.sync_target_changed)
+    clock = everywhere.client.clock
+    reconciler = Reconciler(
+        Observer(placements, locations, targets, namespaces).observe,
+        lambda observed: decide(observed, clock.now()),
+        everywhere.executor(NAME),
+    )
+    return everywhere.controller(NAME, reconciler, queue, [placements, locations, targets])
