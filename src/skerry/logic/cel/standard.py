@@ -17,7 +17,7 @@ from skerry.logic.cel.functions import declare
 from skerry.logic.cel.types import CelType
 from skerry.logic.cel.values import EvaluationError, UInt, equal, kind_of
 from skerry.logic.schema import formats
-from skerry.logic.schema.patterns import PatternError, compiled
+from skerry.logic.schema.patterns import Pattern, PatternError, compiled
 
 _LEAST, _MOST, _MOST_UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 _NUMBERS = ("int", "uint", "double")
@@ -243,7 +243,7 @@ def _ends(text: str, part: str) -> bool:
     return text.endswith(part)
 
 
-def pattern(text: str) -> re.Pattern[str]:
+def pattern(text: str) -> Pattern:
     """Return a regular expression of a rule; one that is wrong is an error of the rule."""
     try:
         return compiled(text)
