@@ -12,6 +12,7 @@ client waits and sends the request again, a bounded number of times. It repeats 
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -147,6 +148,9 @@ class ServerFacts:
     streaming_lists: bool | None = None
     # Paths of what the server offers beyond Kubernetes, by name.
     extensions: Mapping[str, str] | None = None
+    # Whoever wants a fact asks for it once: all informers of a process begin in the same moment,
+    # and each question of its own would open a connection of its own.
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
 
 class _Envelope(msgspec.Struct):
@@ -443,6 +447,12 @@ class Client:
     async def extensions(self) -> Mapping[str, str]:
         """Return the paths of what the server offers beyond Kubernetes, by name; asked once."""
         if self.facts.extensions is None:
+            async with self.facts.asking:
+                return await self._known_extensions()
+        return self.facts.extensions
+
+    async def _known_extensions(self) -> Mapping[str, str]:
+        if self.facts.extensions is None:
             try:
                 found = await self.call("GET", f"{self.base}/extensions", {})
             except (MethodNotAllowed, NotFound):
@@ -455,6 +465,12 @@ class Client:
 
     async def version(self) -> Mapping[str, str]:
         """Return ``/version``, asked once."""
+        if self.facts.version is None:
+            async with self.facts.asking:
+                return await self._known_version()
+        return self.facts.version
+
+    async def _known_version(self) -> Mapping[str, str]:
         if self.facts.version is None:
             # Without a workspace kcp tells nobody but system:masters; all at once have no version.
             base = self.root if self.cluster == EVERYWHERE else self.base

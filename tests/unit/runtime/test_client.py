@@ -288,3 +288,21 @@ async def test_a_mapper_asks_again_for_a_kind_it_does_not_know() -> None:
         await mapper.resource_for(wanted)
     twin.types.append(kept)
     assert (await mapper.resource_for(wanted)).resource == kept.resource
+
+
+class Slow(Scripted):
+    """Answers when others have had their turn."""
+
+    async def request(self, *asked: Any, **more: Any) -> Answer:
+        await asyncio.sleep(0)
+        return await super().request(*asked, **more)
+
+
+async def test_what_a_server_is_is_asked_once_however_many_wonder() -> None:
+    offered = {"extensions": [{"name": "e", "path": "/p"}]}
+    transport = Slow((200, offered), (200, {"minor": "32"}))
+    client = Client(transport)
+    found = await asyncio.gather(*(client.at("", name).extensions() for name in ("a", "b", "")))
+    assert found == [{"e": "/p"}] * 3
+    assert await asyncio.gather(client.version(), client.version()) == [{"minor": "32"}] * 2
+    assert len(transport.asked) == 2
