@@ -225,6 +225,43 @@ def syncer_config() -> Raw:
     )
 
 
+def edge_sync_config() -> Raw:
+    """EdgeSyncConfig: what older syncers carry; kept for them, and read by nothing here."""
+    carried = struct(
+        {
+            "kind": text("Kind of the objects."),
+            "group": text("API group of the objects."),
+            "version": text("Version of the objects."),
+            "name": text("Name; * means all."),
+            "namespace": text("Namespace of the objects."),
+        }
+    )
+    spec = struct(
+        {
+            "downSyncedResources": listing(carried, "Objects to carry to the edge."),
+            "upSyncedResources": listing(carried, "Objects to carry from the edge."),
+            "conversions": listing(
+                struct({"upstream": carried, "downstream": carried}),
+                "Objects that are another kind at the edge.",
+            ),
+        }
+    )
+    status = struct(
+        {"lastSyncerHeartbeatTime": moment("When the syncer last said it lives.")},
+    )
+    return definition(
+        GROUP,
+        "EdgeSyncConfig",
+        "edgesyncconfigs",
+        {"spec": spec, "status": status},
+        "EdgeSyncConfig tells a syncer object by object what to carry.",
+        status=False,
+        columns=[AGE],
+        short_names=("esc",),
+        categories=_CATEGORIES,
+    )
+
+
 def customizer() -> Raw:
     """Customizer: how objects differ from place to place."""
     replacement = struct(
@@ -338,6 +375,7 @@ def definitions() -> list[Raw]:
         edge_placement(),
         single_placement_slice(),
         syncer_config(),
+        edge_sync_config(),
         customizer(),
         _summary("StatusSummary", "statussummaries", namespaced=True),
         _summary("ClusterStatusSummary", "clusterstatussummaries", namespaced=False),
