@@ -23,8 +23,11 @@ _UNDERSTOOD = {"kind", "apiVersion", "name", "nodes", "networking"}
 _NODE_UNDERSTOOD = {"role", "extraPortMappings", "labels"}
 _NETWORKING_UNDERSTOOD = {"apiServerPort", "apiServerAddress", "serviceSubnet"}
 _RECORD = "edge.json"
+# auto: the strongest separation this machine offers.
+RUNTIMES = ("auto", "oci", "namespaces", "bubblewrap", "processes")
 # Below an edge's directory: one directory per node, with one per pod.
 PODS_DIRECTORY = "pods"
+NETWORK_DIRECTORY = "network"
 
 
 class EdgeConfigError(Exception):
@@ -52,6 +55,8 @@ class EdgeConfig:
     service_network: str = "10.96.0.0/16"
     catalogue: str = ""
     """Path of a catalogue file; empty: ``images.yaml`` in the edge's directory."""
+    runtime: str = "auto"
+    """One of ``RUNTIMES``: how containers are run."""
 
     @property
     def published(self) -> list[Published]:
@@ -154,6 +159,7 @@ def save_config(directory: Path, config: EdgeConfig) -> None:
         "api": [config.api_address, config.api_port],
         "serviceNetwork": config.service_network,
         "catalogue": config.catalogue,
+        "runtime": config.runtime,
         "nodes": [
             {
                 "name": node.name,
@@ -190,5 +196,11 @@ def load_config(directory: Path) -> EdgeConfig:
     )
     address, port = record["api"]
     return EdgeConfig(
-        record["name"], nodes, address, port, record["serviceNetwork"], record["catalogue"]
+        record["name"],
+        nodes,
+        address,
+        port,
+        record["serviceNetwork"],
+        record["catalogue"],
+        record.get("runtime", "auto"),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.keys import PLAIN
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import embedded_transport
-from skerry.app.edge_config import PODS_DIRECTORY, EdgeConfig, NodeConfig
+from skerry.app.edge_config import NETWORK_DIRECTORY, PODS_DIRECTORY, EdgeConfig, NodeConfig
 from skerry.app.edge_connect import AgentConnection
 from skerry.app.security import build_security
 from skerry.app.settings import ServerSettings, StoreSettings
@@ -26,10 +27,12 @@ from skerry.controllers.workload.volume.decide import standard_class
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.dns import DnsServer
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.network import LOOPBACK, Forwarder, Network, PortTaken, publish
 from skerry.edge.agent.node import capacity
 from skerry.edge.agent.plain import PlainRuntime, bubblewrap
+from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.edge.agent.services import ServiceProxy
 from skerry.edge.agent.settings import AgentSettings
@@ -37,6 +40,8 @@ from skerry.edge.agent.sources import PodSources
 from skerry.edge.agent.volume_cleanup import run_volume_cleanup
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
+from skerry.logic.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
@@ -44,8 +49,12 @@ from skerry.scheduler.config.load import load
 from skerry.scheduler.service import SchedulerOptions, run_scheduler
 from skerry.server.http.message import User
 
+log = Logger("edge")
 _MASTERS = ("system:masters", "system:authenticated")
 CATALOGUE_FILE = "images.yaml"
+_DNS_PORT = 53
+# As HTTP proxies usually have; nobody else listens at the gateway.
+_PROXY_PORT = 3128
 # There is only one scheduler, and it goes with the server: nobody to elect among.
 _SCHEDULER = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -59,7 +68,8 @@ def edge_kind(config: EdgeConfig, settings: AgentSettings | None = None) -> Kind
 
     async def face(foundation: Foundation) -> Face:
         found = await plain_face(foundation)
-        edge = Edge(config, foundation, found.api, settings or AgentSettings())
+        machine = await offered(config, foundation.settings.data_dir)
+        edge = Edge(config, foundation, found.api, machine, settings or AgentSettings())
         found.beside.append(edge.run)
         found.complete = edge.complete
         return found
@@ -79,12 +89,39 @@ def edge_settings(directory: Path, config: EdgeConfig) -> ServerSettings:
     )
 
 
-def make_runtime(catalogue: Catalogue) -> ContainerRuntime:
-    """Return the best runtime this machine offers."""
-    wrap = bubblewrap()
-    if wrap is None:
-        return PlainRuntime(catalogue)
-    return PlainRuntime(catalogue, "bubblewrap", wrap)
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What runs the containers of an edge: a runtime, and a network for pods if they have one."""
+
+    runtime: ContainerRuntime
+    pod_network: PodNetwork | None = None
+
+
+async def offered(config: EdgeConfig, directory: Path) -> Machine:
+    """Return what the configuration asks of this machine; raises ``StartError``."""
+    named = config.catalogue
+    catalogue = Catalogue(Path(named) if named else directory / CATALOGUE_FILE)
+    wanted, refused = config.runtime, ""
+    if wanted in ("auto", "oci", "namespaces"):
+        network = PodNetwork(directory / NETWORK_DIRECTORY, config.service_network)
+        try:
+            await network.start()
+        except NoNamespaces as error:
+            refused = str(error)
+            log.info("pods cannot have namespaces here", error=refused)
+        else:
+            return Machine(_namespaced(catalogue, wanted), network)
+    wrap = bubblewrap() if wanted in ("auto", "bubblewrap") else None
+    if wrap is not None:
+        return Machine(PlainRuntime(catalogue, "bubblewrap", wrap))
+    if wanted in ("auto", "processes"):
+        return Machine(PlainRuntime(catalogue))
+    reason = f": {refused}" if refused else ""
+    raise StartError(f"runtime {wanted!r} cannot be had on this machine{reason}")
+
+
+def _namespaced(catalogue: Catalogue, wanted: str) -> ContainerRuntime:
+    return PlainRuntime(catalogue, "namespaces")
 
 
 @dataclass
@@ -94,6 +131,7 @@ class Edge:
     config: EdgeConfig
     foundation: Foundation
     api: ApiServer
+    machine: Machine
     settings: AgentSettings
     agents: list[NodeAgent] = field(default_factory=list)
 
@@ -101,10 +139,9 @@ class Edge:
         f, directory = self.foundation, self.foundation.settings.data_dir
         self._clock: Clock = f.clock
         self._ids: IdSource = f.ids
-        self.network = Network()
-        named = self.config.catalogue
-        catalogue = Catalogue(Path(named) if named else directory / CATALOGUE_FILE)
-        self._runtime = make_runtime(catalogue)
+        self._inside = self.machine.pod_network
+        self.network = Network(self._inside)
+        self._runtime = self.machine.runtime
         self._volumes = str((directory / "volumes").resolve())
         self._published: list[Forwarder] = []
         self._scheduler = _scheduler_options()
@@ -113,7 +150,8 @@ class Edge:
         self._sources = PodSources(agent_client, self._agent_factory)
         port = int(f.url.rpartition(":")[2])
         self._services = ServiceProxy(self.network, self._agent_factory, (LOOPBACK, port))
-        self._proxy = HttpProxy(self._services.find)
+        self._proxy = HttpProxy(self._services.find, self.network.dial)
+        self._dns_address = _address_in(self.config.service_network, 10)
         self._sources.reached_at = self._services.reached_at
         self._sources.proxy_url = self._proxy.url
         for number, node in enumerate(self.config.nodes):
@@ -137,6 +175,7 @@ class Edge:
             EventRecorder(client, "kubelet", host=node.name, metrics=self._agent_factory.metrics),
             self.settings,
             capacity(self.settings.most_pods),
+            self._dns_address,
         )
         tainted = node.control_plane and self.config.tainted
         agent = NodeAgent(
@@ -152,7 +191,9 @@ class Edge:
             self._published = await publish(self.network, self.config.published)
         except PortTaken as error:
             raise StartError(f"cannot publish a port of the edge: {error}") from error
-        await self._ensure_kubernetes_service()
+        await self._ensure_service(_kubernetes_service(self.config.service_network))
+        if self._inside is not None:
+            await self._ensure_service(_dns_service(self._dns_address))
         with contextlib.suppress(AlreadyExists):
             client = self._client("system:apiserver", "skerry/apiserver")
             await client.create(STORAGE_CLASSES, standard_class())
@@ -160,21 +201,13 @@ class Edge:
             await agent.heartbeat.register()
         await self._scheduler.ready.wait()
 
-    async def _ensure_kubernetes_service(self) -> None:
+    async def _ensure_service(self, service: Object) -> None:
         client = self._client("system:apiserver", "skerry/apiserver")
-        with contextlib.suppress(NotFound):
-            await client.get(SERVICES, "kubernetes", "default")
-            return
-        address = self.config.service_network.partition("/")[0].rpartition(".")[0] + ".1"
-        port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
-        labels = {"component": "apiserver", "provider": "kubernetes"}
-        service = {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
-            "spec": {"type": "ClusterIP", "clusterIP": address, "ports": [port]},
-        }
-        await client.create(SERVICES, service, "default")
+        name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
+        try:
+            await client.get(SERVICES, name, namespace)
+        except NotFound:
+            await client.create(SERVICES, service, namespace)
 
     async def run(self) -> None:
         """Run controllers, scheduler and agents until cancelled."""
@@ -188,6 +221,7 @@ class Edge:
                 tasks.create_task(run_scheduler(self._scheduler, scheduler, self._ids))
                 tasks.create_task(self._agent_factory.run())
                 tasks.create_task(self._services.run())
+                self._serve_inside(tasks)
                 tasks.create_task(self._proxy.run())
                 cleanup = run_volume_cleanup(Path(self._volumes), self._sources.volumes)
                 tasks.create_task(cleanup)
@@ -197,6 +231,58 @@ class Edge:
         finally:
             for forwarder in self._published:
                 await forwarder.stop()
+            if self._inside is not None:
+                self._inside.close()
+
+    def _serve_inside(self, tasks: asyncio.TaskGroup) -> None:
+        """Serve names and the way out on the pods' own network, and end when that ends."""
+        if self._inside is None:
+            return
+        self._proxy.listening = self._inside.listening(GATEWAY, _PROXY_PORT)
+        names = DnsServer(self._services.names.records)
+        tasks.create_task(names.run(self._inside.datagrams(self._dns_address, _DNS_PORT)))
+        tasks.create_task(self._inside.lost())
+
+
+def _address_in(network: str, number: int) -> str:
+    """Return an address of a network by its number."""
+    return str(ipaddress.ip_network(network)[number])
+
+
+def _kubernetes_service(network: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": _address_in(network, 1),
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+    }
+
+
+def _dns_service(address: str) -> Object:
+    """Return the Service that says where names are served; who serves them is no pod."""
+    name = "kube-dns"
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": "kube-system",
+            "labels": {"k8s-app": name, "kubernetes.io/name": "CoreDNS"},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": address,
+            "ports": [{"name": "dns", "port": _DNS_PORT, "protocol": "UDP"}],
+        },
+    }
 
 
 def _scheduler_options() -> SchedulerOptions:

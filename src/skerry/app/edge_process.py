@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skerry.app.edge_config import (
+    NETWORK_DIRECTORY,
     PODS_DIRECTORY,
     EdgeConfig,
     EdgeConfigError,
@@ -25,6 +26,7 @@ from skerry.app.edge_config import (
 )
 from skerry.app.supervised import READY, NotStarted, Supervised
 from skerry.edge.agent.leftovers import end_all
+from skerry.edge.agent.pod_network import end_network
 
 _RECORD = "processes.json"
 LOG = "edge.log"
@@ -109,7 +111,7 @@ class EdgeProcess:
         try:
             process.start(["skerry.app.edge_run", str(self.directory), READY])
         except NotStarted as error:
-            end_all(self.directory / PODS_DIRECTORY)
+            self._end_pods()
             raise EdgeError(f"edge {self.name} did not start: {error}") from error
 
     def stop(self) -> None:
@@ -119,7 +121,12 @@ class EdgeProcess:
 
     def _stop(self) -> None:
         self.process.stop()
+        self._end_pods()
+
+    def _end_pods(self) -> None:
+        """End every process of every pod, and then the network they were on."""
         end_all(self.directory / PODS_DIRECTORY)
+        end_network(self.directory / NETWORK_DIRECTORY)
 
     def delete(self) -> None:
         """Stop the edge and remove its directory."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from skerry.app.edge_config import EdgeConfigError, parse_config, plain_config
+from skerry.app.edge_config import RUNTIMES, EdgeConfigError, parse_config, plain_config
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
 from skerry.cli.edge_identity import bootstrap, manifest, revoke
 from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
@@ -86,9 +86,21 @@ extraPortMappings can be reached on this machine. Creating an edge that exists s
 @_with_name
 @click.option("--config", type=_FILE, help="kind configuration file.")
 @click.option("--catalogue", type=_FILE, help="YAML file of images this node can run.")
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default="auto",
+    show_default=True,
+    help="How containers are run; auto: with the strongest separation this machine offers.",
+)
 @_kubeconfig_option
 def create(
-    name: str, data_dir: Path | None, config: Path | None, catalogue: Path | None, kubeconfig: str
+    name: str,
+    data_dir: Path | None,
+    config: Path | None,
+    catalogue: Path | None,
+    runtime: str,
+    kubeconfig: str,
 ) -> None:
     """Create and start the edge cluster NAME."""
     with _told():
@@ -102,6 +114,7 @@ def create(
             print(f"Ignored in {config}: {', '.join(ignored)}")
         if catalogue is not None:
             wanted = replace(wanted, catalogue=str(catalogue.resolve()))
+        wanted = replace(wanted, runtime=runtime)
         home = _home()
         found = home.edge(name, data_dir)
         found.create(wanted)

@@ -45,7 +45,8 @@ def test_pods_share_ports_without_any_rights() -> None:
         os.chown(home, NOBODY, NOBODY)
         done = _tests_as_nobody(interpreter, home)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    assert "3 passed" in done.stdout
+    # Each of the three once as plain processes, once with namespaces where they can be had.
+    assert "6 passed" in done.stdout or "3 passed, 3 skipped" in done.stdout
 
 
 def _tests_as_nobody(interpreter: str, home: Path) -> subprocess.CompletedProcess[str]:

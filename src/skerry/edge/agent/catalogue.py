@@ -7,7 +7,7 @@ win over the built-in ones:
 
     images:
     - names: [ghcr.io/acme/web, acme-web]
-      entrypoint: [/opt/acme/web, --listen, "127.0.0.1:{port}"]
+      entrypoint: [/opt/acme/web, --listen, "{address}:{port}"]
       ports: [8080]
       environment: {ACME_ROOT: "{path:/data}"}
       programs: {web-admin: [/opt/acme/admin]}
@@ -28,7 +28,7 @@ from skerry.edge.agent.runtime import Image, ImageNotFound
 
 _DEFAULT_REGISTRY = "docker.io"
 _STATIC_SERVER = str(Path(__file__).parent / "static_server.py")
-_SERVE_FILES = (sys.executable, "-I", "-S", _STATIC_SERVER, "{port}")
+_SERVE_FILES = (sys.executable, "-I", "-S", _STATIC_SERVER, "{address}", "{port}")
 _FLAGS = {"names", "entrypoint", "command", "environment", "programs", "ports", "workingDirectory"}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from skerry.edge.agent.environment import (
 )
 from skerry.edge.agent.network import Backend, free_port
 from skerry.edge.agent.plain import LOG
+from skerry.edge.agent.pod_files import host_name
 from skerry.edge.agent.probes import Prober, Reach, Result, attempt, shown
 from skerry.edge.agent.runtime import (
     CannotStart,
@@ -37,12 +39,15 @@ from skerry.edge.agent.runtime import (
     Image,
     ImageNotFound,
     Mount,
+    Sandbox,
 )
+from skerry.edge.agent.service_names import DOMAIN
 from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
 from skerry.logic.plan import EventType
 from skerry.logic.resource import Object
 
 _PORTS = "ports.json"
+_SANDBOX = "sandbox"
 _TERMINATION_LOG = "termination-log"
 _TERMINATION_PATH = "/dev/termination-log"
 # kubelet's bounds on what a container says at its end.
@@ -62,6 +67,8 @@ class Surroundings:
     changed: Callable[[], None]
     ports_changed: Callable[[], None]
     sources_changed: asyncio.Event
+    # Set before anything of the pod is started, on a node whose pods have namespaces.
+    sandbox: Sandbox | None = None
 
 
 class ContainerLife:
@@ -132,6 +139,10 @@ class ContainerLife:
         found = self._node.runtime.adopt(self._place)
         if found is None:
             return None
+        if self._sandbox_mark() != _mark(self._around.sandbox):
+            text = "Pod sandbox changed, it will be killed and re-created."
+            self._tell("Normal", "SandboxChanged", text)
+            found.signal(signal.SIGKILL)
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
             pairs = json.loads((self._place / _PORTS).read_text())
             self.ports = {int(port): real for port, real in pairs.items()}
@@ -142,6 +153,13 @@ class ContainerLife:
             self.run_spec = None  # it runs all the same; only exec must wait
         self._around.ports_changed()
         return found
+
+    def _sandbox_mark(self) -> str:
+        """Return which sandbox the present attempt was started in."""
+        try:
+            return (self._place / _SANDBOX).read_text()
+        except FileNotFoundError:
+            return _mark(None)
 
     # Starting.
 
@@ -199,10 +217,11 @@ class ContainerLife:
             for port in self.spec.get("ports") or ()
             if port.get("protocol", "TCP") == "TCP"
         ]
-        own = self.pod["spec"].get("hostNetwork", False)
+        own = self.pod["spec"].get("hostNetwork", False) or self._around.sandbox is not None
         wanted = declared or list(image.ports)
         self.ports = {port: port if own else free_port() for port in wanted}
         (self._place / _PORTS).write_text(json.dumps(self.ports))
+        (self._place / _SANDBOX).write_text(_mark(self._around.sandbox))
         (self._place / _TERMINATION_LOG).touch()
         self._around.ports_changed()
         return self._assembled(image)
@@ -210,9 +229,7 @@ class ContainerLife:
     def _assembled(self, image: Image) -> ContainerSpec:
         node, facts, spec = self._node, self._around.facts, self.spec
         namespace = self.pod["metadata"]["namespace"]
-        values: dict[str, str] = {"HOSTNAME": self.pod["metadata"]["name"]}
-        if proxy := node.sources.proxy_url(namespace):
-            values |= {"http_proxy": proxy, "no_proxy": "localhost,127.0.0.1"}
+        values = {"HOSTNAME": host_name(self.pod), **self._proxy_environment()}
         if self.pod["spec"].get("enableServiceLinks", True):
             services = node.sources.services_for(namespace)
             values |= service_environment(services, node.sources.reached_at)
@@ -234,7 +251,35 @@ class ContainerLife:
             (*self._around.mounts_of(spec), ended),
             self.ports,
             self._place,
+            *self._user(),
+            sandbox=self._around.sandbox,
         )
+
+    def _proxy_environment(self) -> dict[str, str]:
+        """Return what leads programs that speak HTTP to Services, and out of a pod's network."""
+        proxy = self._node.sources.proxy_url(self.pod["metadata"]["namespace"])
+        if not proxy:
+            return {}
+        if self._around.sandbox is None or not self._around.sandbox.network:
+            return {"http_proxy": proxy, "no_proxy": "localhost,127.0.0.1"}
+        # Nothing but the proxy leads out; what is inside needs none.
+        near = f"localhost,127.0.0.1,.svc,.{DOMAIN},10.0.0.0/8"
+        return {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": near}
+
+    def _user(self) -> tuple[int | None, int | None]:
+        """Return the user and group the container asks for, where there is more than one.
+
+        Only root can give a namespace other users than itself; without a namespace of its own, a
+        process of another user could not even reach the pod's volumes.
+        """
+        if self._around.sandbox is None or os.geteuid() != 0:
+            return None, None
+        wanted = {
+            **(self.pod["spec"].get("securityContext") or {}),
+            **(self.spec.get("securityContext") or {}),
+        }
+        user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
+        return user, group if group is not None or user is None else 0
 
     # While it runs.
 
@@ -326,7 +371,7 @@ class ContainerLife:
             for port in self.spec.get("ports") or ()
             if port.get("name")
         }
-        return Reach(self._dial, self._command, names)
+        return Reach(self._dial, self._command, names, self._node.network.connect)
 
     def _dial(self, port: int) -> Backend | None:
         return self._node.network.pod_port(self.pod["metadata"]["uid"], port)
@@ -420,6 +465,11 @@ class ContainerLife:
 
     def _tell(self, kind: EventType, reason: str, message: str) -> None:
         self._node.recorder.record(self.pod, kind, reason, message)
+
+
+def _mark(sandbox: Sandbox | None) -> str:
+    """Return what tells one sandbox of a pod from a later one."""
+    return "" if sandbox is None else str(sandbox.epoch)
 
 
 async def ended_within(container: Container, grace: float) -> Exit:

@@ -30,6 +30,7 @@ class NodeContext:
     recorder: EventRecorder
     settings: AgentSettings = field(default_factory=AgentSettings)
     allocatable: Mapping[str, str] = field(default_factory=dict)
+    dns_address: str = ""
 
     @property
     def clock(self) -> Clock:

@@ -1,9 +1,10 @@
 """Service names for programs that speak HTTP.
 
-Plain processes share the machine's resolver, which knows no Services. Nearly every HTTP client
-obeys ``http_proxy``, so pods are given one: it understands names as a cluster's DNS does (short
-names in the pod's own namespace, which comes as the proxy's user name), cluster addresses and pod
-addresses; any other host is reached as it is. One request a connection, the simplest that is right.
+Plain processes share the machine's resolver, which knows no Services, and pods with a network of
+their own cannot leave it. Nearly every HTTP client obeys ``http_proxy``, so pods are given one: it
+understands names as a cluster's DNS does (short names in the pod's own namespace, which comes as
+the proxy's user name), cluster addresses and pod addresses; any other host is reached as it is. One
+request a connection, the simplest that is right.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from skerry.edge.agent.network import LOOPBACK, Backend, copy_stream, dialled
+from skerry.edge.agent.network import LOOPBACK, Backend, Connect, copy_stream, dialled
 
 _LONGEST_HEAD = 64 * 1024
 _HEAD_SECONDS = 30.0
@@ -72,16 +74,18 @@ def _namespace(lines: list[str]) -> str:
 
 
 class HttpProxy:
-    """Listens on a loopback port of its own."""
+    """Listens on a loopback port of its own, or on *listening* once that is set."""
 
-    def __init__(self, find: Find) -> None:
+    def __init__(self, find: Find, connect: Connect = dialled) -> None:
         self._find = find
-        self._server: asyncio.Server | None = None
+        self._connect = connect
+        self.listening: socket.socket | None = None
+        self._address = LOOPBACK
         self._port = 0
 
     def url(self, namespace: str) -> str:
         """Return what a pod of *namespace* is given as ``http_proxy``; empty before it listens."""
-        return f"http://{namespace}@{LOOPBACK}:{self._port}" if self._port else ""
+        return f"http://{namespace}@{self._address}:{self._port}" if self._port else ""
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -90,8 +94,13 @@ class HttpProxy:
             def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 tasks.create_task(self._serve(reader, writer))
 
-            server = await asyncio.start_server(connected, LOOPBACK, 0, limit=_LONGEST_HEAD)
-            self._port = server.sockets[0].getsockname()[1]
+            if self.listening is not None:
+                server = await asyncio.start_server(
+                    connected, sock=self.listening, limit=_LONGEST_HEAD
+                )
+            else:
+                server = await asyncio.start_server(connected, LOOPBACK, 0, limit=_LONGEST_HEAD)
+            self._address, self._port = server.sockets[0].getsockname()[:2]
             try:
                 await asyncio.Event().wait()
             finally:
@@ -119,7 +128,7 @@ class HttpProxy:
         if backend is None:
             _refuse(writer, "503 Service Unavailable")
             return
-        back_reader, back_writer = await dialled(backend)
+        back_reader, back_writer = await self._connect(backend)
         if asked.head:
             back_writer.write(asked.head)
         else:

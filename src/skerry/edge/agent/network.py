@@ -1,9 +1,12 @@
-"""Addresses and ports of an edge whose processes all share the machine's loopback interface.
+"""Addresses and ports of an edge, whether its pods have networks of their own or not.
 
-A pod's address and a Service's are names: nothing of this machine has them. Behind a pod's port
-stands the loopback port its process was given; ``Network`` knows which. A host port belongs to
-its node, so two nodes may have the same one; only published ports (kind's ``extraPortMappings``)
-are listened on at the machine. Services get a loopback port each, told to pods by environment.
+With namespaces (``pod_network``) a pod's address is real, though only the edge's own network has
+it. Without, all processes share the machine's loopback interface, and addresses of pods and
+Services are names: behind a pod's port stands the loopback port its process was given, and
+Services get a loopback port each, told to pods by environment. ``Network`` knows which.
+
+A host port belongs to its node, so two nodes may have the same one; only published ports (kind's
+``extraPortMappings``) are listened on at the machine.
 
 Connections are copied byte by byte by the agent. A connection to a port nobody serves is closed,
 as a refused one would be.
@@ -14,9 +17,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
+from skerry.edge.agent.pod_network import PodNetwork
+from skerry.edge.agent.runtime import CannotStart
 from skerry.kit.log import Logger
 
 _log = Logger("network")
@@ -32,6 +37,9 @@ _POD_NETWORK = "10.244"
 
 Backend = tuple[str, int]
 Resolve = Callable[[], Backend | None]
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Connect = Callable[[Backend], Awaitable[Streams]]
+"""Connects to where a ``Backend`` says; raises ``OSError``."""
 
 
 class PortTaken(Exception):
@@ -52,18 +60,32 @@ def free_port() -> int:
 
 @dataclass(slots=True)
 class PodPorts:
-    """One pod's ports: container port → loopback port, and host port → container port."""
+    """One pod's ports: container port → loopback port, and host port → container port.
+
+    A pod that is ``inside`` the edge's network has its container ports at its own address.
+    """
 
     address: str
     node: str
     ports: dict[int, int] = field(default_factory=dict)
     host_ports: dict[int, int] = field(default_factory=dict)
+    inside: bool = False
+
+    def place(self, port: int) -> Backend:
+        """Return where a port really is.
+
+        One the pod did not declare is tried as it is: its process may listen on it itself.
+        """
+        if self.inside:
+            return (self.address, port)
+        return (LOOPBACK, self.ports.get(port, port))
 
 
 class Network:
-    """What every address of one edge leads to."""
+    """What every address of one edge leads to; *inside* is the pods' own network, if any."""
 
-    def __init__(self) -> None:
+    def __init__(self, inside: PodNetwork | None = None) -> None:
+        self.inside = inside
         self._pods: dict[str, PodPorts] = {}
         self._by_address: dict[str, str] = {}
         self._node_ports: dict[int, Resolve] = {}
@@ -90,12 +112,9 @@ class Network:
         raise PortTaken("every address of the node's range is taken")
 
     def pod_port(self, uid: str, port: int) -> Backend | None:
-        """Return where a pod's port really is.
-
-        A port the pod did not declare is tried as it is: its process may listen on it itself.
-        """
+        """Return where a pod's port really is; None when there is no such pod."""
         pod = self._pods.get(uid)
-        return None if pod is None else (LOOPBACK, pod.ports.get(port, port))
+        return None if pod is None else pod.place(port)
 
     def at(self, address: str, port: int) -> Backend | None:
         """Return where a pod address and port really are."""
@@ -106,10 +125,26 @@ class Network:
         """Return what a port of a node leads to: a pod's host port, else a Service's node port."""
         for pod in self._pods.values():
             if pod.node == node and port in pod.host_ports:
-                inner = pod.host_ports[port]
-                return (LOOPBACK, pod.ports.get(inner, inner))
+                return pod.place(pod.host_ports[port])
         resolve = self._node_ports.get(port)
         return None if resolve is None else resolve()
+
+    async def connect(self, backend: Backend) -> Streams:
+        """Connect to a backend, inside the pods' network where it is there; once, as probes do."""
+        uid = self._by_address.get(backend[0], "")
+        if self.inside is None or uid not in self._pods or not self._pods[uid].inside:
+            return await asyncio.open_connection(*backend)
+        try:
+            return await _connected(self.inside.stream(uid), backend)
+        except ConnectionRefusedError:
+            # From within the pod, so one that listens for itself only is found as well.
+            return await _connected(self.inside.stream(uid), (LOOPBACK, backend[1]))
+        except CannotStart as error:
+            raise ConnectionRefusedError(str(error)) from error
+
+    async def dial(self, backend: Backend) -> Streams:
+        """Connect to a backend, giving one that was only just started a moment to listen."""
+        return await dialled(backend, self.connect)
 
     def host_ports_taken(self, node: str) -> set[int]:
         """Return the host ports pods of a node have."""
@@ -123,9 +158,10 @@ class Network:
 class Forwarder:
     """Listens on one port and copies each connection to whatever *resolve* says."""
 
-    def __init__(self, resolve: Resolve, name: str) -> None:
+    def __init__(self, resolve: Resolve, name: str, connect: Connect | None = None) -> None:
         self._resolve = resolve
         self._name = name
+        self._dial = connect or dialled
         self._server: asyncio.Server | None = None
         self._socket: socket.socket | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -146,6 +182,10 @@ class Forwarder:
         except OSError as error:
             listening.close()
             raise PortTaken(f"{address}:{port}: {error.strerror}") from error
+        self.take(listening)
+
+    def take(self, listening: socket.socket) -> None:
+        """Serve a socket that listens already."""
         listening.setblocking(False)
         self._socket = listening
         self.port = listening.getsockname()[1]
@@ -155,12 +195,16 @@ class Forwarder:
         if self._socket is not None:
             self._server = await asyncio.start_server(self._serve, sock=self._socket)
 
-    async def stop(self) -> None:
-        """Stop listening and cut what is open."""
+    def release(self) -> None:
+        """Stop listening, and nothing else yet."""
         if self._server is not None:
             self._server.close()
         elif self._socket is not None:
             self._socket.close()
+
+    async def stop(self) -> None:
+        """Stop listening and cut what is open."""
+        self.release()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -187,7 +231,7 @@ class Forwarder:
             _log.debug("nobody serves a port", port=self._name)
             return
         try:
-            back_reader, back_writer = await dialled(backend)
+            back_reader, back_writer = await self._dial(backend)
         except (OSError, TimeoutError) as error:
             _log.debug("backend refuses", port=self._name, error=error)
             return
@@ -199,7 +243,20 @@ class Forwarder:
             await _closed(back_writer)
 
 
-async def dialled(backend: Backend) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connected(connecting: socket.socket, backend: Backend) -> Streams:
+    try:
+        await asyncio.get_running_loop().sock_connect(connecting, backend)
+        return await asyncio.open_connection(sock=connecting)
+    except BaseException:
+        connecting.close()
+        raise
+
+
+async def _opened(backend: Backend) -> Streams:
+    return await asyncio.open_connection(*backend)
+
+
+async def dialled(backend: Backend, connect: Connect = _opened) -> Streams:
     """Connect to a backend; one that was only just started is given a moment to listen.
 
     Nothing announces that a process listens, so refusals are asked about again for a while.
@@ -209,7 +266,7 @@ async def dialled(backend: Backend) -> tuple[asyncio.StreamReader, asyncio.Strea
     while True:
         try:
             async with asyncio.timeout(_DIAL_SECONDS):
-                return await asyncio.open_connection(*backend)
+                return await connect(backend)
         except ConnectionRefusedError:
             if loop.time() >= deadline:
                 raise
@@ -251,7 +308,7 @@ async def publish(network: Network, ports: Iterable[Published]) -> list[Forwarde
             def resolve(wanted: Published = port) -> Backend | None:
                 return network.node_port(wanted.node, wanted.container_port)
 
-            forwarder = Forwarder(resolve, f"{port.address}:{port.host_port}")
+            forwarder = Forwarder(resolve, f"{port.address}:{port.host_port}", network.dial)
             await forwarder.start(port.address, port.host_port)
             started.append(forwarder)
     except PortTaken:

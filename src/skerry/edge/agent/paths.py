@@ -66,18 +66,26 @@ def with_real_ports(argument: str, ports: Mapping[int, int]) -> str:
     return f"{found[1]}{ports[int(found[2])]}"
 
 
-def filled(token: str, ports: Mapping[int, int], first_port: int, mounts: Sequence[Mount]) -> str:
+def filled(
+    token: str,
+    ports: Mapping[int, int],
+    first_port: int,
+    mounts: Sequence[Mount],
+    address: str = "127.0.0.1",
+) -> str:
     """Return a catalogue entry's token with its places filled.
 
-    ``{port}`` is the port to listen on, ``{port:N}`` the one that stands for N, ``{path:/P}``
-    where the container path /P really is.
+    ``{port}`` is the port to listen on, ``{port:N}`` the one that stands for N, ``{address}`` the
+    address to listen at, ``{path:/P}`` where the container path /P really is.
     """
 
     def value(found: re.Match[str]) -> str:
         kind, _, argument = found[1].partition(":")
+        if kind == "address":
+            return address
         if kind == "port":
             wanted = int(argument) if argument else first_port
             return str(ports.get(wanted, wanted))
         return real_path(argument, mounts)
 
-    return re.sub(r"\{((?:port)(?::\d+)?|path:[^}]+)\}", value, token)
+    return re.sub(r"\{(port(?::\d+)?|address|path:[^}]+)\}", value, token)

@@ -5,7 +5,9 @@ and ports are translated (see ``paths``); it starts in a directory where its mou
 links, so that relative paths and ``SKERRY_ROOT`` lead to them.
 
 With bubblewrap on the machine the same processes run in a mount and process namespace instead,
-where mounts are what they claim to be.
+where mounts are what they claim to be. A pod that has a sandbox has more: its containers run in
+namespaces of their own (see ``container_root``) on the pod's network (see ``network_keeper``), so
+that nothing of what they say has to be translated.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from skerry.edge.agent.processes import Process, alive, end_group, signal_group,
 from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Exit, Image
 
 _SHIM = str(Path(__file__).parent / "shim.py")
+_ENTERING = str(Path(__file__).parent / "entering.py")
+# Where this package is, for processes that are started without the environment's paths.
+_SOURCES = str(Path(__file__).parents[3])
 RECORD = "record.json"
 EXIT = "exit.json"
 LOG = "log"
@@ -59,7 +64,7 @@ class PlainRuntime:
         return self._catalogue.find(reference)
 
     async def start(self, spec: ContainerSpec) -> Container:
-        run = self.beside(spec, spec.argv)
+        run = self._told(spec, spec.argv)
         spec.directory.mkdir(parents=True, exist_ok=True)
         message = json.dumps(
             {
@@ -72,6 +77,7 @@ class PlainRuntime:
                 "log_bytes": _LOG_BYTES,
                 "record": str(spec.directory / RECORD),
                 "exit": str(spec.directory / EXIT),
+                "sandbox": _sandbox(spec),
             }
         )
         loop = asyncio.get_running_loop()
@@ -86,17 +92,29 @@ class PlainRuntime:
         return None if record is None else _ProcessContainer(directory, record)
 
     def beside(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
+        run = self._told(spec, argv)
+        if spec.sandbox is None:
+            return run
+        task = {
+            "pid": (_read(spec.directory / RECORD) or {}).get("pid", 0),
+            "argv": run.argv,
+            "directory": run.working_directory,
+            "user": spec.user,
+            "group": spec.group,
+        }
+        words = (sys.executable, "-I", "-S", _ENTERING, json.dumps(task))
+        return replace(run, argv=words, working_directory="/")
+
+    def _told(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
+        """Return what to run in the words of where it runs: the machine's, or the container's."""
+        if spec.sandbox is not None:
+            return _contained(spec, argv)
         root = _root(spec)
-        first = min(spec.ports, default=0)
-        if len(spec.ports) > 1 and spec.image.ports and spec.image.ports[0] in spec.ports:
-            first = spec.image.ports[0]
-        program, *arguments = argv
-        known = spec.image.programs.get(program)
-        words = [] if known is None else [filled(w, spec.ports, first, spec.mounts) for w in known]
+        first = _first_port(spec)
+        known, rest = _by_origin(spec.image, argv)
         isolated = self._wrap is not None
-        if known is None:
-            words = [program if isolated else with_real_paths(program, spec.mounts)]
-        for argument in arguments:
+        words = [filled(word, spec.ports, first, spec.mounts) for word in known]
+        for argument in rest:
             text = argument if isolated else with_real_paths(argument, spec.mounts)
             words.append(with_real_ports(text, spec.ports))
         environment = _environment(spec, root, isolated=isolated)
@@ -109,6 +127,66 @@ class PlainRuntime:
         if self._wrap is not None:
             found = replace(found, argv=tuple(self._wrap(spec, words)))
         return found
+
+
+def _first_port(spec: ContainerSpec) -> int:
+    """Return the port a program that serves one is to serve."""
+    if len(spec.ports) > 1 and spec.image.ports and spec.image.ports[0] in spec.ports:
+        return spec.image.ports[0]
+    return min(spec.ports, default=0)
+
+
+def _by_origin(image: Image, argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the words of a command that come from the catalogue, and those the pod says.
+
+    Only the catalogue's have places to be filled; a pod's text is never looked into.
+    """
+    size = len(image.entrypoint)
+    if tuple(argv[:size]) != image.entrypoint:
+        size = 0
+    if tuple(argv[size:]) == image.command:
+        size = len(argv)
+    if argv[0] in image.programs:
+        return (*image.programs[argv[0]], *argv[1:size]), argv[max(1, size) :]
+    return argv[:size], argv[size:]
+
+
+def _contained(spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
+    """Return what to run in a container with namespaces: what was said, and the image's own."""
+    first = _first_port(spec)
+    known, rest = _by_origin(spec.image, argv)
+    words = [filled(word, spec.ports, first, (), "0.0.0.0") for word in known]  # noqa: S104
+    environment = {"PATH": _PATH, "HOME": "/root"}
+    for name, value in spec.image.environment.items():
+        environment[name] = filled(value, spec.ports, first, (), "0.0.0.0")  # noqa: S104
+    # The same names as without namespaces, so that a script may rely on them.
+    environment |= {f"SKERRY_PORT_{port}": str(port) for port in spec.ports}
+    return replace(
+        spec,
+        argv=(*words, *rest),
+        environment={**environment, **spec.environment},
+        working_directory=spec.working_directory or spec.image.working_directory or "/",
+    )
+
+
+def _sandbox(spec: ContainerSpec) -> dict[str, Any] | None:
+    """Return what the shim must know to give a container its namespaces."""
+    if spec.sandbox is None:
+        return None
+    root = spec.directory / "root"
+    root.mkdir(parents=True, exist_ok=True)
+    named = [*spec.image.entrypoint, *spec.image.command]
+    named += [word for words in spec.image.programs.values() for word in words]
+    programs = [os.path.dirname(word) for word in named if word.startswith("/")]
+    return {
+        "sources": _SOURCES,
+        "user": spec.sandbox.user,
+        "network": spec.sandbox.network,
+        "host_name": spec.sandbox.host_name,
+        "root": str(root),
+        "mounts": [[str(m.source), m.path, m.read_only] for m in spec.mounts],
+        "required": [sys.prefix, sys.base_prefix, *programs],
+    }
 
 
 _SPEECHLESS = "the container's shim ended without a word"

@@ -22,7 +22,9 @@ from skerry.edge.agent.container import ContainerLife, Surroundings, restarting
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.environment import Facts, expanded
 from skerry.edge.agent.network import PodPorts
-from skerry.edge.agent.runtime import Exit, Mount
+from skerry.edge.agent.pod_files import host_name, hosts_file, resolver_file
+from skerry.edge.agent.pod_network import PodNetwork
+from skerry.edge.agent.runtime import CannotStart, Exit, Mount, Sandbox
 from skerry.edge.agent.status import (
     ContainerState,
     Ended,
@@ -42,6 +44,8 @@ from skerry.runtime.transport import TransportError
 
 PODS = GroupVersionResource("", "v1", "pods")
 _FACTS = "pod.json"
+_ETC = "etc"
+_ETC_FILES = ("hosts", "hostname", "resolv.conf")
 # How often tokens and followed volumes are looked after when nothing announces a change.
 _UPKEEP_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
@@ -66,7 +70,7 @@ class PodWorker:
         self._sandboxed = False
         self._failure: tuple[str, str] | None = None
         self._address = self._remembered_address()
-        around = self._surroundings()
+        around = self._around = self._surroundings()
         spec = pod["spec"]
         self._initial = [
             ContainerLife(node, pod, item, around) for item in spec.get("initContainers") or ()
@@ -131,7 +135,6 @@ class PodWorker:
         if "deletionTimestamp" in self.pod["metadata"]:
             return
         if is_finished(self.pod):
-            self._failure = None
             await self._remember_end()
             return
         try:
@@ -163,6 +166,7 @@ class PodWorker:
 
     async def _live(self) -> None:
         await self._mount_all()
+        await self._enter_network()
         self._sandboxed = True
         self._changed.set()
         async with asyncio.TaskGroup() as tasks:
@@ -276,9 +280,50 @@ class PodWorker:
                 if not source.exists():
                     source.mkdir(parents=True)
             found.append(Mount(mount["mountPath"], source, bool(mount.get("readOnly"))))
-        return found
+        return [*self._files_in_etc({mount.path for mount in found}), *found]
 
     # Network.
+
+    async def _enter_network(self) -> None:
+        """Have namespaces for the pod, where the node gives pods any; waits until it can."""
+        while self._node.network.inside is not None:
+            try:
+                found = self._attached(self._node.network.inside)
+                self._around.sandbox = replace(found, host_name=host_name(self.pod))
+                self._write_files()
+            except (CannotStart, OSError) as error:
+                text = f"Failed to create pod sandbox: {error}"
+                self._node.recorder.record(self.pod, "Warning", "FailedCreatePodSandBox", text)
+                await self._node.clock.sleep(_RETRY_SECONDS)
+            else:
+                self._network_changed()
+                return
+
+    def _attached(self, network: PodNetwork) -> Sandbox:
+        if self.pod["spec"].get("hostNetwork"):
+            return network.outside()
+        return network.attach(self.uid, self._address)
+
+    def _write_files(self) -> None:
+        """Write what every container of the pod finds in /etc."""
+        directory = self._directory / _ETC
+        directory.mkdir(parents=True, exist_ok=True)
+        machines = Path("/etc/resolv.conf")
+        known = machines.read_text() if machines.exists() else ""
+        files = {
+            "hosts": hosts_file(self.pod, self._address),
+            "hostname": f"{host_name(self.pod)}\n",
+            "resolv.conf": resolver_file(self.pod, self._node.dns_address, known),
+        }
+        for name, text in files.items():
+            (directory / name).write_text(text)
+
+    def _files_in_etc(self, taken: set[str]) -> list[Mount]:
+        sandbox = self._around.sandbox
+        if sandbox is None or not sandbox.network:
+            return []
+        paths = {f"/etc/{name}": self._directory / _ETC / name for name in _ETC_FILES}
+        return [Mount(path, source) for path, source in paths.items() if path not in taken]
 
     def _surroundings(self) -> Surroundings:
         self._state_moved = asyncio.Event()
@@ -322,7 +367,8 @@ class PodWorker:
             for port in life.spec.get("ports") or ():
                 if port.get("hostPort") and port.get("protocol", "TCP") == "TCP":
                     host_ports[int(port["hostPort"])] = int(port["containerPort"])
-        joined = PodPorts(self._address, self._node.name, ports, host_ports)
+        inside = self._around.sandbox is not None and bool(self._around.sandbox.network)
+        joined = PodPorts(self._address, self._node.name, ports, host_ports, inside)
         self._node.network.join(self.uid, joined)
 
     # Telling.
@@ -413,6 +459,8 @@ class PodWorker:
     async def _finish(self) -> None:
         """Tell the last status, remove every trace, and let the server forget the pod."""
         self._node.network.leave(self.uid)
+        if self._node.network.inside is not None:
+            self._node.network.inside.detach(self.uid)
         self._node.sources.forget_tokens(self.uid)
         if not self._deleted:
             await self._written(pod_status(self.pod, self._last_state(), self._node.clock.now()))

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.edge.agent.network import Backend
+from skerry.edge.agent.network import Backend, Connect
 from skerry.kit.clock import Clock
 from skerry.logic.resource import Object
 
@@ -41,6 +41,7 @@ class Reach:
     dial: Dial
     run: RunCommand
     port_names: Mapping[str, int]
+    connect: Connect
 
     def port(self, value: int | str) -> int:
         """Return the number of a port given by number or name; 0 when the name is unknown."""
@@ -78,7 +79,7 @@ async def _tcp(port: int, reach: Reach) -> Result:
     if place is None:
         return Result(False, f"dial tcp :{port}: connect: connection refused")
     try:
-        _, writer = await asyncio.open_connection(*place)
+        _, writer = await reach.connect(place)
     except OSError as error:
         return Result(False, f"dial tcp :{port}: {error.strerror or error}")
     writer.close()
@@ -101,7 +102,9 @@ async def _http(source: Object, reach: Reach) -> Result:
         # Kubelet skips verification as well: a probe asks whether somebody answers, not who.
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        reader, writer = await asyncio.open_connection(*place, ssl=context)
+        reader, writer = await reach.connect(place)
+        if context is not None:
+            await writer.start_tls(context, server_hostname=host or "localhost")
     except OSError as error:
         return Result(False, f"{url}: dial tcp :{port}: {error.strerror or error}")
     try:

@@ -48,11 +48,24 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Sandbox:
+    """The namespaces of a pod: paths that stand for them, and which start of the network it is.
+
+    No ``network`` means the machine's.
+    """
+
+    user: str
+    network: str
+    epoch: int
+    host_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerSpec:
     """Everything a runtime must know to start one container.
 
-    ``ports`` maps container ports to the loopback ports that stand for them; ``directory`` is the
-    container's own, for log, records and root.
+    ``ports`` maps container ports to the loopback ports that stand for them, in a pod without a
+    sandbox; ``directory`` is the container's own, for log, records and root.
     """
 
     image: Image
@@ -64,6 +77,7 @@ class ContainerSpec:
     directory: Path
     user: int | None = None
     group: int | None = None
+    sandbox: Sandbox | None = None
 
 
 @dataclass(frozen=True, slots=True)

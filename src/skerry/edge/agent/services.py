@@ -1,9 +1,10 @@
-"""Services of an edge without a network of its own: a loopback port for each of their ports.
+"""Services of an edge: something listens for each of their ports.
 
-Pods learn the port by environment, as they learn a Service's address in any cluster. A connection
-goes to one of the Service's ready endpoints, in turn; which they are is read when it comes, so a
-change of endpoints needs nothing done. Node ports are what published ports of the machine may
-lead to.
+Where pods have a network of their own, that is the Service's own address and port, in the router;
+otherwise a loopback port of the machine, which pods learn by environment, as they learn a
+Service's address in any cluster. A connection goes to one of the Service's ready endpoints, in
+turn; which they are is read when it comes, so a change of endpoints needs nothing done. Node ports
+are what published ports of the machine may lead to.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Hashable, Iterable
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, PortTaken, Resolve
+from skerry.edge.agent.runtime import CannotStart
+from skerry.edge.agent.service_names import ServiceNames
 from skerry.edge.agent.sources import SERVICES
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
@@ -27,6 +30,8 @@ _SERVICE_NAME = "kubernetes.io/service-name"
 _log = Logger("network")
 
 _PortKey = tuple[str, str, str]  # namespace, Service, port name
+_API_SERVER = ("default", "kubernetes")
+DNS_SERVICE = ("kube-system", "kube-dns")
 
 
 def _service_of(obj: Object) -> Iterable[Hashable]:
@@ -45,13 +50,20 @@ class ServiceProxy:
         self._slices = factory.informer(SLICES)
         self._slices.index.add_index(_BY_SERVICE, _service_of)
         self._forwarders: dict[_PortKey, Forwarder] = {}
+        self.names = ServiceNames(
+            lambda namespace, name: self._services.index.get(Key("", namespace, name)),
+            lambda namespace, name: self._slices.index.by(_BY_SERVICE, (namespace, name)),
+        )
         self._turns: dict[_PortKey, int] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
     def reached_at(self, service: Object, port: Object) -> Backend | None:
         """Return where a Service's port is reached on this machine; None when it is not."""
         metadata = service["metadata"]
-        if (metadata["namespace"], metadata["name"]) == ("default", "kubernetes"):
+        if self._network.inside is not None:
+            address = service["spec"].get("clusterIP")
+            return None if address in (None, "", "None") else (address, int(port["port"]))
+        if (metadata["namespace"], metadata["name"]) == _API_SERVER:
             return self._api_server
         key = (metadata["namespace"], metadata["name"], str(port.get("name") or ""))
         forwarder = self._forwarders.get(key)
@@ -60,6 +72,8 @@ class ServiceProxy:
     def backend(self, key: _PortKey) -> Backend | None:
         """Return the next ready endpoint of a Service's port."""
         namespace, service, name = key
+        if (namespace, service) == _API_SERVER:
+            return self._api_server
         found: list[tuple[str, int]] = []
         for item in self._slices.index.by(_BY_SERVICE, (namespace, service)):
             for port in item.get("ports") or ():
@@ -86,8 +100,6 @@ class ServiceProxy:
         if service is None:
             return self._network.at(host, port) or (host, port)
         place = key_of(service)
-        if (place.namespace, place.name) == ("default", "kubernetes"):
-            return self._api_server
         for item in service["spec"].get("ports") or ():
             if int(item["port"]) == port:
                 return self.backend((place.namespace, place.name, str(item.get("name") or "")))
@@ -119,23 +131,51 @@ class ServiceProxy:
                     await forwarder.stop()
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
-        wanted = set() if new is None else _ports(new)
-        for key in (set() if old is None else _ports(old)) - wanted:
-            forwarder = self._forwarders.pop(key, None)
-            if forwarder is not None and self._tasks is not None:
-                self._tasks.create_task(forwarder.stop())
-        for key in wanted - self._forwarders.keys():
-            forwarder = Forwarder(self._resolving(key), "/".join(key))
+        wanted = {} if new is None else self._places(new)
+        before = {} if old is None else self._places(old)
+        for key, place in before.items():
+            if wanted.get(key) != place and (forwarder := self._forwarders.pop(key, None)):
+                # At once: the address may be another Service's in the same moment.
+                forwarder.release()
+                if self._tasks is not None:
+                    self._tasks.create_task(forwarder.stop())
+        for key in wanted.keys() - self._forwarders.keys():
             # At once: a pod started next must find the port in its environment.
+            forwarder = Forwarder(self._resolving(key), "/".join(key), self._network.dial)
             try:
-                forwarder.bind(LOOPBACK, 0)
-            except PortTaken as error:
+                self._bind(forwarder, wanted[key])
+            except (PortTaken, CannotStart, OSError) as error:
                 _log.error("no port for a service", key="/".join(key), error=error)
                 continue
             self._forwarders[key] = forwarder
             if self._tasks is not None:
                 self._tasks.create_task(forwarder.serve())
         self._set_node_ports()
+
+    def _bind(self, forwarder: Forwarder, place: Backend) -> None:
+        inside = self._network.inside
+        if inside is None:
+            forwarder.bind(*place)
+        else:
+            forwarder.take(inside.listening(*place))
+
+    def _places(self, service: Object) -> dict[_PortKey, Backend]:
+        """Return where each port of a Service is to be listened for."""
+        spec, key = service["spec"], key_of(service)
+        place = (key.namespace, key.name)
+        inside = self._network.inside is not None
+        address = spec.get("clusterIP") or "None"
+        if spec.get("type") == "ExternalName" or place == (DNS_SERVICE if inside else _API_SERVER):
+            return {}
+        if inside and address == "None":
+            return {}
+        return {
+            (*place, str(port.get("name") or "")): (
+                (address, int(port["port"])) if inside else (LOOPBACK, 0)
+            )
+            for port in spec.get("ports") or ()
+            if port.get("protocol", "TCP") == "TCP"
+        }
 
     def _resolving(self, key: _PortKey) -> Resolve:
         return lambda: self.backend(key)
@@ -149,18 +189,6 @@ class ServiceProxy:
                     key = (place.namespace, place.name, str(port.get("name") or ""))
                     found[int(port["nodePort"])] = self._resolving(key)
         self._network.set_node_ports(found)
-
-
-def _ports(service: Object) -> set[_PortKey]:
-    """Return the ports of a Service that connections can be forwarded for."""
-    spec, key = service["spec"], key_of(service)
-    if spec.get("type") == "ExternalName" or (key.namespace, key.name) == ("default", "kubernetes"):
-        return set()
-    return {
-        (key.namespace, key.name, str(port.get("name") or ""))
-        for port in spec.get("ports") or ()
-        if port.get("protocol", "TCP") == "TCP"
-    }
 
 
 def _ready(item: Object) -> list[str]:

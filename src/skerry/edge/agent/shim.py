@@ -18,7 +18,7 @@ import selectors
 import signal
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 # Longer lines are cut and marked partial, as containerd does.
 _LONGEST_LINE = 16 * 1024
@@ -104,21 +104,80 @@ def _become(spec: dict[str, Any], output: int, errors: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(source, target)
+    if spec.get("sandbox"):
+        _enter_root(spec["sandbox"])
+        if child := os.fork():
+            _be_first(child)
     os.chdir(spec["directory"])
-    if spec.get("group") is not None:
+    if spec.get("sandbox"):
+        from skerry.edge.agent import namespaces
+
+        namespaces.drop_capabilities()
+    if spec.get("group") is not None or spec.get("user") is not None:
         os.setgroups([])
+    if spec.get("group") is not None:
         os.setgid(spec["group"])
     if spec.get("user") is not None:
         os.setuid(spec["user"])
     os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - our purpose
 
 
+def _enter_namespaces(sandbox: dict[str, Any]) -> None:
+    """Join the pod's namespaces; the next child is the first of a process namespace."""
+    sys.path.append(sandbox["sources"])
+    from skerry.edge.agent import namespaces
+
+    namespaces.join(sandbox["user"])
+    if sandbox["network"]:
+        namespaces.join(sandbox["network"])
+    namespaces.unshare(namespaces.CLONE_NEWPID)
+
+
+def _enter_root(sandbox: dict[str, Any]) -> None:
+    """Have a file system and a host name of the container's own."""
+    from skerry.edge.agent import container_root, namespaces
+
+    namespaces.die_with_parent()
+    namespaces.unshare(namespaces.CLONE_NEWNS | namespaces.CLONE_NEWUTS | namespaces.CLONE_NEWIPC)
+    mounts = [container_root.Shown(*item) for item in sandbox["mounts"]]
+    container_root.build(sandbox["root"], mounts, sandbox["required"])
+    namespaces.change_root(sandbox["root"])
+    namespaces.set_host_name(sandbox["host_name"])
+
+
+def _be_first(child: int) -> NoReturn:
+    """Be the first process of a namespace: bury the dead, and end with the program.
+
+    The program itself is not the first, because the kernel spares that one every signal it has
+    no handler for. Signals come to the whole group; here they are not meant.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for end in range(3, nothing):
+        # Whoever waits for the program to have started waits for this to be closed.
+        with contextlib.suppress(OSError):
+            os.close(end)
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            os._exit(_exit_of(status)["code"])
+
+
 def _spawn(spec: dict[str, Any]) -> tuple[int, int, int, str]:
-    """Start the program; returns its pid, the ends to read its output from, and what failed."""
+    """Start the program; returns its pid, the ends to read its output from, and what failed.
+
+    No pid when nothing was started at all.
+    """
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     told, tell = os.pipe()  # closed by a successful exec
-    pid = os.fork()
+    try:
+        if spec.get("sandbox"):
+            _enter_namespaces(spec["sandbox"])
+        pid = os.fork()
+    except OSError as error:
+        return 0, out_read, err_read, str(error)
     if pid == 0:
         try:
             _become(spec, out_write, err_write)
@@ -182,7 +241,8 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.write(1, (json.dumps({"pid": pid, "failure": failure}) + "\n").encode())
         os.close(1)
-    status = _copy(pid, {output: _Lines(log, "stdout"), errors: _Lines(log, "stderr")})
+    streams = {output: _Lines(log, "stdout"), errors: _Lines(log, "stderr")}
+    status = _copy(pid, streams) if pid else _CANNOT_START << 8
     found = _exit_of(status)
     _write_file(
         spec["exit"],

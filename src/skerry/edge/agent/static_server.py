@@ -1,8 +1,7 @@
 """A small server of static files; what ``httpd`` stands for on a machine without images.
 
-Runs as a process of its own (``python -I -S static_server.py PORT ROOT``). Serves GET and HEAD
-below the root on the loopback interface, one thread a connection, and logs requests in Apache's
-common form.
+Runs as a process of its own (``python -I -S static_server.py ADDRESS PORT ROOT``). Serves GET
+and HEAD below the root, one thread a connection, and logs requests in Apache's common form.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ class _Server(ThreadingHTTPServer):
 
 def main() -> None:
     """Serve until SIGTERM."""
-    port, root = int(sys.argv[1]), sys.argv[2]
+    address, port, root = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
     def handler(*parts: object) -> _Handler:
         return _Handler(*parts, directory=root)  # type: ignore[arg-type]
 
-    with _Server(("127.0.0.1", port), handler) as server:
+    with _Server((address, port), handler) as server:
         sys.stderr.write(f"serving {root} on port {port}\n")
         sys.stderr.flush()
         server.serve_forever()

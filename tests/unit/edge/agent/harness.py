@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import tempfile
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,12 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.dns import DnsServer
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.network import Backend, Network
 from skerry.edge.agent.plain import PlainRuntime
+from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork, end_network
 from skerry.edge.agent.services import ServiceProxy
 from skerry.edge.agent.settings import AgentSettings
 from skerry.edge.agent.sources import CONFIG_MAPS, PodSources
@@ -30,15 +35,18 @@ PODS = GroupVersionResource("", "v1", "pods")
 EVENTS = GroupVersionResource("", "v1", "events")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 QUICK = AgentSettings(backoff_seconds=0.05, mount_retry_seconds=0.05)
+DNS = "10.96.0.10"
 _PATIENCE = 20.0
 
 
 class Edge(EngineWorld):
     """An engine; ``agents`` runs node agents over one directory."""
 
-    def __init__(self, root: Path, nodes: int = 1) -> None:
+    def __init__(self, root: Path, nodes: int = 1, *, namespaces: bool = False) -> None:
         super().__init__(1, Rates(0.0, 0.0, 0.0, 0.0, 0.0))
         self.root = root
+        self._keeping = root / "keeper"
+        self.namespaces = namespaces
         self.names = [f"node-{n}" for n in range(nodes)]
         self.network = Network()
         self.by_name: dict[str, NodeAgent] = {}
@@ -55,22 +63,29 @@ class Edge(EngineWorld):
                 yield
         finally:
             end_all(self.root)
+            end_network(self._keeping)
 
     @asynccontextmanager
     async def agents(self, settings: AgentSettings = QUICK) -> AsyncIterator[None]:
         """Run agents while inside; processes outlive them."""
-        self.network = Network()
+        inside = await self._inside()
+        self.network = Network(inside)
         # A factory of their own, which ends with them as an agent's process would.
         factory = InformerFactory(self.direct, ids=self.ids)
         sources = PodSources(self.direct, factory)
         services = ServiceProxy(self.network, factory, ("127.0.0.1", 1))
-        proxy = HttpProxy(services.find)
+        proxy = HttpProxy(services.find, self.network.dial)
+        if inside is not None:
+            proxy.listening = inside.listening(GATEWAY, 3128)
         sources.reached_at = services.reached_at
         sources.proxy_url = proxy.url
         runtime = PlainRuntime(Catalogue(self.root / "images.yaml"))
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
             started = [tasks.create_task(part.run()) for part in (factory, services, proxy)]
+            if inside is not None:
+                bound = inside.datagrams(DNS, 53)
+                started.append(tasks.create_task(DnsServer(services.names.records).run(bound)))
             for number, name in enumerate(self.names):
                 context = NodeContext(
                     name,
@@ -83,6 +98,7 @@ class Edge(EngineWorld):
                     sources,
                     EventRecorder(self.direct, "kubelet", host=name),
                     settings,
+                    dns_address=DNS,
                 )
                 agent = self.by_name[name] = NodeAgent(context, factory)
                 await agent.heartbeat.register()
@@ -96,8 +112,18 @@ class Edge(EngineWorld):
                 failure = error
             for task in started:
                 task.cancel()
+        if inside is not None:
+            inside.close()
         if failure is not None:
             raise failure
+
+    async def _inside(self) -> PodNetwork | None:
+        """Return the network of pods that have namespaces, as an agent's process finds it."""
+        if not self.namespaces:
+            return None
+        found = PodNetwork(self._keeping, "10.96.0.0/16")
+        await found.start()
+        return found
 
     async def run_pod(self, name: str, *containers: Object, **spec: Any) -> Object:
         """Create a pod that is bound already."""
@@ -175,12 +201,12 @@ def first(pod: Object) -> Object:
     return found
 
 
-async def fetched(backend: Backend | None, path: str = "/") -> str:
+async def fetched(edge: Edge, backend: Backend | None, path: str = "/") -> str:
     """Return the answer of an HTTP server, which may only just be starting."""
     assert backend is not None
     for _ in range(200):
         try:
-            reader, writer = await asyncio.open_connection(*backend)
+            reader, writer = await edge.network.connect(backend)
         except ConnectionRefusedError:
             await asyncio.sleep(0.02)  # nothing tells when a process listens
             continue
@@ -190,3 +216,23 @@ async def fetched(backend: Backend | None, path: str = "/") -> str:
         await writer.wait_closed()
         return answer.partition(b"\r\n\r\n")[2].decode()
     raise AssertionError(f"nobody listens at {backend}")
+
+
+@functools.cache
+def why_no_namespaces() -> str:
+    """Return why pods cannot have namespaces on this machine; empty when they can."""
+
+    async def tried(place: Path) -> str:
+        network = PodNetwork(place, "10.96.0.0/16")
+        try:
+            await network.start()
+        except NoNamespaces as error:
+            return str(error)
+        network.close()
+        return ""
+
+    with tempfile.TemporaryDirectory() as name:
+        with ThreadPoolExecutor(1) as other:  # a loop of its own, whoever asks
+            found = other.submit(lambda: asyncio.run(tried(Path(name)))).result()
+        end_network(Path(name))
+    return found

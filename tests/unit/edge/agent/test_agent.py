@@ -24,15 +24,19 @@ from tests.unit.edge.agent.harness import (
     first,
     phase,
     ready,
+    why_no_namespaces,
 )
 
 PAGES = "/usr/local/apache2/htdocs"
 Object = dict[str, Any]
 
 
-@pytest.fixture
-async def edge(tmp_path: Path) -> AsyncIterator[Edge]:
-    world = Edge(tmp_path)
+@pytest.fixture(params=["processes", "namespaces"])
+async def edge(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Edge]:
+    namespaces = request.param == "namespaces"
+    if namespaces and (refused := why_no_namespaces()):
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    world = Edge(tmp_path, namespaces=namespaces)
     async with world.up():
         yield world
 
@@ -67,11 +71,11 @@ async def test_a_web_server_serves_its_config_map_and_follows_changes(edge: Edge
     async with edge.agents():
         await edge.run_pod("web", httpd(port={"hostPort": 8081}), volumes=[pages("site")])
         pod = await edge.pod("web", ready)
-        assert await fetched(edge.network.node_port("node-0", 8081)) == "first"
-        assert await fetched(edge.network.at(pod["status"]["podIP"], 80)) == "first"
+        assert await fetched(edge, edge.network.node_port("node-0", 8081)) == "first"
+        assert await fetched(edge, edge.network.at(pod["status"]["podIP"], 80)) == "first"
         await edge.direct.patch(CONFIG_MAPS, "site", {"data": {"index.html": "second"}}, "default")
         for _ in range(200):
-            if await fetched(edge.network.node_port("node-0", 8081)) == "second":
+            if await fetched(edge, edge.network.node_port("node-0", 8081)) == "second":
                 break
             await asyncio.sleep(0.02)  # a volume's update announces itself to nobody
         else:
@@ -91,11 +95,14 @@ async def test_two_pods_serve_one_container_port(edge: Edge) -> None:
             await edge.run_pod(name, httpd(), volumes=[pages(name)])
         for name in ("one", "two"):
             pod = await edge.pod(name, ready)
-            assert await fetched(edge.network.at(pod["status"]["podIP"], 80)) == name
+            assert await fetched(edge, edge.network.at(pod["status"]["podIP"], 80)) == name
 
 
-async def test_two_nodes_have_one_host_port_each(tmp_path: Path) -> None:
-    edge = Edge(tmp_path, nodes=2)
+@pytest.mark.parametrize("namespaces", [False, True], ids=["processes", "namespaces"])
+async def test_two_nodes_have_one_host_port_each(tmp_path: Path, namespaces: bool) -> None:
+    if namespaces and (refused := why_no_namespaces()):
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    edge = Edge(tmp_path, nodes=2, namespaces=namespaces)
     async with edge.up(), edge.agents():
         for node in edge.names:
             await edge.configure(node, **{"index.html": node})
@@ -104,7 +111,7 @@ async def test_two_nodes_have_one_host_port_each(tmp_path: Path) -> None:
             )
         for node in edge.names:
             await edge.pod(node, ready)
-            assert await fetched(edge.network.node_port(node, 8081)) == node
+            assert await fetched(edge, edge.network.node_port(node, 8081)) == node
         assert edge.network.node_port("node-0", 8082) is None
 
 
