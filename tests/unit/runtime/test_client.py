@@ -293,9 +293,16 @@ async def test_a_mapper_asks_again_for_a_kind_it_does_not_know() -> None:
 class Slow(Scripted):
     """Answers when others have had their turn."""
 
-    async def request(self, *asked: Any, **more: Any) -> Answer:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
         await asyncio.sleep(0)
-        return await super().request(*asked, **more)
+        return await super().request(method, path, query, headers, body)
 
 
 async def test_what_a_server_is_is_asked_once_however_many_wonder() -> None:
