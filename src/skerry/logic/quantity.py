@@ -10,7 +10,7 @@ canonical is printed as it came, as the API server does.
 from __future__ import annotations
 
 import re
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Final
 
 DECIMAL_SI: Final = "DecimalSI"
@@ -73,10 +73,7 @@ class Quantity:
             if isinstance(text, bool):
                 raise QuantityError(_WRONG_FORM)
             text = repr(text)
-        found = _FORM.fullmatch(text) if text else None
-        if found is None:
-            raise QuantityError(_WRONG_FORM)
-        return _parsed(text, found)
+        return _read(text)
 
     def rounded_up(self, exponent: int) -> Quantity:
         """Return the next amount away from zero that is a multiple of ten to the *exponent*."""
@@ -129,6 +126,15 @@ class Quantity:
 
 def _away_from_zero(number: int, unit: int) -> int:
     return -(-number // unit) if number > 0 else number // unit
+
+
+# A quantity never changes, and the same few stand in very many pods.
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Quantity:
+    found = _FORM.fullmatch(text) if text else None
+    if found is None:
+        raise QuantityError(_WRONG_FORM)
+    return _parsed(text, found)
 
 
 def _parsed(text: str, found: re.Match[str]) -> Quantity:
