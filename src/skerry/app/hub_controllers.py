@@ -92,7 +92,7 @@ def _core(context: ControllerContext, root_ca: str) -> list[Runnable]:
         namespace.build(context),
         # Owners of copies are elsewhere, so nothing can be told from their absence here.
         garbage.build(context, NOT_PROJECTED, (exports,)),
-        quota.build(context, Selection(labels=NOT_PROJECTED), workloads=False),
+        quota.build(context, Selection(labels=NOT_PROJECTED), workloads=False, clusters=True),
         service_account.build(context),
         root_ca_publisher.build(context, root_ca),
     ]

@@ -143,7 +143,7 @@ class HubServer(ApiServer):
             ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
             DefinitionAdmission(catalogue, clock),
             *parts.admission,
-            QuotaAdmission(parts.store, self.quotas, clock),
+            QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
         ]
 
     async def _until_known(self, request: Request) -> None:

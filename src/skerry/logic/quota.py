@@ -39,6 +39,9 @@ _MUST_BE_STATED = frozenset(
     ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 )
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
+# Where quotas of a whole workspace are, and how they say they are that.
+CLUSTER_QUOTAS = "admin"
+_WHOLE_CLUSTER = "experimental.quota.kcp.io/cluster-scoped"
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -206,6 +209,13 @@ def hard_limits(quota: Object) -> Usage:
     """Return the limits a quota's spec states."""
     hard = (quota.get("spec") or {}).get("hard") or {}
     return {name: Quantity.parse(text) for name, text in hard.items()}
+
+
+def counts_cluster(quota: Object) -> bool:
+    """Tell whether a quota of a workspace says that it counts all of it, not its namespace."""
+    metadata = quota["metadata"]
+    told = (metadata.get("annotations") or {}).get(_WHOLE_CLUSTER)
+    return metadata.get("namespace") == CLUSTER_QUOTAS and told == "true"
 
 
 def tracked_types(quota: Object) -> set[GroupResource]:

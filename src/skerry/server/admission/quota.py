@@ -11,7 +11,14 @@ from __future__ import annotations
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock
-from skerry.logic.quota import Counted, charged, increase, refusal
+from skerry.logic.quota import (
+    CLUSTER_QUOTAS,
+    Counted,
+    charged,
+    counts_cluster,
+    increase,
+    refusal,
+)
 from skerry.logic.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
@@ -22,24 +29,42 @@ _EXEMPT = frozenset({("", "resourcequotas"), ("", "events"), ("events.k8s.io", "
 
 
 class QuotaAdmission:
-    """Refuses what a quota does not allow and charges what it does."""
+    """Refuses what a quota does not allow and charges what it does.
 
-    def __init__(self, store: Store, quotas: ObservedObjects, clock: Clock) -> None:
+    With *cluster_quotas* there are some that count everything in a cluster, whatever namespace
+    it is in and also if it is in none.
+    """
+
+    def __init__(
+        self, store: Store, quotas: ObservedObjects, clock: Clock, *, cluster_quotas: bool = False
+    ) -> None:
         self._store = store
         self._quotas = quotas
         self._clock = clock
+        self._cluster_quotas = cluster_quotas
 
     async def admit(self, operation: Operation) -> None:
         if operation.verb == "DELETE" or operation.subresource or operation.type in _EXEMPT:
             return
-        call = operation.call
-        names = self._quotas.within(call.info.cluster, call.namespace) if call.namespace else ()
-        for name in sorted(names):
-            await self._charge(operation, name)
+        for namespace, name in sorted(self._concerned(operation)):
+            await self._charge(operation, namespace, name)
 
-    async def _charge(self, operation: Operation, name: str) -> None:
+    def _concerned(self, operation: Operation) -> set[tuple[str, str]]:
+        """Return namespace and name of every quota that may count the object."""
         call = operation.call
-        key = ObjectKey("", "resourcequotas", call.info.cluster, call.namespace, name).path()
+        cluster, found = call.info.cluster, set()
+        if call.namespace:
+            found = {
+                (call.namespace, name) for name in self._quotas.within(cluster, call.namespace)
+            }
+        if self._cluster_quotas:
+            wide = self._quotas.within(cluster, CLUSTER_QUOTAS).items()
+            found |= {(CLUSTER_QUOTAS, name) for name, quota in wide if counts_cluster(quota)}
+        return found
+
+    async def _charge(self, operation: Operation, namespace: str, name: str) -> None:
+        call = operation.call
+        key = ObjectKey("", "resourcequotas", call.info.cluster, namespace, name).path()
         entry = await self._store.get(key)
         if entry is None:
             return

@@ -15,17 +15,22 @@ NAME = "resourcequota-controller"
 
 
 def build(
-    context: ControllerContext, selection: Selection = EVERYTHING, *, workloads: bool = True
+    context: ControllerContext,
+    selection: Selection = EVERYTHING,
+    *,
+    workloads: bool = True,
+    clusters: bool = False,
 ) -> Controller[Key, Observed]:
     """Return the controller that counts what the quotas of *selection* limit.
 
-    Without *workloads* pods and their like are objects among others, counted by number only.
+    Without *workloads* pods and their like are objects among others, counted by number only. With
+    *clusters* a quota may count all of its cluster.
     """
     quotas = context.factory.informer(QUOTAS, selection)
     quotas.index.add_index(IN_NAMESPACE, by_namespace)
     queue: WorkQueue[Key] = context.queue(NAME)
     quotas.add_handler(waking_on_quotas(queue.add))
-    observer = Observer(context.factory, quotas, queue.add, workloads=workloads)
+    observer = Observer(context.factory, quotas, queue.add, workloads=workloads, clusters=clusters)
     clock = context.client.clock
     reconciler = Reconciler(
         observer.observe,

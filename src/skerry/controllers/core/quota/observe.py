@@ -12,7 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource
-from skerry.controllers.core.quota.keys import IN_NAMESPACE, waking_on_content
+from skerry.controllers.core.quota.keys import (
+    IN_CLUSTER,
+    IN_NAMESPACE,
+    by_cluster,
+    waking_on_content,
+)
 from skerry.logic import quota as rules
 from skerry.logic.quantity import Quantity
 from skerry.logic.resource import Object
@@ -45,7 +50,9 @@ class Observer:
         add: Callable[[Key], None],
         *,
         workloads: bool = True,
+        clusters: bool = False,
     ) -> None:
+        self._clusters = clusters
         self._by_content = _BY_CONTENT if workloads else frozenset[str]()
         self._factory = factory
         self._quotas = quotas
@@ -66,25 +73,25 @@ class Observer:
         ]
         for _, informer in followed:
             await informer.wait_synced()
-        where = (key.cluster, key.namespace)
+        whole = self._clusters and rules.counts_cluster(quota)
         content = tuple(
             rules.Counted(resource, obj)
             for resource, informer in followed
-            for obj in informer.index.by(IN_NAMESPACE, where)
+            for obj in _within(informer, key, whole=whole)
         )
         if _credits(quota, rules.used_by(quota, content, self._clock.now())):
-            content = await self._read(key, followed)
+            content = await self._read(key, "" if whole else key.namespace, followed)
         return Observed(key, quota, content)
 
     async def _read(
-        self, key: Key, followed: list[tuple[GroupResource, Informer]]
+        self, key: Key, namespace: str, followed: list[tuple[GroupResource, Informer]]
     ) -> tuple[rules.Counted, ...]:
         """Return what is there now, from the server itself."""
         client = self._client.for_cluster(key.cluster)
         found: list[rules.Counted] = []
         for resource, informer in followed:
             selection = Selection(
-                namespace=key.namespace, metadata_only=not self._counted_by_content(resource)
+                namespace=namespace, metadata_only=not self._counted_by_content(resource)
             )
             items = (await client.list(informer.gvr, selection)).items
             found.extend(rules.Counted(resource, item) for item in items)
@@ -95,7 +102,8 @@ class Observer:
             return self._followed[resource]
         mapper = self._mappers.setdefault(cluster, Mapper(self._client.for_cluster(cluster)))
         info = (await mapper.types()).preferred().get(resource)
-        if info is None or not info.namespaced or "watch" not in info.verbs:
+        countable = info is not None and (info.namespaced or self._clusters)
+        if info is None or not countable or "watch" not in info.verbs:
             mapper.forget()  # it may be served by the next look
             return None
         if resource in self._followed:  # another worker was faster
@@ -106,12 +114,23 @@ class Observer:
             transform=pared,
         )
         informer.index.add_index(IN_NAMESPACE, by_namespace)
-        informer.add_handler(waking_on_content(self._add, resource, self._quotas.index))
+        if self._clusters:
+            informer.index.add_index(IN_CLUSTER, by_cluster)
+        informer.add_handler(
+            waking_on_content(self._add, resource, self._quotas.index, clusters=self._clusters)
+        )
         self._followed[resource] = informer
         return informer
 
     def _counted_by_content(self, resource: GroupResource) -> bool:
         return not resource.group and resource.resource in self._by_content
+
+
+def _within(informer: Informer, key: Key, *, whole: bool) -> list[Object]:
+    """Return the objects of a quota's namespace, or of its whole cluster."""
+    if whole:
+        return informer.index.by(IN_CLUSTER, key.cluster)
+    return informer.index.by(IN_NAMESPACE, (key.cluster, key.namespace))
 
 
 def _credits(quota: Object, used: rules.Usage) -> bool:
