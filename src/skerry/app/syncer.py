@@ -40,8 +40,8 @@ from skerry.runtime.kubeconfig import (
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import PacedTransport
 
-# An edge takes little of a hub that serves thousands.
-_HUB_LIMITS = Limits(connections=4)
+# An edge takes little of a hub that serves thousands, and says little on a thin line.
+HUB_LIMITS = Limits(connections=4, believed_seconds=60)
 
 
 class SyncerStartError(Exception):
@@ -160,7 +160,7 @@ async def syncing(
 
 
 def _hub_client(options: SyncerOptions, config: ClientConfig, clock: Clock) -> Client:
-    transport: Transport = connect(config, clock=clock, limits=_HUB_LIMITS, gzip=True)
+    transport: Transport = connect(config, clock=clock, limits=HUB_LIMITS, gzip=True)
     if options.qps > 0:
         transport = PacedTransport(transport, clock, options.qps, options.burst)
     return hub_client(transport, clock, options.from_cluster, ordinary=options.ordinary_hub)

@@ -45,6 +45,9 @@ Examples:
     help="Time between signs of life.",
 )
 @click.option(
+    "--ordinary-hub", is_flag=True, help="Use at the hub only what any Kubernetes server has."
+)
+@click.option(
     "--qps", type=float, default=0.0, show_default=True, help="Requests/s to the hub; 0: any."
 )
 @click.option("--burst", type=int, default=20, show_default=True, help="Requests beyond --qps.")

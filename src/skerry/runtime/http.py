@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from skerry.runtime.connection import Connection, Exchange
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, AnswerTimeout, TransportError
 
-# A dead peer is noticed after 15 + 3 × 5 seconds without HTTP/2 pings.
-_KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+# Without HTTP/2 pings the kernel must find the peers that vanished without a word.
+_PROBE_SECONDS = 5
+_PROBES = 3
 
 Authorization = Callable[[], Awaitable[str]]
 
@@ -37,6 +38,9 @@ class Limits:
     connect_seconds: float = 10.0
     # kube-apiserver ends its own requests after a minute; a little longer lets it say so itself.
     request_seconds: float = 75.0
+    # How long a silent connection is believed in; a dead one is noticed 15 seconds later. Each
+    # look costs two packets.
+    believed_seconds: int = 15
 
 
 LIMITS = Limits()
@@ -180,7 +184,7 @@ class HttpTransport:
             # The handshake may have ended in this very turn; nobody else would drop the socket.
             connection.abort()
             raise
-        _keep_alive(transport.get_extra_info("socket"))
+        _keep_alive(transport.get_extra_info("socket"), self._limits.believed_seconds)
         if not connection.closed:
             self._open.add(connection)
         return connection
@@ -232,10 +236,15 @@ class _Unpacked:
                     unpacker = zlib.decompressobj(wbits=31)
 
 
-def _keep_alive(raw: socket.socket | None) -> None:
+def _keep_alive(raw: socket.socket | None, seconds: int) -> None:
     if raw is None or raw.family not in (socket.AF_INET, socket.AF_INET6):
         return
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE:
+    wanted = (
+        ("TCP_KEEPIDLE", seconds),
+        ("TCP_KEEPINTVL", _PROBE_SECONDS),
+        ("TCP_KEEPCNT", _PROBES),
+    )
+    for name, value in wanted:
         if hasattr(socket, name):  # not every system names them
             raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

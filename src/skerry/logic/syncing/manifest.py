@@ -17,6 +17,7 @@ MAILBOX_NAMESPACE = "default"
 _RBAC = "rbac.authorization.k8s.io"
 _RBAC_VERSION = f"{_RBAC}/v1"
 MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
+_SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 
 
@@ -32,10 +33,12 @@ def syncer_id(sync_target: str, mailbox_cluster: str) -> str:
 
 
 def mailbox_objects(sync_target: str) -> list[Object]:
-    """Return account and rights in the mailbox: everything there, and only there.
+    """Return account and rights in the mailbox: what a syncer does there, and only there.
 
-    What an edge brings up may be of any type, so no type is left out; a token of this account
-    holds in no other workspace.
+    What an edge brings up may be of any type, and RBAC cannot say "all but these", so no type is
+    left out. The verbs are a syncer's: it reads, applies, and removes what it brought up, by name.
+    It replaces nothing, deletes no collections, acts as nobody else, and can give nobody, itself
+    included, a right it lacks. A token of this account holds in no other workspace.
     """
     name = account_name(sync_target)
     return [
@@ -48,7 +51,11 @@ def mailbox_objects(sync_target: str) -> list[Object]:
             "apiVersion": _RBAC_VERSION,
             "kind": "ClusterRole",
             "metadata": {"name": name, "labels": dict(MANAGED)},
-            "rules": [dict(_ANYTHING), {"nonResourceURLs": ["/"], "verbs": ["access"]}],
+            "rules": [
+                {"apiGroups": ["*"], "resources": ["*"], "verbs": list(_SYNCER_VERBS)},
+                {"nonResourceURLs": ["/"], "verbs": ["access"]},
+                {"nonResourceURLs": ["/extensions", "/extensions/v1/*"], "verbs": ["get", "post"]},
+            ],
         },
         _binding("ClusterRoleBinding", name, "", name, MAILBOX_NAMESPACE, "ClusterRole", name),
     ]
