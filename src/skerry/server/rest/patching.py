@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.errors import BadRequest, FieldError, Invalid, UnsupportedMediaType
-from skerry.logic.apply import apply
+from skerry.logic.apply import ApplyResult, apply
 from skerry.logic.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from skerry.logic.resource import Object
 from skerry.server.http.message import Answer
@@ -78,21 +78,22 @@ class Patcher:
         fresh = Fresh(applied)
 
         if await self._store.get(call.key().path()) is None and not call.info.subresource:
-            obj = self._merged(call, options, None, fresh.take())
+            obj = self._merged(call, options, None, fresh.take()).object
             written = await self._writer.create_object(call, obj, options, tracked=True)
             return self._writer.answer(call, written, status=201)
 
-        def mutate(live: LiveObject) -> Object:
-            return self._merged(call, options, live(), fresh.take())
+        def mutate(live: LiveObject) -> Object | None:
+            result = self._merged(call, options, live(), fresh.take())
+            return result.object if result.changed else None
 
         written = await self._writer.change(call, options, mutate, tracked=True)
         return self._writer.answer(call, written)
 
     def _merged(
         self, call: Call, options: WriteOptions, live: Object | None, applied: Object
-    ) -> Object:
+    ) -> ApplyResult:
         ownership = self._writer.ownership(call, options, call.info.subresource)
-        return apply(live, applied, force=options.force, **ownership).object
+        return apply(live, applied, force=options.force, **ownership)
 
 
 def _unsupported(call: Call) -> UnsupportedMediaType:

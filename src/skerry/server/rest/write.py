@@ -59,7 +59,7 @@ _CREATED_BY_UPDATE = frozenset(
     }
 )
 
-Mutate = Callable[[Callable[[], Object]], Object]
+Mutate = Callable[[Callable[[], Object]], Object | None]
 
 
 class Stamp(Protocol):
@@ -229,7 +229,8 @@ class Writer:
         """Replace the object the request names by what *mutate* makes of it.
 
         *mutate* may call what it is given for the live object, at the request's version and its
-        own to keep; it returns the wanted one and may be called several times. *tracked* tells
+        own to keep; it returns the wanted one, or None when the live one is as wanted, and may be
+        called several times. *tracked* tells
         that it sets managedFields itself; *trusted* that the change is the server's own, made of
         what is valid already: there is nothing to default, to validate or to warn of.
         """
@@ -264,8 +265,12 @@ class Writer:
         trusted: bool,
     ) -> Written:
         resource = call.resource
-        old = self._live(call, entry)
         new = mutate(lambda: self._live(call, entry))
+        if new is None:
+            unchanged = decode(entry.value, entry.revision)
+            _warn(call, unchanged)
+            return Written(unchanged, entry.revision, value=entry.value)
+        old = self._live(call, entry)
         self._same_version(call, new, old)
         if not trusted:
             resource.default(new)
