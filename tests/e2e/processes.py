@@ -19,7 +19,7 @@ import yaml
 
 OLDEST_KUBECTL = (1, 30)
 _READY = re.compile(r"skerry \w+ ready at (https://\S+)")
-_SKERRY = Path(sys.executable).with_name("skerry")
+SKERRY = str(Path(sys.executable).with_name("skerry"))
 
 
 class ServerProcess:
@@ -52,7 +52,7 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 [
                     *self._within,
-                    str(_SKERRY),
+                    SKERRY,
                     "serve",
                     *("--data-dir", str(self.data_dir), "--port", str(self._port)),
                     *self._flags,

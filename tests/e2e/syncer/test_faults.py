@@ -179,6 +179,25 @@ async def test_ten_megabytes_of_objects_arrive_and_come_back_without_the_hub(
             await places.arrives(CONFIG_MAPS, name, lambda o: bool(o["data"] == large["data"]))
 
 
+async def test_a_minute_without_the_hub_changes_nothing_and_the_rest_follows(
+    tmp_path: Path,
+) -> None:
+    async with Places(tmp_path).running() as places:
+        await begun(places)
+        places.hub.stop(signal.SIGKILL)
+        for _ in range(6):
+            await asyncio.sleep(10)  # real time is what this is about
+            await places.at_edge.patch(CONFIG_MAPS, "page", page("drifted"), "shop")
+            await says(places, "hello")
+            assert await places.names_at_edge(DEPLOYMENTS) == {"web"}
+        await asyncio.to_thread(places.hub.start)
+        await places.put(CONFIG_MAPS, "page", page("after"))
+        await places.in_mailbox.delete(DEPLOYMENTS, "web", "shop")
+        await says(places, "after")
+        await places.goes(DEPLOYMENTS, "web")
+        await places.condition("Synced", "True")
+
+
 @contextmanager
 def mailbox_controller(hub: Hub, folder: Path) -> Iterator[None]:
     """Have heartbeats passed on, as ``skerry controllers`` does."""
