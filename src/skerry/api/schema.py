@@ -193,7 +193,8 @@ class Schema:
 
     def child(self, name: str) -> Schema | None:
         """Return the schema of the member *name* of an object, declared or additional."""
-        return self.field(name) or self.additional
+        found = self._properties.get(name)
+        return found if found is not None else self.field(name) or self.additional
 
     def __repr__(self) -> str:
         return f"Schema({self.name or self.type or 'any'})"

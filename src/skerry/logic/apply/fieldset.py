@@ -184,6 +184,7 @@ def path_text(path: Path) -> str:
     return "".join(map(_element_text, path))
 
 
+@lru_cache(maxsize=8192)
 def _element_text(element: str) -> str:
     kind, text = element[0], element[2:]
     if kind == "f":

@@ -363,6 +363,8 @@ def _own_entry(mine: Entry, last: Entry | None, held: FieldSet, changed: bool) -
 
 def _contested(live: Object, new: Object, others: Managed, write: Write, force: bool) -> Managed:
     """Return the others' ownership after the change; raise if it takes anything unforced."""
+    if not others:
+        return others
     comparison = _filtered(compare(live or blank_for(write.schema), new, write.schema), write, new)
     if comparison.same:
         return others

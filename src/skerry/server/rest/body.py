@@ -63,10 +63,8 @@ def parse_yaml(body: bytes) -> Any:
     Programs send JSON, which is YAML too, and is read thirty times as fast.
     """
     if body.startswith(b"{"):
-        with contextlib.suppress(orjson.JSONDecodeError, RecursionError):
-            document = orjson.loads(body)
-            _refuse_depth(document)
-            return document
+        with contextlib.suppress(BadRequest):
+            return parse_json(body)
     try:
         document = yaml.load(body, Loader=_JsonLoader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
