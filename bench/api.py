@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,17 @@ async def _prepare(server: Server) -> None:
 async def _get(server: Server, seconds: float = _SECONDS) -> Outcome:
     request = server.request("GET", f"{_COLLECTION}/one")
     return await load.run(server, lambda _: request, seconds=seconds)
+
+
+async def _get_any(server: Server, mark: str, count: int) -> Outcome:
+    """Read objects ``<mark>-0`` to ``<mark>-<count - 1>`` in random order, so that no cache helps
+    more than it would among as many."""
+    drawn = random.Random(count)
+
+    def make(_: int) -> bytes:
+        return server.request("GET", f"{_COLLECTION}/{mark}-{drawn.randrange(count)}")
+
+    return await load.run(server, make, seconds=_SECONDS)
 
 
 async def _create(server: Server, mark: str, **bound: float) -> Outcome:
@@ -230,14 +242,18 @@ def _missing(measured: Measured, wanted: int) -> int:
 
 def _growth(measured: Measured, figures: dict[str, float]) -> list[Row]:
     """Fill up to a million objects and measure again what one costs."""
-    asyncio.run(_create(measured.server, "million", count=_missing(measured, 1_000_000)))
-    _, get_us = _with_cpu(measured, lambda: asyncio.run(_get(measured.server)))
+    server = measured.server
+    asyncio.run(_create(server, "few", count=1000))
+    _, few_us = _with_cpu(measured, lambda: asyncio.run(_get_any(server, "few", 1000)))
+    filled = _missing(measured, 1_000_000)
+    asyncio.run(_create(server, "million", count=filled))
+    _, get_us = _with_cpu(measured, lambda: asyncio.run(_get_any(server, "million", filled)))
     _, create_us = _with_cpu(
         measured, lambda: asyncio.run(_create(measured.server, "last", seconds=_SECONDS))
     )
     rows = []
     for name, now, before in (
-        ("GET", get_us, figures["get_us"]),
+        ("GET", get_us, few_us),
         ("create", create_us, figures["create_us"]),
     ):
         ratio = now / before
