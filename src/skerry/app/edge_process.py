@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import shutil
 import socket
 from collections.abc import Iterator
@@ -24,14 +23,13 @@ from skerry.app.edge_config import (
     load_config,
     save_config,
 )
+from skerry.app.ports import NoPortFree, lasting_port
 from skerry.app.supervised import READY, NotStarted, Supervised
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.pod_network import end_network
 
 _RECORD = "processes.json"
 LOG = "edge.log"
-# Linux lends ports from 32768 on.
-_FIRST_PORT, _PORTS = 22_000, 10_000
 
 
 class EdgeError(Exception):
@@ -83,7 +81,11 @@ class EdgeProcess:
                     f"first: skerry edge delete {self.name}"
                 )
             return
-        config = replace(config, api_port=config.api_port or _lasting_port(config, self.directory))
+        try:
+            port = config.api_port or lasting_port(config.api_address, self.directory)
+        except NoPortFree as error:
+            raise EdgeError(f"edge {self.name}: {error}") from error
+        config = replace(config, api_port=port)
         # Before anything is kept: a user who must change a port need not delete an edge first.
         _check_ports(config)
         save_config(self.directory, config)
@@ -136,25 +138,6 @@ class EdgeProcess:
             self._stop()
             if self.exists:
                 shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def _lasting_port(config: EdgeConfig, directory: Path) -> int:
-    """Return a free port for the API server, below those the kernel lends to connections.
-
-    It is kept for the edge's whole life; one of the kernel's could be lent to somebody else while
-    the edge is stopped. Where to look first depends on the directory, so edges seldom meet, not
-    even equally named ones of different users that are created at once.
-    """
-    first = int(hashlib.sha256(str(directory).encode()).hexdigest(), 16)
-    for step in range(_PORTS):
-        port = _FIRST_PORT + (first + step) % _PORTS
-        with socket.socket() as probe:
-            try:
-                probe.bind((config.api_address, port))
-            except OSError:
-                continue
-            return port
-    raise EdgeError(f"no port between {_FIRST_PORT} and {_FIRST_PORT + _PORTS} is free")
 
 
 def _check_ports(config: EdgeConfig) -> None:

@@ -1,21 +1,24 @@
 """A command kept running by a supervisor, found again by what is recorded of it.
 
-Who runs is recorded by pid and start time, so neither a crash nor a reused pid can mislead.
+Who runs is recorded by pid and start time, so neither a crash nor a reused pid can mislead. A
+command that a person started by hand notes itself in the same place, without a supervisor, so
+that it is found and stopped in the same way; it is never replaced unasked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skerry.edge.agent.processes import Process, alive, opened
+from skerry.edge.agent.processes import Process, alive, opened, start_time
 
 _SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 # A start is about a second of work; a machine that needs a minute has other problems.
@@ -48,6 +51,11 @@ class Supervised:
         return alive(self._recorded("supervisor"))
 
     @property
+    def by_hand(self) -> bool:
+        """Whether the command runs now, and was started without a supervisor."""
+        return self.running and self._recorded("supervisor").pid == 0
+
+    @property
     def pid(self) -> int:
         """The process of the command; 0 when it does not run."""
         process = self._recorded("server")
@@ -68,6 +76,8 @@ class Supervised:
         """
         if self.supervised and self.running:
             return
+        if self.by_hand:
+            raise NotStarted(f"one that was started by hand runs there already (pid {self.pid})")
         # What lost its supervisor makes way.
         self.end()
         self._shorten_log()
@@ -103,10 +113,10 @@ class Supervised:
 
     def stop(self) -> None:
         """End the command and its supervisor; harmless when neither runs."""
-        supervisor = self._recorded("supervisor")
-        if alive(supervisor):
-            os.kill(supervisor.pid, signal.SIGTERM)
-            _wait_gone(supervisor, _STOP_SECONDS)
+        asked = self._recorded("server" if self.by_hand else "supervisor")
+        if alive(asked):
+            os.kill(asked.pid, signal.SIGTERM)
+            _wait_gone(asked, _STOP_SECONDS)
         self.end()
 
     def end(self) -> None:
@@ -125,6 +135,24 @@ class Supervised:
             lines = []
         told = [line for line in lines[-40:] if line.startswith("skerry ")]
         return told[-1] if told else f"see {self.log}"
+
+
+@contextlib.contextmanager
+def noted(record: Path, announce: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """Yield *announce*, and have this process found by its record from that line to its end."""
+    own = os.getpid()
+    content = json.dumps({"server": [own, start_time(own)]})
+
+    def noting(line: str) -> None:
+        # Not earlier: one that cannot start must not hide the one that is in its way.
+        fresh = record.with_suffix(".new")
+        fresh.write_text(content)
+        fresh.replace(record)
+        announce(line)
+
+    yield noting
+    if record.exists() and record.read_text() == content:
+        record.unlink()
 
 
 def announcing(descriptor: int) -> Callable[[str], None]:

@@ -8,8 +8,9 @@ import click
 
 from skerry.app.hub import hub_kind
 from skerry.app.settings import ServerSettings
+from skerry.app.stack import hub_record
 from skerry.app.standalone import StartError, run_server
-from skerry.app.supervised import announcing
+from skerry.app.supervised import announcing, noted
 from skerry.cli.options import server_flags
 
 
@@ -24,15 +25,21 @@ Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
 )
 @server_flags
 @click.option("--init", is_flag=True, help="Also make root:espw and the finer compute exports.")
-@click.option("--ready-fd", type=int, default=-1, hidden=True)
-def hub(settings: ServerSettings, init: bool, ready_fd: int) -> None:
+@click.option("--ready-fd", type=int, default=None, hidden=True)
+def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:
     """Run a hub: an API server with workspaces, exports and bindings, as kcp has them.
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     kind = hub_kind(with_edge_provider=init)
     try:
-        run_server(settings, kind, announce=announcing(ready_fd))
+        if ready_fd is not None:
+            # Somebody supervises us, and knows that we run.
+            run_server(settings, kind, announce=announcing(ready_fd))
+            return
+        record = hub_record(settings.data_dir)
+        with noted(record, announcing(-1)) as announce:
+            run_server(settings, kind, announce)
     except StartError as error:
         print(f"skerry hub: {error}", file=sys.stderr)
         sys.exit(1)

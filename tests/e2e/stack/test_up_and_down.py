@@ -39,6 +39,7 @@ def test_a_hub_that_is_killed_comes_back_and_down_ends_it(data: Path) -> None:
     assert "skerry up ready at https://127.0.0.1:" in started.stdout
     first = _parts(data)["hub"]
     assert first["running"]
+    url = _url(data)
 
     ended = os.pidfd_open(first["pid"])
     os.kill(first["pid"], signal.SIGKILL)
@@ -49,6 +50,7 @@ def test_a_hub_that_is_killed_comes_back_and_down_ends_it(data: Path) -> None:
     second = _parts(data)["hub"]
     assert second["running"]
     assert second["pid"] != first["pid"]
+    assert _url(data) == url, "everybody was told where it is"
 
     assert _run("down", "--data-dir", str(data)).returncode == 0
     assert not _parts(data)["hub"]["running"]
@@ -60,6 +62,32 @@ def test_a_hub_that_cannot_start_is_told_in_one_sentence(data: Path, tmp_path: P
     assert refused.returncode == 1
     assert "the hub did not start" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_a_hub_started_by_hand_is_seen_respected_and_ended(data: Path) -> None:
+    hub = subprocess.Popen(
+        [*_SKERRY, "hub", "--data-dir", str(data), "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert hub.stdout is not None
+    assert "ready" in hub.stdout.readline()
+    assert _parts(data)["hub"] == {"name": "hub", "running": True, "pid": hub.pid}
+    second = _run("hub", "--data-dir", str(data), "--port", "0")
+    assert second.returncode == 1
+    refused = _run("up", "--detach", "--data-dir", str(data))
+    assert refused.returncode == 1
+    assert f"first: skerry down --data-dir {data}" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert _parts(data)["hub"]["running"]
+    assert _run("down", "--data-dir", str(data)).returncode == 0
+    hub.communicate(timeout=20)
+    assert hub.returncode == 0, "it was asked, not killed"
+    assert not (data / "hub.json").exists()
+    assert not _parts(data)["hub"]["running"]
+
+
+def _url(data: Path) -> str:
+    return str(json.loads(_run("status", "--data-dir", str(data), "-o", "json").stdout)["url"])
 
 
 def _wait(descriptor: int) -> None:

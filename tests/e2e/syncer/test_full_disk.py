@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -32,9 +33,11 @@ class SmallDisk:
 
     def fill(self) -> None:
         """Write until nothing more fits."""
-        with (self.seen / "filling").open("wb", buffering=0) as file, pytest.raises(OSError):
-            while True:
-                file.write(bytes(4096))
+        with (
+            (self.seen / "filling").open("wb", buffering=0) as file,
+            pytest.raises(OSError, match="No space left"),
+        ):
+            file.writelines(itertools.repeat(bytes(4096)))
 
     def clear(self) -> None:
         (self.seen / "filling").unlink()
