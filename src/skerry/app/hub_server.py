@@ -49,6 +49,7 @@ _AWAITED = frozenset(
         ("apis.kcp.io", "apiexports"),
         ("apis.kcp.io", "apibindings"),
         ("apis.kcp.io", "apiresourceschemas"),
+        ("apis.kcp.io", "apiconversions"),
         ("workload.kcp.io", "synctargets"),
     }
 )

@@ -29,7 +29,7 @@ _OUT_OF_BUDGET = (
 )
 # What a rule can stumble over in an object that is not what its schema says (ratcheting lets
 # such objects live on).
-_STUMBLES = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError)
+STUMBLES = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError)
 
 
 def check_rules(schema: Schema, obj: Any, old: Any = None, path: str = "") -> list[FieldError]:
@@ -120,7 +120,7 @@ class _Run:
         scope[COST] = CALL_LIMIT - program.cost
         try:
             return program.run(scope)
-        except _STUMBLES as error:
+        except STUMBLES as error:
             raise EvaluationError(f"no such overload: {error}") from error
         finally:
             self._budget -= CALL_LIMIT - scope[COST]

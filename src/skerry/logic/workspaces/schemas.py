@@ -17,6 +17,7 @@ from skerry.logic.builtin import builtin_resources
 from skerry.logic.placement.warnings import warning
 from skerry.logic.resource import Object, Resource
 from skerry.logic.schema import validate
+from skerry.logic.workspaces.conversions import compiled
 
 # Schemas with this annotation are Kubernetes' own kinds: their form is known here and need not be
 # carried along, a hundred kilobytes of it, in every schema object.
@@ -92,10 +93,13 @@ def native_schema_object(resource: Resource, prefix: str) -> Object:
     }
 
 
-def resources_of(schema: Mapping[str, Any], identity: str) -> Sequence[Resource]:
+def resources_of(
+    schema: Mapping[str, Any], identity: str, conversion: Mapping[str, Any] | None = None
+) -> Sequence[Resource]:
     """Return the types an APIResourceSchema brings when bound under *identity*.
 
-    The work is done once per content, however many workspaces bind it.
+    Several versions are converted as the APIConversion *conversion* says; without one they differ
+    in their names only. The work is done once per content, however many workspaces bind it.
     """
     annotations = (schema.get("metadata") or {}).get("annotations") or {}
     if NATIVE in annotations:
@@ -104,8 +108,37 @@ def resources_of(schema: Mapping[str, Any], identity: str) -> Sequence[Resource]
             replace(resource, identity=identity)
             for resource in _native(spec["group"], spec["names"]["plural"])
         )
+    words = b"" if conversion is None else orjson.dumps(conversion.get("spec") or {})
+    served = _converting(orjson.dumps(schema["spec"]), words)
+    return tuple(replace(resource, identity=identity) for resource in served)
+
+
+def conversion_errors(schema: Mapping[str, Any], conversion: Mapping[str, Any]) -> list[FieldError]:
+    """Return what is wrong with an APIConversion of a schema."""
+    served = _compiled(orjson.dumps(schema["spec"]))
+    return compiled(conversion, schema["spec"]["group"], _by_version(served))[1]
+
+
+def _by_version(served: Sequence[Resource]) -> dict[str, Schema]:
+    return {resource.info.version: resource.schema for resource in served}
+
+
+@lru_cache(maxsize=4096)
+def _converting(spec: bytes, conversion: bytes) -> tuple[Resource, ...]:
+    """Return the types of a schema; those that are not stored as they are know how to convert."""
+    served = _compiled(spec)
+    if not conversion:
+        return served
+    group = orjson.loads(spec)["group"]
+    ways, errors = compiled({"spec": orjson.loads(conversion)}, group, _by_version(served))
+    if errors:
+        # Admission has refused it, so the schema is another's by now.
+        return served
     return tuple(
-        replace(resource, identity=identity) for resource in _compiled(orjson.dumps(schema["spec"]))
+        resource
+        if resource.info.version == resource.storage_version
+        else replace(resource, convert=ways.convert)
+        for resource in served
     )
 
 

@@ -18,6 +18,7 @@ from skerry.logic.workspaces.bindings import (
 )
 from skerry.logic.workspaces.births import PATH_ANNOTATION
 from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN
+from skerry.logic.workspaces.schemas import conversion_errors
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import encode
@@ -102,6 +103,8 @@ class ExportRules:
             self._export(operation)
         elif resource == "apiexportendpointslices":
             self._slice(operation)
+        elif resource == "apiconversions" and operation.verb != "DELETE":
+            self._conversion(operation)
 
     def _schema(self, operation: Operation) -> None:
         obj = operation.obj
@@ -121,6 +124,19 @@ class ExportRules:
             name = obj["metadata"].get("name", "")
             if not name.endswith(ending) or name == ending:
                 raise self._refused(operation, f"metadata.name: must end in {ending}")
+
+    def _conversion(self, operation: Operation) -> None:
+        """Refuse a conversion of no schema, or one that makes no sense for it."""
+        name = operation.obj["metadata"]["name"]
+        schema = self._state.schemas.get((operation.call.info.cluster, name))
+        if schema is None:
+            why = f'apiresourceschema.apis.kcp.io "{name}" not found'
+            raise self._refused(operation, f"error getting APIResourceSchema {name}: {why}")
+        errors = conversion_errors(schema, operation.obj)
+        if errors:
+            told = ", ".join(map(str, errors))
+            told = f"[{told}]" if len(errors) > 1 else told
+            raise self._refused(operation, f"error compiling conversion rules: {told}")
 
     def _export(self, operation: Operation) -> None:
         if operation.verb == "DELETE":

@@ -54,11 +54,13 @@ class HubState:
     exports: dict[tuple[str, str], Object] = field(default_factory=dict)
     schemas: dict[tuple[str, str], Object] = field(default_factory=dict)
     types: dict[tuple[str, str], Object] = field(default_factory=dict)
+    # How versions of a schema are converted; each has the name of its schema.
+    conversions: dict[tuple[str, str], Object] = field(default_factory=dict)
     # Schemas that were deleted while bound, by UID: their types are in use until unbound.
     kept: dict[str, Object] = field(default_factory=dict)
     # Called with a cluster's name when the types it serves may have changed.
     types_changed: Callable[[str], None] = lambda _: None
-    # Called with types that no binding brings any more.
+    # Called with types that no binding brings any more, or none as they were.
     types_unused: Callable[[frozenset[BoundType]], None] = lambda _: None
     # Called with the name of a cluster that is no more.
     cluster_gone: Callable[[str], None] = lambda _: None
@@ -89,6 +91,7 @@ class HubState:
             (TENANCY, workspaces, self._workspace_changed),
             (TENANCY, workspace_types, _whole(self._type_changed)),
             (APIS, "apiresourceschemas", _whole(self._schema_changed)),
+            (APIS, "apiconversions", _whole(self._conversion_changed)),
             (*KEPT_SCHEMAS, _whole(self._kept_changed)),
             (APIS, "apiexports", _whole(self._export_changed)),
             (APIS, "apibindings", self._binding_changed),
@@ -112,6 +115,8 @@ class HubState:
             self.exports,
             self.schemas,
             self.types,
+            self.conversions,
+            self._resources,
             self.by_identity,
             self._alike,
             self.kept,
@@ -146,6 +151,21 @@ class HubState:
 
     def _schema_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.schemas, (key.cluster, key.name), obj)
+        self._offers_changed()
+
+    def _conversion_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        _put(self.conversions, (key.cluster, key.name), obj)
+        stale = {
+            bound
+            for bound in (*self._resources, *self.by_identity.values())
+            if (bound.schema_cluster, bound.schema_name) == (key.cluster, key.name)
+        }
+        for bound in stale:
+            self._resources.pop(bound, None)
+        self.types_unused(frozenset(stale))
+        for cluster, family in self.bindings.items():
+            if any(stale.intersection(binding.bound) for binding in family.values()):
+                self.types_changed(cluster)
         self._offers_changed()
 
     def _kept_changed(self, key: ObjectKey, obj: Object | None) -> None:
@@ -282,7 +302,9 @@ class HubState:
                 schema = self.kept.get(bound.schema_uid)
             if schema is None:
                 return ()
-            known = self._resources[bound] = schemas.resources_of(schema, bound.identity)
+            conversion = self.conversions.get((bound.schema_cluster, bound.schema_name))
+            known = schemas.resources_of(schema, bound.identity, conversion)
+            self._resources[bound] = known
         return known
 
     def offered(self, export: Export, schema: Object) -> BoundType:

@@ -1,0 +1,70 @@
+"""Expressions that make one value of another: what conversions between versions are written in.
+
+The value is seen as ``self``, typed by its schema. What comes out must be JSON again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from skerry.api.schema import Schema
+from skerry.logic.cel.compiler import CompileError, Program, compile_expression
+from skerry.logic.cel.conversion import Convert, conversion
+from skerry.logic.cel.evaluation import STUMBLES
+from skerry.logic.cel.rules import CALL_LIMIT
+from skerry.logic.cel.typed import COST, Scope
+from skerry.logic.cel.types import declared
+from skerry.logic.cel.values import CostExceeded, EvaluationError, UInt
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class TransformationError(ValueError):
+    """The expression means nothing, or nothing that can be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """A compiled expression."""
+
+    _program: Program
+    _convert: Convert | None
+
+    @classmethod
+    def compiled(cls, text: str, schema: Schema) -> Transformation:
+        """Return what *text* makes of values of *schema*."""
+        kind = declared(schema)
+        if kind is None:
+            raise TransformationError("the field has no type that expressions could see")
+        try:
+            program = compile_expression(text, {"self": kind})
+        except CompileError as error:
+            raise TransformationError(str(error)) from error
+        return cls(program, conversion(schema, program.reads))
+
+    def apply(self, value: Any) -> Any:
+        """Return what the expression makes of *value*, as JSON."""
+        seen = value if self._convert is None else self._convert(value)
+        scope: Scope = {"self": seen, COST: CALL_LIMIT - self._program.cost}
+        try:
+            made = self._program.run(scope)
+        except EvaluationError as error:
+            raise TransformationError(str(error)) from error
+        except CostExceeded as error:
+            raise TransformationError("operation cancelled: actual cost limit exceeded") from error
+        except STUMBLES as error:
+            raise TransformationError(f"no such overload: {error}") from error
+        return _stored(made)
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, UInt):
+        return int(value)
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, list):
+        return [_stored(each) for each in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _stored(each) for key, each in value.items()}
+    raise TransformationError(f"a {type(value).__name__} cannot be stored as JSON")
