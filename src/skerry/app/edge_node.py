@@ -31,6 +31,7 @@ from skerry.edge.agent.dns import DnsServer
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.network import LOOPBACK, Forwarder, Network, PortTaken, publish
 from skerry.edge.agent.node import capacity
+from skerry.edge.agent.oci import OciRuntime, oci_program
 from skerry.edge.agent.plain import PlainRuntime, bubblewrap
 from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork
 from skerry.edge.agent.runtime import ContainerRuntime
@@ -100,7 +101,8 @@ class Machine:
 async def offered(config: EdgeConfig, directory: Path) -> Machine:
     """Return what the configuration asks of this machine; raises ``StartError``."""
     named = config.catalogue
-    catalogue = Catalogue(Path(named) if named else directory / CATALOGUE_FILE)
+    listed = Path(named) if named else directory / CATALOGUE_FILE
+    catalogue = Catalogue(listed, directory / "images")
     wanted, refused = config.runtime, ""
     if wanted in ("auto", "oci", "namespaces"):
         network = PodNetwork(directory / NETWORK_DIRECTORY, config.service_network)
@@ -121,7 +123,11 @@ async def offered(config: EdgeConfig, directory: Path) -> Machine:
 
 
 def _namespaced(catalogue: Catalogue, wanted: str) -> ContainerRuntime:
-    return PlainRuntime(catalogue, "namespaces")
+    """Return a runtime for pods with namespaces, which may have images of their own."""
+    program = oci_program()
+    if program is None and wanted == "oci":
+        raise StartError("runtime 'oci' takes crun or runc, and this machine has neither")
+    return OciRuntime(PlainRuntime(catalogue, "namespaces"), program)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.leftovers import end_recorded_pod
 from skerry.edge.agent.node import NodeHeartbeat
-from skerry.edge.agent.pod import PODS, PodWorker
+from skerry.edge.agent.pod import PODS, PodWorker, remembered_address
 from skerry.edge.agent.sources import refers_to
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
@@ -61,6 +61,7 @@ class NodeAgent:
         for informer in (self._pods, *self._node.sources.informers):
             await informer.wait_synced()
         await self._end_orphans()
+        self._reserve_addresses()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -84,6 +85,14 @@ class NodeAgent:
                 _log.info("ending what a vanished pod left", v=1, uid=directory.name)
                 end_recorded_pod(directory)
                 await asyncio.get_running_loop().run_in_executor(None, _removed, directory)
+
+    def _reserve_addresses(self) -> None:
+        """Keep the addresses of pods that run already from new ones, whoever is seen first."""
+        if not self._node.root.exists():
+            return
+        for directory in self._node.root.iterdir():
+            if address := remembered_address(directory):
+                self._node.network.reserve(directory.name, address)
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is None:

@@ -11,6 +11,13 @@ win over the built-in ones:
       ports: [8080]
       environment: {ACME_ROOT: "{path:/data}"}
       programs: {web-admin: [/opt/acme/admin]}
+    - names: [ghcr.io/acme/shop]
+      layout: /srv/images/shop        # an OCI image layout: a directory, or a tar of one
+
+An entry may bring files of its own instead: ``layout`` as above, ``rootfs``, an unpacked root file
+system, or ``bundle``, an OCI bundle. Containers of such an image see these files and nothing of the
+machine; an OCI runtime starts them. What the image says of itself holds unless the entry says
+otherwise.
 """
 
 from __future__ import annotations
@@ -24,12 +31,17 @@ from typing import Any
 
 import yaml
 
+from skerry.edge.agent.image_files import with_files
+from skerry.edge.agent.image_layout import ImageError
 from skerry.edge.agent.runtime import Image, ImageNotFound
 
 _DEFAULT_REGISTRY = "docker.io"
 _STATIC_SERVER = str(Path(__file__).parent / "static_server.py")
 _SERVE_FILES = (sys.executable, "-I", "-S", _STATIC_SERVER, "{address}", "{port}")
-_FLAGS = {"names", "entrypoint", "command", "environment", "programs", "ports", "workingDirectory"}
+_FLAGS = {
+    *("names", "entrypoint", "command", "environment", "programs", "ports", "workingDirectory"),
+    *("rootfs", "bundle", "layout"),
+}
 
 
 class CatalogueError(Exception):
@@ -47,6 +59,8 @@ class Entry:
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ports: tuple[int, ...] = ()
     working_directory: str = ""
+    files: tuple[str, str] | None = None
+    """How the image's files are given (``rootfs``, ``bundle`` or ``layout``), and where."""
 
 
 def _file_server(name: str, program: str, root: str) -> Entry:
@@ -84,10 +98,11 @@ def repository(reference: str) -> str:
 
 
 class Catalogue:
-    """Finds entries; the file may be absent."""
+    """Finds entries; the file may be absent. *images* is where layouts are unpacked."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, images: Path | None = None) -> None:
         self._path = path
+        self._images = images
         self._read_at: tuple[int, int] | None = None
         self._entries = _by_repository(_BUILT_IN)
         # Why the file as it is now cannot be used; what it said before stays in force.
@@ -105,7 +120,7 @@ class Catalogue:
                 f"for {repository(reference)}{where}{fault}"
             )
         digest = hashlib.sha256(repr(entry).encode()).hexdigest()
-        return Image(
+        found = Image(
             reference,
             f"{repository(reference)}@sha256:{digest}",
             entry.entrypoint,
@@ -115,6 +130,10 @@ class Catalogue:
             entry.ports,
             entry.working_directory,
         )
+        try:
+            return found if entry.files is None else with_files(found, entry.files, self._images)
+        except ImageError as error:
+            raise ImageNotFound(f'image "{reference}": {error}') from error
 
     @property
     def names(self) -> list[str]:
@@ -173,9 +192,19 @@ def _entry(item: Any, where: str) -> Entry:
             programs={str(k): _texts(v) for k, v in (item.get("programs") or {}).items()},
             ports=tuple(int(port) for port in item.get("ports") or ()),
             working_directory=str(item.get("workingDirectory") or ""),
+            files=_files(item),
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise CatalogueError(f"{where}: {error}") from error
+
+
+def _files(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    given = [(kind, str(item[kind])) for kind in ("rootfs", "bundle", "layout") if item.get(kind)]
+    if len(given) > 1:
+        raise ValueError(f"want only one of {' and '.join(kind for kind, _ in given)}")
+    if given and not Path(given[0][1]).is_absolute():
+        raise ValueError(f"{given[0][0]}: {given[0][1]!r} is no absolute path")
+    return given[0] if given else None
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -251,7 +251,7 @@ class ContainerLife:
             (*self._around.mounts_of(spec), ended),
             self.ports,
             self._place,
-            *self._user(),
+            *self._user(image),
             sandbox=self._around.sandbox,
         )
 
@@ -266,7 +266,7 @@ class ContainerLife:
         near = f"localhost,127.0.0.1,.svc,.{DOMAIN},10.0.0.0/8"
         return {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": near}
 
-    def _user(self) -> tuple[int | None, int | None]:
+    def _user(self, image: Image) -> tuple[int | None, int | None]:
         """Return the user and group the container asks for, where there is more than one.
 
         Only root can give a namespace other users than itself; without a namespace of its own, a
@@ -279,7 +279,9 @@ class ContainerLife:
             **(self.spec.get("securityContext") or {}),
         }
         user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
-        return user, group if group is not None or user is None else 0
+        if user is None:
+            return image.user, image.group if group is None else group
+        return user, 0 if group is None else group
 
     # While it runs.
 

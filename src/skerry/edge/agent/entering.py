@@ -35,12 +35,15 @@ def _enter(pid: int) -> None:
 
 
 def _become(spec: dict[str, Any]) -> None:
-    argv = spec["argv"]
+    argv, environment = spec["argv"], dict(os.environ)  # noqa: TID251 - the command's
+    if spec["locale"] is None:
+        # The interpreter's own idea.
+        environment.pop("LC_CTYPE", None)
     try:
         namespaces.drop_capabilities()
         os.chdir(spec["directory"])
         become_user(spec.get("user"), spec.get("group"))
-        os.execvpe(argv[0], argv, dict(os.environ))  # noqa: S606, TID251 - our purpose
+        os.execvpe(argv[0], argv, environment)  # noqa: S606 - our purpose
     except OSError as error:
         sys.stderr.write(f'exec: "{argv[0]}": {error.strerror}\n')
         sys.stderr.flush()

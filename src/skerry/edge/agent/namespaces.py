@@ -138,7 +138,8 @@ def map_identities(pid: int, user: int, group: int) -> None:
     root keeps everybody as they are. Anybody else can be root there, and nobody besides.
     """
     if user == 0:
-        users = groups = "0 0 4294967295"
+        # All but the last: by a map of all of them, programs take a namespace for the machine.
+        users = groups = "0 0 4294967294"
     else:
         users, groups = f"0 {user} 1", f"0 {group} 1"
         _write(f"/proc/{pid}/setgroups", "deny")

@@ -76,7 +76,7 @@ def _ask_route(
     if gateway:
         message += _attribute(_GATEWAY, socket.inet_aton(gateway))
     message += _attribute(_OUTGOING, struct.pack("=I", socket.if_nametoindex(name)))
-    _ask(_NEW_ROUTE, message, _CREATE)
+    _ask(_NEW_ROUTE, message, _CREATE | _EXCLUSIVE)
 
 
 def _link(index: int = 0, flags: int = 0, change: int = 0) -> bytes:

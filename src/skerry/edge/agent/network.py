@@ -93,21 +93,26 @@ class Network:
     def join(self, uid: str, pod: PodPorts) -> None:
         """Have a pod on the network; again with the same uid replaces it."""
         self._pods[uid] = pod
-        self._by_address[pod.address] = uid
+        self.reserve(uid, pod.address)
 
     def leave(self, uid: str) -> None:
         """Take a pod off the network; harmless when it was not on it."""
-        pod = self._pods.pop(uid, None)
-        if pod is not None and self._by_address.get(pod.address) == uid:
-            del self._by_address[pod.address]
+        self._pods.pop(uid, None)
+        for address in [known for known, owner in self._by_address.items() if owner == uid]:
+            del self._by_address[address]
 
-    def fresh_address(self, node_number: int) -> str:
-        """Return an address of the node's range that no pod has."""
+    def reserve(self, uid: str, address: str) -> None:
+        """Keep an address for a pod that will join with it."""
+        self._by_address[address] = uid
+
+    def fresh_address(self, node_number: int, uid: str) -> str:
+        """Return an address of the node's range that no pod has, now kept for this one."""
         for number in range(2, 65_000):
             address = f"{_POD_NETWORK}.{node_number}.{number}"
             if number > 254:
                 address = f"{_POD_NETWORK}.{node_number + 100 + number // 250}.{number % 250 + 2}"
             if address not in self._by_address:
+                self.reserve(uid, address)
                 return address
         raise PortTaken("every address of the node's range is taken")
 

@@ -35,7 +35,7 @@ from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Exi
 _SHIM = str(Path(__file__).parent / "shim.py")
 _ENTERING = str(Path(__file__).parent / "entering.py")
 # Where this package is, for processes that are started without the environment's paths.
-_SOURCES = str(Path(__file__).parents[3])
+SOURCES = str(Path(__file__).parents[3])
 RECORD = "record.json"
 EXIT = "exit.json"
 LOG = "log"
@@ -64,25 +64,29 @@ class PlainRuntime:
         return self._catalogue.find(reference)
 
     async def start(self, spec: ContainerSpec) -> Container:
-        run = self._told(spec, spec.argv)
-        spec.directory.mkdir(parents=True, exist_ok=True)
-        message = json.dumps(
-            {
-                "argv": run.argv,
-                "environment": dict(run.environment),
-                "directory": run.working_directory,
-                "user": spec.user,
-                "group": spec.group,
-                "log": str(spec.directory / LOG),
-                "log_bytes": _LOG_BYTES,
-                "record": str(spec.directory / RECORD),
-                "exit": str(spec.directory / EXIT),
-                "sandbox": _sandbox(spec),
-            }
-        )
+        return await self.launch(self._told(spec, spec.argv), sandbox=_sandbox(spec))
+
+    async def launch(self, run: ContainerSpec, **how: Any) -> Container:
+        """Start what *run* says, in the machine's or the container's own words, below a shim.
+
+        *how* is for the shim: in which namespaces, through which OCI runtime.
+        """
+        run.directory.mkdir(parents=True, exist_ok=True)
+        message = {
+            "argv": run.argv,
+            "environment": dict(run.environment),
+            "directory": run.working_directory,
+            "user": run.user,
+            "group": run.group,
+            "log": str(run.directory / LOG),
+            "log_bytes": _LOG_BYTES,
+            "record": str(run.directory / RECORD),
+            "exit": str(run.directory / EXIT),
+            **how,
+        }
         loop = asyncio.get_running_loop()
-        failure = await loop.run_in_executor(None, _run_shim, message.encode())
-        found = self.adopt(spec.directory)
+        failure = await loop.run_in_executor(None, _run_shim, json.dumps(message).encode())
+        found = self.adopt(run.directory)
         if failure or found is None:
             raise CannotStart(failure or _SPEECHLESS)
         return found
@@ -101,6 +105,7 @@ class PlainRuntime:
             "directory": run.working_directory,
             "user": spec.user,
             "group": spec.group,
+            "locale": run.environment.get("LC_CTYPE"),
         }
         words = (sys.executable, "-I", "-S", _ENTERING, json.dumps(task))
         return replace(run, argv=words, working_directory="/")
@@ -108,7 +113,7 @@ class PlainRuntime:
     def _told(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
         """Return what to run in the words of where it runs: the machine's, or the container's."""
         if spec.sandbox is not None:
-            return _contained(spec, argv)
+            return contained(spec, argv)
         root = _root(spec)
         first = _first_port(spec)
         known, rest = _by_origin(spec.image, argv)
@@ -151,7 +156,7 @@ def _by_origin(image: Image, argv: Sequence[str]) -> tuple[Sequence[str], Sequen
     return argv[:size], argv[size:]
 
 
-def _contained(spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
+def contained(spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
     """Return what to run in a container with namespaces: what was said, and the image's own."""
     first = _first_port(spec)
     known, rest = _by_origin(spec.image, argv)
@@ -179,7 +184,7 @@ def _sandbox(spec: ContainerSpec) -> dict[str, Any] | None:
     named += [word for words in spec.image.programs.values() for word in words]
     programs = [os.path.dirname(word) for word in named if word.startswith("/")]
     return {
-        "sources": _SOURCES,
+        "sources": SOURCES,
         "user": spec.sandbox.user,
         "network": spec.sandbox.network,
         "host_name": spec.sandbox.host_name,

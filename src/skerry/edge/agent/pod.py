@@ -345,9 +345,10 @@ class PodWorker:
         if self.pod["spec"].get("hostNetwork"):
             return self._node.host_ip
         path = self._directory / _FACTS
-        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError, KeyError):
-            return str(json.loads(path.read_text())["address"])
-        address = self._node.network.fresh_address(self._node.number)
+        if known := remembered_address(self._directory):
+            self._node.network.reserve(self.uid, known)
+            return known
+        address = self._node.network.fresh_address(self._node.number, self.uid)
         facts: dict[str, Any] = {
             "address": address,
             "namespace": self.pod["metadata"]["namespace"],
@@ -485,6 +486,13 @@ class PodWorker:
     def _last_state(self) -> PodState:
         """Return the state to be told last: nothing of the pod is held any more."""
         return replace(self._state(), sandboxed=False, over=True)
+
+
+def remembered_address(directory: Path) -> str:
+    """Return the address a pod had when its directory was made; empty when it is not known."""
+    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError, KeyError):
+        return str(json.loads((directory / _FACTS).read_text())["address"])
+    return ""
 
 
 def _removed(directory: Path) -> None:

@@ -7,7 +7,7 @@ runs a further command beside one. How isolated a container is, is the runtime's
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +45,12 @@ class Image:
     # Container ports the image's own programs serve when the pod names none.
     ports: tuple[int, ...] = ()
     working_directory: str = ""
+    # Where the image's files are unpacked; None when it stands for programs of this machine.
+    root: Path | None = None
+    user: int | None = None
+    group: int | None = None
+    # Has the files at ``root``, when first needed; takes a while and may raise ``CannotStart``.
+    unpack: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,6 +173,8 @@ def _spawn(spec: dict[str, Any]) -> tuple[int, int, int, str]:
     err_read, err_write = os.pipe()
     told, tell = os.pipe()  # closed by a successful exec
     try:
+        if spec.get("oci"):
+            return _created(spec["oci"], out_write, err_write), out_read, err_read, ""
         if spec.get("sandbox"):
             _enter_namespaces(spec["sandbox"])
         pid = os.fork()
@@ -187,6 +189,35 @@ def _spawn(spec: dict[str, Any]) -> tuple[int, int, int, str]:
     for end in (out_write, err_write, tell):
         os.close(end)
     return pid, out_read, err_read, os.read(told, 4096).decode(errors="replace")
+
+
+def _created(oci: dict[str, Any], output: int, errors: int) -> int:
+    """Have an OCI runtime make the container; returns its first process, which still waits."""
+    sys.path.append(oci["sources"])
+    from skerry.edge.agent import oci_process
+
+    oci_process.enter(oci)
+    pid = oci_process.create(oci, output, errors)
+    os.close(output)
+    os.close(errors)
+    return pid
+
+
+def _begin(oci: dict[str, Any]) -> str:
+    """Let a created container run; returns what went wrong."""
+    from skerry.edge.agent import oci_process
+
+    try:
+        oci_process.start(oci)
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+def _forget(oci: dict[str, Any]) -> None:
+    from skerry.edge.agent import oci_process
+
+    oci_process.delete(oci)
 
 
 def _exit_of(status: int) -> dict[str, Any]:
@@ -238,12 +269,17 @@ def main() -> None:
     if not failure:
         program = {"pid": pid, "pid_start": start_time(pid)}
         _write_file(spec["record"], {**shim, **program, "began_ns": began})
+        failure = _begin(spec["oci"]) if spec.get("oci") else ""
+        if failure:
+            os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
         os.write(1, (json.dumps({"pid": pid, "failure": failure}) + "\n").encode())
         os.close(1)
     streams = {output: _Lines(log, "stdout"), errors: _Lines(log, "stderr")}
     status = _copy(pid, streams) if pid else _CANNOT_START << 8
     found = _exit_of(status)
+    if spec.get("oci") and pid:
+        _forget(spec["oci"])
     _write_file(
         spec["exit"],
         {**found, "failure": failure, "began_ns": began, "ended_ns": time.time_ns()},

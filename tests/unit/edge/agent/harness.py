@@ -19,6 +19,7 @@ from skerry.edge.agent.dns import DnsServer
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.network import Backend, Network
+from skerry.edge.agent.oci import OciProgram, OciRuntime
 from skerry.edge.agent.plain import PlainRuntime
 from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork, end_network
 from skerry.edge.agent.services import ServiceProxy
@@ -47,6 +48,7 @@ class Edge(EngineWorld):
         self.root = root
         self._keeping = root / "keeper"
         self.namespaces = namespaces
+        self.oci: OciProgram | None = None
         self.names = [f"node-{n}" for n in range(nodes)]
         self.network = Network()
         self.by_name: dict[str, NodeAgent] = {}
@@ -79,7 +81,8 @@ class Edge(EngineWorld):
             proxy.listening = inside.listening(GATEWAY, 3128)
         sources.reached_at = services.reached_at
         sources.proxy_url = proxy.url
-        runtime = PlainRuntime(Catalogue(self.root / "images.yaml"))
+        plain = PlainRuntime(Catalogue(self.root / "images.yaml", self.root / "images"))
+        runtime = OciRuntime(plain, self.oci) if self.namespaces else plain
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
             started = [tasks.create_task(part.run()) for part in (factory, services, proxy)]

@@ -112,10 +112,13 @@ class TestAddresses:
         network = Network()
         seen = set()
         for number in range(300):
-            address = network.fresh_address(0)
+            # Kept from the moment it is given: pods that are seen at once join later.
+            address = network.fresh_address(0, str(number))
             assert address not in seen
             seen.add(address)
-            network.join(str(number), PodPorts(address, "n"))
+        network.join("0", PodPorts("10.244.0.2", "n"))
+        network.leave("1")
+        assert network.fresh_address(0, "new") == "10.244.0.3"
         assert network.pod_port("0", 9000) == (LOOPBACK, 9000)
         assert network.at("10.9.9.9", 80) is None
 

@@ -1,0 +1,135 @@
+"""What an image with files of its own says about itself: command, environment, user.
+
+Read from an OCI bundle's ``config.json`` or an image's configuration; a bare root file system says
+nothing. What the catalogue entry says comes first.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from skerry.edge.agent.image_layout import ImageError, Layout, read_layout, unpack
+from skerry.edge.agent.runtime import CannotStart, Image
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an image says of itself."""
+
+    root: Path
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    working_directory: str = ""
+    user: tuple[int | None, int | None] = (None, None)
+    ports: tuple[int, ...] = ()
+    layout: Layout | None = None
+
+
+def with_files(image: Image, files: tuple[str, str], images: Path | None) -> Image:
+    """Return *image* with its files; raises ``ImageError`` when they cannot be had."""
+    kind, place = files
+    said = _READERS[kind](Path(place), images)
+    own = (image.entrypoint, image.command)
+    found = replace(
+        image,
+        # As with a pod's command: another entrypoint silences the image's arguments.
+        entrypoint=image.entrypoint or said.entrypoint,
+        command=own[1] if any(own) else said.command,
+        environment={**said.environment, **image.environment},
+        working_directory=image.working_directory or said.working_directory,
+        ports=image.ports or said.ports,
+        root=said.root,
+        user=said.user[0],
+        group=said.user[1],
+    )
+    if said.layout is None:
+        return found
+    identity = f"{image.identity.partition('@')[0]}@{said.layout.digest}"
+    return replace(found, identity=identity, unpack=_Unpacking(said.layout, said.root))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpacking:
+    layout: Layout
+    root: Path
+
+    def __call__(self) -> None:
+        try:
+            unpack(self.layout, self.root)
+        except ImageError as error:
+            raise CannotStart(str(error)) from error
+
+
+def _rootfs(path: Path, images: Path | None) -> _Said:
+    if not path.is_dir():
+        raise ImageError(f"{path} is no directory")
+    return _Said(path)
+
+
+def _bundle(path: Path, images: Path | None) -> _Said:
+    try:
+        config = json.loads((path / "config.json").read_text())
+        process = config.get("process") or {}
+        root = path / config["root"]["path"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{path} is no OCI bundle: {error}") from error
+    user = process.get("user") or {}
+    return _Said(
+        root,
+        tuple(process.get("args") or ()),
+        environment=_pairs(process.get("env") or ()),
+        working_directory=str(process.get("cwd") or ""),
+        user=(user.get("uid"), user.get("gid")),
+    )
+
+
+def _layout(path: Path, images: Path | None) -> _Said:
+    if images is None:
+        raise ImageError(f"{path}: there is no place to unpack it")
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror}") from error
+    layout = _read_once(path, status.st_mtime_ns, status.st_size)
+    root = images / layout.digest.replace(":", "-")
+    said = layout.config.get("config") or {}
+    return _Said(
+        root,
+        tuple(said.get("Entrypoint") or ()),
+        tuple(said.get("Cmd") or ()),
+        _pairs(said.get("Env") or ()),
+        str(said.get("WorkingDir") or ""),
+        _numbers(str(said.get("User") or "")),
+        tuple(_tcp_ports(said.get("ExposedPorts") or {})),
+        layout,
+    )
+
+
+_READERS = {"rootfs": _rootfs, "bundle": _bundle, "layout": _layout}
+
+
+@functools.lru_cache(maxsize=64)
+def _read_once(path: Path, modified_ns: int, size: int) -> Layout:
+    """Return a layout, read again only when it changed."""
+    return read_layout(path)
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
+
+
+def _numbers(user: str) -> tuple[int | None, int | None]:
+    """Return user and group where they are given as numbers; names are the image's own affair."""
+    name, _, group = user.partition(":")
+    return (int(name) if name.isdigit() else None, int(group) if group.isdigit() else None)
+
+
+def _tcp_ports(exposed: Mapping[str, Any]) -> list[int]:
+    pairs = (name.partition("/") for name in exposed)
+    return sorted(int(port) for port, _, protocol in pairs if protocol in ("", "tcp"))

@@ -1,0 +1,109 @@
+"""Drives an OCI runtime (crun, runc) for one container, from within its shim.
+
+The shim joins the pod's namespaces first, so the runtime is root there whoever runs the edge, and
+the container it makes is on the pod's network. It becomes the parent of the container's first
+process, which the runtime leaves behind; from then on a container of an image is watched, logged
+and ended like any other.
+
+The image's files lie under a layer of the container's own, which goes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from skerry.edge.agent import namespaces
+
+_CONTROL_GROUPS = "/sys/fs/cgroup"
+_LOG = "runtime.log"
+_PID = "pid"
+
+
+def enter(oci: dict[str, Any]) -> None:
+    """Join the pod's namespaces and mount the container's root; raises ``OSError``."""
+    namespaces.join(oci["user"])
+    if oci["network"]:
+        namespaces.join(oci["network"])
+    namespaces.unshare(namespaces.CLONE_NEWNS)
+    namespaces.mount("none", "/", flags=namespaces.MS_REC | namespaces.MS_SLAVE)
+    if oci["hide_control_groups"] and os.path.isdir(_CONTROL_GROUPS):
+        namespaces.mount("tmpfs", _CONTROL_GROUPS, "tmpfs")
+    directory = oci["directory"]
+    layers = {"upperdir": f"{directory}/upper", "workdir": f"{directory}/work"}
+    for path in (*layers.values(), oci["root"]):
+        os.makedirs(path, exist_ok=True)
+    options = [f"lowerdir={_escaped(oci['image'])}"]
+    options += [f"{name}={_escaped(path)}" for name, path in layers.items()]
+    # Marks of the layer as any user may set them.
+    namespaces.mount("overlay", oci["root"], "overlay", 0, ",".join([*options, "userxattr"]))
+    namespaces.adopt_orphans()
+
+
+def _escaped(path: str) -> str:
+    for sign in ("\\", ":", ","):
+        path = path.replace(sign, f"\\{sign}")
+    return path
+
+
+def create(oci: dict[str, Any], output: int, errors: int) -> int:
+    """Make the container, with nothing of the user's running yet; returns its first process."""
+    directory = oci["directory"]
+    words = ["create", "--bundle", directory, "--pid-file", f"{directory}/{_PID}"]
+    _run(oci, [*words, oci["identity"]], output, errors)
+    with open(f"{directory}/{_PID}") as file:
+        return int(file.read())
+
+
+def start(oci: dict[str, Any]) -> None:
+    """Let the container's program run; raises ``OSError``."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        _run(oci, ["start", oci["identity"]], nothing, nothing)
+    finally:
+        os.close(nothing)
+
+
+def delete(oci: dict[str, Any]) -> None:
+    """Remove what the runtime keeps of the container; harmless when there is nothing."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    with contextlib.suppress(OSError):
+        _run(oci, ["delete", "--force", oci["identity"]], nothing, nothing)
+    os.close(nothing)
+
+
+def _run(oci: dict[str, Any], words: list[str], output: int, errors: int) -> None:
+    """Run the OCI runtime to its end; what it complains of is raised."""
+    directory = oci["directory"]
+    log = f"{directory}/{_LOG}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(log)
+    argv = [*oci["program"], "--root", f"{directory}/state", "--log", log, *words]
+    pid = os.posix_spawn(
+        argv[0],
+        argv,
+        {"PATH": oci["path"]},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
+            (os.POSIX_SPAWN_DUP2, errors, 2),
+        ],
+    )
+    if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+        raise OSError(_complaint(log) or f"{argv[0]} {words[0]} failed")
+
+
+def _complaint(log: str) -> str:
+    """Return the last thing the runtime wrote, without what some put around the message."""
+    try:
+        with open(log) as file:
+            lines = [line for line in file.read().splitlines() if line]
+    except OSError:
+        return ""
+    if not lines:
+        return ""
+    last = lines[-1]
+    if 'msg="' in last:
+        return last.partition('msg="')[2].rstrip('"').replace('\\"', '"')
+    return last

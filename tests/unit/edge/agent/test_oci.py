@@ -1,0 +1,164 @@
+"""Containers of images with files of their own, through whichever OCI runtimes there are."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skerry.edge.agent.oci import oci_program
+from skerry.edge.agent.processes import Process, wait_gone
+from tests.unit.edge.agent.harness import Edge, container, first, phase, ready, why_no_namespaces
+from tests.unit.edge.agent.test_agent import log, record
+
+_PROGRAMS = ("sh", "cat", "sleep", "ls")
+
+
+def _make_root(root: Path) -> None:
+    """Make a root file system of a few of this machine's programs."""
+    for name in _PROGRAMS:
+        program = shutil.which(name)
+        assert program is not None
+        _copy(Path(program), root / "bin" / name)
+        needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        for word in needed.stdout.split():
+            if word.startswith("/"):
+                _copy(Path(word), root / word.lstrip("/"))
+    (root / "greeting").write_text("from the image\n")
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source.resolve(), target)
+
+
+def _make_layout(root: Path, place: Path) -> None:
+    """Write an OCI image layout of two layers: the files, and a change to them."""
+    change = io.BytesIO()
+    with tarfile.open(fileobj=change, mode="w") as layer:
+        for name, content in (("second", b"layer\n"), (".wh.greeting", b"")):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            layer.addfile(member, io.BytesIO(content))
+    files = io.BytesIO()
+    with tarfile.open(fileobj=files, mode="w") as layer:
+        layer.add(root, ".")
+    layers = [_blob(place, gzip.compress(files.getvalue(), 1)), _blob(place, change.getvalue())]
+    config = {"config": {"Cmd": ["sh", "-c", "cat /second; ls /; echo $COLOUR"]}}
+    config["config"] |= {"Env": ["PATH=/bin", "COLOUR=green"], "WorkingDir": "/bin"}  # type: ignore[dict-item]
+    manifest = {"config": {"digest": _blob(place, json.dumps(config).encode())}}
+    manifest["layers"] = [{"digest": digest} for digest in layers]  # type: ignore[assignment]
+    index = {"manifests": [{"digest": _blob(place, json.dumps(manifest).encode())}]}
+    (place / "index.json").write_text(json.dumps(index))
+
+
+def _blob(place: Path, content: bytes) -> str:
+    digest = hashlib.sha256(content).hexdigest()
+    path = place / "blobs" / "sha256" / digest
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return f"sha256:{digest}"
+
+
+@pytest.fixture(params=["crun", "runc"])
+async def edge(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Edge]:
+    program = oci_program([request.param])
+    if program is None:
+        pytest.skip(f"{request.param} is not installed")
+    if refused := why_no_namespaces():
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    world = Edge(tmp_path, namespaces=True)
+    world.oci = program
+    _make_root(tmp_path / "root")
+    _list(world, {"rootfs": str(tmp_path / "root")})
+    async with world.up():
+        yield world
+
+
+def _list(edge: Edge, entry: dict[str, Any]) -> None:
+    text = yaml.safe_dump({"images": [{"names": ["acme/box"], **entry}]})
+    (edge.root / "images.yaml").write_text(text)
+
+
+async def test_a_container_sees_its_image_its_mounts_and_its_pod(edge: Edge) -> None:
+    await edge.configure("settings", colour="red")
+    script = "cat /greeting /settings/colour /etc/hostname; ls /; echo changed > /greeting"
+    mount = {"name": "settings", "mountPath": "/settings"}
+    await edge.run_pod(
+        "seeing",
+        container("acme/box:1", "sh", "-c", script, volumeMounts=[mount]),
+        volumes=[{"name": "settings", "configMap": {"name": "settings"}}],
+        restartPolicy="Never",
+    )
+    async with edge.agents():
+        pod = await edge.pod("seeing", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        text = await log(edge, pod)
+    assert text.startswith("from the image\nredseeing\n"), (text, first(pod))
+    assert "work" not in text
+    # What it wrote is gone with it.
+    assert (edge.root / "root" / "greeting").read_text() == "from the image\n"
+
+
+async def test_an_image_layout_is_unpacked_and_says_what_to_run(edge: Edge) -> None:
+    _make_layout(edge.root / "root", edge.root / "layout")
+    _list(edge, {"layout": str(edge.root / "layout")})
+    await edge.run_pod("unpacked", container("acme/box:1"), restartPolicy="Never")
+    async with edge.agents():
+        pod = await edge.pod("unpacked", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        text = await log(edge, pod)
+    assert text.startswith("layer\n"), (text, first(pod))
+    assert "greeting" not in text
+    assert text.endswith("green\n")
+
+
+async def test_commands_run_inside_and_the_agent_may_come_and_go(edge: Edge) -> None:
+    async with edge.agents():
+        script = "trap 'exit 3' TERM; while true; do sleep 0.1; done"
+        await edge.run_pod("lasting", container("acme/box", "sh", "-c", script))
+        pod = await edge.pod("lasting", ready)
+        found = record(edge, pod)
+    async with edge.agents():
+        pod = await edge.pod("lasting", ready)
+        assert record(edge, pod) == found
+        async with asyncio.timeout(10):
+            while not (life := edge.by_name["node-0"].life(pod["metadata"]["uid"], "c")):
+                await asyncio.sleep(0.01)  # nothing announces that it was taken over
+            while life.running is None:
+                await asyncio.sleep(0.01)
+        code, output = await life.reach().run(["cat", "/greeting"], 10)
+        assert (code, output) == (0, "from the image\n")
+        await edge.delete("lasting", grace=5)
+        await edge.gone("lasting")
+        await wait_gone(Process(found["pid"], found["pid_start"]))
+
+
+async def test_a_program_the_image_lacks_is_named(edge: Edge) -> None:
+    await edge.run_pod("lacking", container("acme/box", "absent"), restartPolicy="Never")
+    async with edge.agents():
+        pod = await edge.pod("lacking", phase("Failed"))
+    ended = first(pod)["state"]["terminated"]
+    assert ended["reason"] == "StartError"
+    assert "absent" in ended["message"]
+
+
+async def test_without_an_oci_runtime_the_pod_says_what_to_install(tmp_path: Path) -> None:
+    if refused := why_no_namespaces():
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    edge = Edge(tmp_path, namespaces=True)
+    (tmp_path / "root").mkdir()
+    _list(edge, {"rootfs": str(tmp_path / "root")})
+    async with edge.up(), edge.agents():
+        await edge.run_pod("lacking", container("acme/box", "sh"), restartPolicy="Never")
+        pod = await edge.pod("lacking", phase("Failed"))
+    assert "install" in first(pod)["state"]["terminated"]["message"]
