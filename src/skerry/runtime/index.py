@@ -59,7 +59,8 @@ class Index:
         self._held: dict[Key, Any] = {}
         self._functions: dict[str, IndexFunction] = {}
         self._indexes: dict[str, dict[Hashable, dict[Key, None]]] = {}
-        self._values: dict[Key, dict[str, tuple[Hashable, ...]]] = {}
+        # What each object is indexed under, in the order of the indexes.
+        self._values: dict[Key, tuple[tuple[Hashable, ...], ...]] = {}
         self._proofs: dict[Key, bytes] | None = {} if mutation_check and not packed else None
 
     def __len__(self) -> int:
@@ -88,7 +89,9 @@ class Index:
         self._functions[name] = function
         self._indexes[name] = {}
         for key, held in self._held.items():
-            self._index(key, name, tuple(function(self._opened(held))))
+            values = tuple(function(self._opened(held)))
+            self._values[key] = (*self._values.get(key, ()), values)
+            self._enter(key, name, values)
 
     def keys_by(self, name: str, value: Hashable) -> list[Key]:
         """Return the keys an index holds for *value*, in the order they came."""
@@ -112,8 +115,10 @@ class Index:
             self._held[key] = obj
         if self._proofs is not None:
             self._proofs[key] = _proof(obj)
-        for name, function in self._functions.items():
-            self._index(key, name, tuple(function(obj)))
+        if self._functions:
+            self._values[key] = values = tuple(tuple(f(obj)) for f in self._functions.values())
+            for name, found in zip(self._functions, values, strict=True):
+                self._enter(key, name, found)
         return old
 
     def remove(self, key: Key) -> Object | None:
@@ -121,7 +126,7 @@ class Index:
         held = self._held.pop(key, None)
         if held is None:
             return None
-        for name, values in self._values.pop(key, {}).items():
+        for name, values in zip(self._functions, self._values.pop(key, ()), strict=False):
             entries = self._indexes[name]
             for value in values:
                 entries[value].pop(key, None)
@@ -136,10 +141,7 @@ class Index:
         for key, proof in (self._proofs or {}).items():
             _verify(key, self._held[key], proof)
 
-    def _index(self, key: Key, name: str, values: tuple[Hashable, ...]) -> None:
-        if not values:
-            return
-        self._values.setdefault(key, {})[name] = values
+    def _enter(self, key: Key, name: str, values: tuple[Hashable, ...]) -> None:
         entries = self._indexes[name]
         for value in values:
             entries.setdefault(value, {})[key] = None

@@ -66,8 +66,10 @@ class MailboxController:
         self._views = views
         workload, edge = views.workload, views.edge
         self._targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
-        self._workspaces = views.provider.informer(WORKSPACES, transform=lean_workspace)
-        self._bindings = edge.informer(BINDINGS, transform=lean_binding)
+        self._workspaces = views.provider.informer(
+            WORKSPACES, transform=lean_workspace, packed=True
+        )
+        self._bindings = edge.informer(BINDINGS, transform=lean_binding, packed=True)
         self._targets.index.add_index(BY_UID, by_uid)
         self._workspaces.index.add_index(BY_CONTENT, by_content)
         self.queue: WorkQueue[Mailbox] = views.base.queue(NAME)
@@ -90,7 +92,7 @@ class MailboxController:
         base, everywhere = self._views.base, self._views.everywhere
         if everywhere is None:
             return None
-        leases = everywhere.informer(LEASES, _HEARTBEATS, transform=lean_lease)
+        leases = everywhere.informer(LEASES, _HEARTBEATS, transform=lean_lease, packed=True)
         queue: WorkQueue[relay.MailboxContent] = base.queue(f"{NAME}-heartbeats")
         leases.add_handler(relay.waking_by_lease(queue.add))
         self._workspaces.add_handler(relay.waking_by_mailbox(queue.add))

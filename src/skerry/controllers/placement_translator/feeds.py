@@ -6,7 +6,8 @@ workspace defines for itself is watched there alone.
 
 A record keeps of an object what decisions need: whether it is a copy, a proof of its content, its
 labels where it can be selected by them; and the text of the copy to be made of it, unless it is a
-copy itself. So ten thousand copies cost a few hundred bytes each.
+copy itself. Names, which thousands of mailboxes have in common, are kept once. So ten thousand
+copies cost a few hundred bytes each.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from sys import intern
 from typing import Any, NamedTuple
 
 import orjson
@@ -29,6 +32,7 @@ from skerry.logic.translation.categories import (
     BINDINGS,
     DEFINITIONS,
     binding_reference,
+    category_of,
     is_system_object,
 )
 from skerry.logic.translation.copies import copied, digest, is_projected, is_upsynced, labelled
@@ -36,6 +40,7 @@ from skerry.logic.translation.items import Item
 from skerry.runtime.client import EVERYWHERE, EventKind, Selection, cluster_of
 
 METADATA = Selection(metadata_only=True)
+_NO_LABELS: Mapping[str, str] = {}
 # Others get the loop after this many objects of a list.
 _CHUNK = 200
 
@@ -113,9 +118,9 @@ def record_of(key: FeedKey, obj: Object) -> Record:
         if not projected and not system:
             text = bytes(memoryview(orjson.dumps(copy)))
     return Record(
-        cluster_of(obj) or key.cluster,
-        metadata.get("namespace", ""),
-        metadata["name"],
+        intern(cluster_of(obj) or key.cluster),
+        intern(metadata.get("namespace", "")),
+        intern(metadata["name"]),
         metadata.get("uid", ""),
         str(metadata.get("resourceVersion", "")),
         projected,
@@ -124,7 +129,7 @@ def record_of(key: FeedKey, obj: Object) -> Record:
         "deletionTimestamp" in metadata,
         proof,
         text,
-        {} if metadata.get("namespace") else metadata.get("labels") or {},
+        _NO_LABELS if metadata.get("namespace") else metadata.get("labels") or _NO_LABELS,
         wants_customization(obj),
         customizer_name(obj),
         _lean(resource, obj),
@@ -133,15 +138,30 @@ def record_of(key: FeedKey, obj: Object) -> Record:
 
 def _lean(resource: GroupResource, obj: Object) -> bytes | None:
     if resource == BINDINGS:
-        return orjson.dumps(_lean_binding(obj))
-    return orjson.dumps(lean_definition(obj)) if resource == DEFINITIONS else None
+        return _kept_once(orjson.dumps(_lean_binding(obj)))
+    return _kept_once(orjson.dumps(lean_definition(obj))) if resource == DEFINITIONS else None
+
+
+@lru_cache(maxsize=4096)
+def _kept_once(text: bytes) -> bytes:
+    """Return the first text equal to *text*: workspaces that bind alike say so in equal words."""
+    return bytes(memoryview(text))
 
 
 def _lean_binding(obj: Object) -> Object:
+    """Return what a binding says about types.
+
+    Its own name matters only where it brings types that travel, for then it goes along. The
+    others have names of their own in every workspace, and would make all workspaces differ.
+    """
     status = obj.get("status") or {}
     path, name = binding_reference(obj)
+    goes_along = any(
+        category_of(GroupResource(bound.get("group", ""), bound["resource"])).to_mailbox
+        for bound in status.get("boundResources") or ()
+    )
     return {
-        "metadata": {"name": obj["metadata"]["name"]},
+        "metadata": {"name": obj["metadata"]["name"] if goes_along else ""},
         "spec": {"reference": {"export": {"path": path, "name": name}}},
         "status": {
             "apiExportClusterName": status.get("apiExportClusterName", ""),

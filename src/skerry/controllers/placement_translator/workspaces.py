@@ -125,8 +125,9 @@ class Workspaces:
         self._common: tuple[ServedType, ...] | None = None
         self._followed: Counter[str] = Counter()
         self._types: dict[str, WorkspaceTypes] = {}
-        # Feeds by cluster, type and version, as they were last found.
-        self._found: dict[str, dict[tuple[GroupResource, str], Feed | None]] = {}
+        # Feeds by type and version, as they were last found: for each cluster that defines types
+        # of its own, and once for all that serve the same.
+        self._found: dict[str | int, dict[tuple[GroupResource, str], Feed | None]] = {}
         self._shared: dict[tuple[bytes, ...], WorkspaceTypes] = {}
         self.on_retyped: Retyped = lambda _, __: None
         self.bindings, self.definitions, self.namespaces = (feeds.get(key) for key in _BASIC)
@@ -141,6 +142,7 @@ class Workspaces:
     def retype_all(self) -> None:
         """Work out what every workspace serves, from the beginning."""
         self._shared.clear()
+        self._found.clear()
         for cluster in list(self._followed):
             self.retype(cluster)
 
@@ -219,7 +221,8 @@ class Workspaces:
 
     def feed(self, cluster: str, resource: GroupResource, version: str = "") -> Feed | None:
         """Return the feed with a workspace's objects of a type, at a version it serves."""
-        known = self._found.setdefault(cluster, {})
+        types = self._types.get(cluster, _NOTHING)
+        known = self._found.setdefault(cluster if types.local else id(types), {})
         key = (resource, version)
         if key not in known:
             known[key] = self._found_feed(cluster, resource, version)

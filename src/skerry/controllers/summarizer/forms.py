@@ -7,6 +7,8 @@ report, of a source its labels. Contents, Secrets' among them, are gone once rea
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from sys import intern
 from typing import Any, NamedTuple
 
 from skerry.api.kinds import GroupResource
@@ -22,6 +24,8 @@ BY_CLUSTER = "cluster"
 BY_PLACEMENT = "placement"
 
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
+# What thousands of objects have in common is kept once.
+_COMMON = ("name", "namespace")
 _SUMMARY_METADATA = ("labels", "ownerReferences")
 
 
@@ -40,14 +44,13 @@ class Kind(NamedTuple):
 
     def form(self, obj: Object) -> Object:
         """Return what is kept of an object of this kind."""
-        kept: Object = {"metadata": lean_metadata(obj, ("labels",))}
         if is_system_object(self.type, obj):
-            kept["system"] = True
-        elif is_projected(obj):
-            kept["report"] = (
-                report_of(self.group, self.kind, obj) if self.has_status else delivery_of(obj)
-            )
-        elif self.has_status:
+            return {"metadata": lean_metadata(obj), "system": True}
+        if is_projected(obj):
+            told = report_of(self.group, self.kind, obj) if self.has_status else delivery_of(obj)
+            return {"metadata": lean_metadata(obj), "report": told}
+        kept: Object = {"metadata": lean_metadata(obj, ("labels",))}
+        if self.has_status:
             kept["digest"] = digest_of(obj.get("status"))
         return kept
 
@@ -56,10 +59,19 @@ def lean_metadata(obj: Object, also: Iterable[str] = ()) -> Object:
     """Return who an object is and where, and what else is asked for."""
     metadata = obj["metadata"]
     kept: Object = {name: metadata[name] for name in (*_IDENTITY, *also) if name in metadata}
+    for name in _COMMON:
+        if name in kept:
+            kept[name] = intern(kept[name])
     cluster = cluster_of(obj)
     if cluster:
-        kept["annotations"] = {CLUSTER_ANNOTATION: cluster}
+        kept["annotations"] = _within(intern(cluster))
     return kept
+
+
+@lru_cache(maxsize=65536)
+def _within(cluster: str) -> dict[str, str]:
+    """Return the annotation that says where an object is: one for all that are there."""
+    return {CLUSTER_ANNOTATION: cluster}
 
 
 def lean_summary(obj: Object) -> Object:
@@ -94,13 +106,17 @@ def lean_definition(obj: Object) -> Object:
 def lean_binding(obj: Object) -> Object:
     """Keep of an APIBinding which types it brings, under which identity."""
     bound = (obj.get("status") or {}).get("boundResources") or ()
-    return {
-        "metadata": lean_metadata(obj),
-        "bound": [
-            [each.get("group", ""), each["resource"], each["schema"].get("identityHash", "")]
-            for each in bound
-        ],
-    }
+    types = tuple(
+        (each.get("group", ""), each["resource"], each["schema"].get("identityHash", ""))
+        for each in bound
+    )
+    return {"metadata": lean_metadata(obj), "bound": _bound(types)}
+
+
+@lru_cache(maxsize=4096)
+def _bound(types: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str, str], ...]:
+    """Return the first tuple equal to *types*: thousands of workspaces bind alike."""
+    return types
 
 
 def by_cluster(obj: Object) -> tuple[str]:

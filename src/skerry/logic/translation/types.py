@@ -57,10 +57,14 @@ class ServedType:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceTypes:
-    """What a workspace serves. ``unknown`` names bound types whose schema was not found."""
+    """What a workspace serves. ``unknown`` names bound types whose schema was not found.
+
+    ``local``: some of the types exist in this workspace only.
+    """
 
     served: Mapping[GroupResource, ServedType]
     unknown: frozenset[GroupResource] = frozenset()
+    local: bool = False
 
 
 def common_types(resources: Iterable[ResourceInfo]) -> tuple[ServedType, ...]:
@@ -102,7 +106,8 @@ def workspace_types(
         own = defined_type(definition)
         if own is not None:
             served.setdefault(own.type, own)
-    return WorkspaceTypes(served, frozenset(unknown))
+    local = any(each.local for each in served.values())
+    return WorkspaceTypes(served, frozenset(unknown), local)
 
 
 def _bound_type(
