@@ -25,6 +25,7 @@ from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
 from skerry.cli.kubeconfig import KubeconfigError as CliKubeconfigError
 from skerry.cli.workspace import CommandError
+from skerry.logic.syncing.manifest import syncer_id
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
 
@@ -151,9 +152,12 @@ async def _prepare(call: Call, name: str) -> None:
     path = call.parsed.value("output") or f"{name}-syncer.yaml"
     write_output(path, text)
     if path != "-":
-        print(f"Wrote physical cluster manifest to {path} for namespace of edge {name!r}. Use")
-        print(f"\n  KUBECONFIG=<pcluster-config> kubectl apply -f {path!r}\n")
-        print("to apply it.")
+        place = syncer_id(name, mailbox)
+        print(f'Wrote physical cluster manifest to {path} for namespace "{place}". Use')
+        print(f'\n  KUBECONFIG=<pcluster-config> kubectl apply -f "{path}"\n')
+        print("to apply it. Use")
+        print(f'\n  KUBECONFIG=<pcluster-config> kubectl get deployment -n "{place}" {place}\n')
+        print("to verify the syncer pod is running.")
 
 
 _COMMANDS: dict[tuple[str, ...], Callable[[Call], Awaitable[None]]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 
 import click
+from click.shell_completion import CompletionItem
 
 import skerry
 
@@ -29,6 +30,7 @@ _MODULES = {
     "backup": "backup",
     "restore": "backup",
     "demo": "demo",
+    "completion": "completion",
     "docs": "docs",
 }
 
@@ -44,6 +46,13 @@ class LazyGroup(click.Group):
             module = importlib.import_module(f"skerry.cli.{_MODULES[cmd_name]}")
             self.add_command(getattr(module, cmd_name))
         return super().get_command(ctx, cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer commands by name alone: their help would cost the loading of all of them."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        names = self.list_commands(ctx)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 @click.group(

@@ -1,0 +1,207 @@
+"""``kubectl kubestellar`` and completion against a running hub, as people type them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.installed import installed
+from tests.e2e.processes import refuse_old_kubectl
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Person:
+    """Somebody with kubectl, its plugins and a kubeconfig."""
+
+    def __init__(self, folder: Path, kubeconfig: Path, programs: Path) -> None:
+        self.folder = folder
+        self._environment = {
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(folder),
+            "KUBECONFIG": str(folder / "kubeconfig"),
+        }
+        (folder / "kubeconfig").write_bytes(kubeconfig.read_bytes())
+
+    def __call__(self, words: str, code: int = 0) -> Said:
+        done = subprocess.run(
+            words.split(), cwd=self.folder, env=self._environment,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def lines(self, words: str) -> list[str]:
+        return self(words).out.splitlines()
+
+    @property
+    def workspace(self) -> str:
+        return self("kubectl ws current --short").out.strip()
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A hub with its controllers; its kubeconfig."""
+    refuse_old_kubectl()
+    home = tmp_path_factory.mktemp("up")
+    programs = installed(home / "bin")
+    flags = ["--data-dir", str(home / "hub")]
+    subprocess.run(
+        [programs / "skerry", "up", "--init", "--detach", "--port", "0", *flags],
+        check=True, timeout=60, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    yield home / "hub" / "admin.kubeconfig"
+    subprocess.run([programs / "skerry", "down", *flags], check=True, timeout=60)
+
+
+@pytest.fixture
+def person(hub: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Person:
+    """Somebody in a workspace of their own."""
+    made = Person(tmp_path, hub, installed(tmp_path / "bin"))
+    made("kubectl ws root")
+    made(f"kubectl ws create w{abs(hash(request.node.name)) % 10**8} --enter")
+    return made
+
+
+def test_a_location_is_made_labelled_and_removed_and_nothing_is_said_twice(person: Person) -> None:
+    home = person.workspace
+    assert person.lines("kubectl kubestellar ensure location demo1 env=test") == [
+        "synctarget.workload.kcp.io/demo1 created",
+        "location.scheduling.kcp.io/demo1 created",
+        'location.scheduling.kcp.io "default" deleted',
+    ]
+    assert person.lines("kubectl kubestellar ensure location demo1 env=test") == []
+    assert person.lines("kubectl kubestellar ensure location demo1 env=prod") == [
+        "synctarget.workload.kcp.io/demo1 labeled",
+        "location.scheduling.kcp.io/demo1 labeled",
+    ]
+    rows = person("kubectl get synctargets,locations --show-labels").out
+    assert "env=prod,id=demo1" in rows
+    # From elsewhere, by path; the inventory's workspace is the current one afterwards.
+    person("kubectl ws root")
+    assert person.lines(f"kubectl kubestellar remove location demo1 --imw {home}") == [
+        'location.scheduling.kcp.io "demo1" deleted',
+        'synctarget.workload.kcp.io "demo1" deleted',
+    ]
+    assert person.workspace == home
+    assert person.lines("kubectl kubestellar remove location demo1") == []
+    assert "demo1" not in person("kubectl get synctargets,locations").out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("ensure location", "a location name must be given"),
+        ("ensure location demo1", "at least one label must be given"),
+        ("ensure location demo1 env", "not a valid label assignment"),
+        ("ensure location demo1 id=x", "label 'id' is reserved"),
+        ("ensure location default env=x", "location name 'default' is taken"),
+        ("ensure location Demo env=x", "must be a lower-case DNS name"),
+        ("remove location", "exactly one location name must be given, found 0"),
+        ("remove wmw a b", "exactly one workspace name must be given, found 2"),
+        ("ensure wmw x --with-kube maybe", "--with-kube must be true or false"),
+        ("ensure nothing", "unknown command 'ensure nothing'; see --help"),
+        ("remove location x --nonsense", "unknown flag: --nonsense"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_and_ends_with_one(
+    hub: Path, tmp_path: Path, words: str, told: str
+) -> None:
+    person = Person(tmp_path, hub, installed(tmp_path / "bin"))
+    said = person(f"kubectl kubestellar {words}", code=1)
+    assert said.out == ""
+    # kubectl adds a line of its own about the exit code.
+    line = said.err.splitlines()[0]
+    assert line.startswith("kubectl-kubestellar: ")
+    assert told in line
+
+
+def test_a_workload_workspace_is_made_with_its_bindings_and_removed(person: Person) -> None:
+    home = person.workspace
+    made = person.lines("kubectl kubestellar ensure wmw work")
+    assert made[:3] == [
+        "workspace.tenancy.kcp.io/work created",
+        "apibinding.apis.kcp.io/bind-espw created",
+        "apibinding.apis.kcp.io/bind-kubernetes created",
+    ]
+    assert len(made) == 11
+    assert person.workspace == f"{home}:work"
+    person("kubectl get deployments,edgeplacements -A")
+    person(f"kubectl ws {home}")
+    without = person.lines("kubectl kubestellar ensure wmw work --with-kube false")
+    assert 'apibinding.apis.kcp.io "bind-kubernetes" deleted' in without
+    assert len(without) == 9
+    person(f"kubectl ws {home}")
+    assert person.lines("kubectl kubestellar remove wmw work") == [
+        'workspace.tenancy.kcp.io "work" deleted'
+    ]
+    assert person.lines("kubectl kubestellar remove wmw nobody") == []
+    assert person.workspace == home
+
+
+def test_a_cluster_is_prepared_in_one_step_and_again_without_harm(person: Person) -> None:
+    home = person.workspace
+    lines = person.lines("kubectl kubestellar prep-for-cluster pcluster env=prod")
+    assert lines[0] == "synctarget.workload.kcp.io/pcluster created"
+    (told,) = [line for line in lines if line.startswith("Wrote physical cluster manifest to")]
+    assert "to pcluster-syncer.yaml for namespace" in told
+    manifest = person.folder / "pcluster-syncer.yaml"
+    assert stat.S_IMODE(manifest.stat().st_mode) == 0o600
+    kinds = [each["kind"] for each in yaml.safe_load_all(manifest.read_text())]
+    assert kinds[:2] == ["Namespace", "ServiceAccount"]
+    assert kinds[-2:] == ["Secret", "Deployment"]
+    assert person.workspace == home
+    again = person.lines("kubectl kubestellar prep-for-cluster pcluster env=prod -o -")
+    first, second = manifest.read_text(), "\n".join(again)
+    names = [each["metadata"]["name"] for each in yaml.safe_load_all(first)]
+    assert names == [each["metadata"]["name"] for each in yaml.safe_load_all(second)]
+    person("kubectl kubestellar prep-for-syncer pcluster --trust admin -o admin.yaml")
+    assert "'*'" in (person.folder / "admin.yaml").read_text()
+
+
+def test_what_stands_in_the_way_of_a_syncer_has_its_own_exit_code(person: Person) -> None:
+    said = person("kubectl kubestellar prep-for-syncer nobody", code=5)
+    assert "has no SyncTarget 'nobody'" in said.err
+    person("kubectl kubestellar ensure location there env=x")
+    said = person("kubectl kubestellar prep-for-syncer there --espw root:nowhere", code=2)
+    assert "root:nowhere is no edge service provider workspace" in said.err
+
+
+def test_help_is_no_failure(person: Person) -> None:
+    assert "prep-for-cluster NAME KEY=VALUE" in person("kubectl kubestellar -h").out
+
+
+def test_kubectl_completes_the_plugins_by_what_the_hub_has(person: Person) -> None:
+    def offered(words: str, begun: str = "") -> list[str]:
+        done = subprocess.run(
+            ["kubectl", "__complete", *words.split(), begun], cwd=person.folder,
+            env=person._environment, capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        *found, _ = done.stdout.splitlines()
+        return found
+
+    assert offered("kubestellar") == ["ensure", "remove", "prep-for-cluster", "prep-for-syncer"]
+    assert offered("kubestellar remove", "l") == ["location"]
+    person("kubectl kubestellar ensure location here env=x")
+    assert offered("kubestellar remove location") == ["here"]
+    assert offered("kubestellar prep-for-syncer", "h") == ["here"]
+    assert "--trust" in offered("kubestellar prep-for-syncer here", "--")
+    person("kubectl ws create child")
+    assert offered("ws", "c") == ["create", "create-context", "current", "child"]
+    assert offered("ws use") == ["child"]
+    assert offered("ws use", f"{person.workspace}:c") == [f"{person.workspace}:child"]
+    assert "espw" in offered("kcp ws use", "root:e")[0]

@@ -1,0 +1,61 @@
+"""What shells are offered."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from skerry.cli.main import main
+from skerry.cli.plugin_completion import completed
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for_every_common_shell(shell: str) -> None:
+    done = CliRunner().invoke(main, ["completion", shell])
+    assert done.exit_code == 0
+    assert f"_SKERRY_COMPLETE={shell}_complete" in done.output
+    if program := shutil.which(shell):
+        subprocess.run([program, "-n"], input=done.output, text=True, check=True)
+
+
+def offered(words: str, number: int) -> list[str]:
+    """Return what bash would be told for the word of that number."""
+    environment = {
+        "_SKERRY_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(number),
+    }
+    done = CliRunner().invoke(main, [], prog_name="skerry", env=environment)
+    return [line.partition(",")[2] for line in done.output.splitlines()]
+
+
+def test_commands_subcommands_flags_and_values_are_offered() -> None:
+    assert offered("skerry d", 1) == ["demo", "docs", "down"]
+    assert "bootstrap" in offered("skerry edge ", 2)
+    assert "--data-dir" in offered("skerry hub --", 2)
+    assert offered("skerry hub --store ", 3) == ["sqlite", "memory", "etcd"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "words", "lines"),
+    [
+        ("kubestellar", [""], ["ensure", "remove", "prep-for-cluster", "prep-for-syncer", ":4"]),
+        ("kubestellar", ["ensure", "w"], ["wmw", ":4"]),
+        ("kubestellar", ["ensure", "wmw", "name", ""], [":4"]),
+        ("kubestellar", ["prep-for-syncer", "-o", ""], [":0"]),
+        ("kubestellar", ["remove", "wmw", "--kubec"], ["--kubeconfig", ":4"]),
+        ("kcp", ["bind", ""], ["apiexport", "compute", ":4"]),
+        ("kcp", ["ws", "tree", "--f"], ["--full", ":4"]),
+        ("ws", ["create", "--e"], ["--enter", ":4"]),
+        # Without a hub there are only words to offer, and no error.
+        ("ws", ["t"], ["tree", ":4"]),
+        ("workspaces", ["use", ""], [":4"]),
+    ],
+)
+def test_kubectl_is_offered_what_its_plugins_take(
+    plugin: str, words: list[str], lines: list[str]
+) -> None:
+    assert completed(plugin, words, {"HOME": "/nonexistent"}) == lines
