@@ -26,6 +26,7 @@ _SYSTEM = User("system:skerry", groups=(MASTERS, "system:authenticated"))
 _NATIVE_PREFIX = "v124"
 EDGE_PREFIX = "v261115"
 _BINDERS = "Group", "system:authenticated"
+_USERS = "compute:authenticated:use"
 
 # kcp's own compute export, and the finer ones KubeStellar adds.
 _KUBERNETES = (("apps", "deployments"), ("networking.k8s.io", "ingresses"), ("", "pods"),
@@ -65,7 +66,7 @@ async def ensure_compute(api: HubServer) -> None:
     policy: Object = {"local": {}}
     annotations = {"extra.apis.kcp.io/compute.workload.kcp.io": "true"}
     await _ensure_export(api, "kubernetes", _KUBERNETES, policy=policy, annotations=annotations)
-    for obj in [*_permissions(_KUBERNETES), *_binders("kubernetes")]:
+    for obj in [*_permissions(_KUBERNETES, _USERS), *_binders("kubernetes")]:
         await _ensure(api, COMPUTE, obj)
 
 
@@ -139,7 +140,15 @@ async def _ensure_export(
     )
 
 
-def _permissions(kinds: Sequence[tuple[str, str]]) -> list[Object]:
+def compute_permission_objects() -> list[Object]:
+    """Return what lets edges report status where the compute export's own policy does not.
+
+    The name is not that of a role which a hub has from the start: it adds and replaces nothing.
+    """
+    return _permissions(_KUBERNETES, f"{edge.GROUP}:report")
+
+
+def _permissions(kinds: Sequence[tuple[str, str]], name: str) -> list[Object]:
     """Return the most that users of the compute export may do: all of it, status included."""
     rules = [
         {
@@ -149,7 +158,6 @@ def _permissions(kinds: Sequence[tuple[str, str]]) -> list[Object]:
         }
         for group, resource in kinds
     ]
-    name = "compute:authenticated:use"
     group = "apis.kcp.io:binding:system:authenticated"
     return [_role(name, rules), _role_binding(name, name, "Group", group)]
 

@@ -5,6 +5,7 @@
 | ``crds`` | the provider workspace itself: the edge kinds as definitions of its own |
 | ``exports`` | the provider workspace: schemas, the export, and who may bind it |
 | ``imports`` | a workload workspace: the binding to the provider |
+| ``compute`` | ``root:compute`` of a kcp: leave for edges to report status, which ours has anyway |
 | ``samples`` | objects to begin with |
 
 They use nothing that Kubernetes 1.24 does not know, so that they install on kcp 0.11 too.
@@ -17,7 +18,11 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from skerry.api.kcp import edge
-from skerry.app.hub_content import EDGE_PROVIDER, edge_export_objects
+from skerry.app.hub_content import (
+    EDGE_PROVIDER,
+    compute_permission_objects,
+    edge_export_objects,
+)
 from skerry.logic.resource import Object
 
 _HEADER = "# Made by `skerry manifests`; change the code it comes from instead.\n"
@@ -35,6 +40,7 @@ def _objects(provider: str) -> Mapping[str, Sequence[Object]]:
         **{f"crds/{_crd_file(kind)}": [kind] for kind in edge.definitions()},
         **_exports(),
         "imports/bind-edge.yaml": [_binding(provider)],
+        f"compute/rbac-{edge.GROUP}.yaml": compute_permission_objects(),
         **{f"samples/{name}": [obj] for name, obj in _samples().items()},
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-_FOLDERS = ("crds", "exports", "imports", "samples")
+_FOLDERS = ("crds", "exports", "imports", "compute", "samples")
 
 
 @click.command(
@@ -26,7 +26,10 @@ Examples:
     help="Write the files below this folder instead of printing them.",
 )
 def manifests(folders: tuple[str, ...], provider: str, write: Path | None) -> None:
-    """Print the manifests of the edge kinds: definitions, exports, imports and samples."""
+    """Print the manifests of the edge kinds: definitions, exports, imports and samples.
+
+    compute is for a kcp's workspace root:compute: it lets edges report status.
+    """
     from skerry.app.manifests import manifest_files
 
     wanted = folders or _FOLDERS

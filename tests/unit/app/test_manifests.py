@@ -68,6 +68,15 @@ def test_imports_bind_the_provider_of_choice() -> None:
     assert binding["spec"]["reference"]["export"]["path"] == "root:edge"
 
 
+def test_edges_may_report_the_status_of_everything_the_compute_export_offers() -> None:
+    role, binding = objects("compute")
+    allowed = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert {"deployments/status", "ingresses/status", "pods/status", "services/status"} <= allowed
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    # An export's policy is asked about users under names of its own.
+    assert binding["subjects"][0]["name"] == "apis.kcp.io:binding:system:authenticated"
+
+
 def keywords(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -165,6 +165,7 @@ class PlacementTranslator:
             self.problems,
             accepted,
             self.resolver.placements,
+            lambda cluster, resource: self.workspaces.served(cluster, resource) is not None,
             metrics=context.metrics,
             dry_run=context.dry_run,
         )

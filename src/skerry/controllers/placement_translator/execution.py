@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.api.errors import ApiError, Conflict, NotFound
+from skerry.api.kinds import GroupResource
 from skerry.controllers.placement_translator.decide import phases, target_of
 from skerry.controllers.placement_translator.keys import NAME
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
@@ -42,16 +43,19 @@ class MailboxExecutor(Executor):
         problems: Problems,
         accepted: Accepted,
         placements: Callable[[str, Item], list[PlacementName]],
+        serves: Callable[[str, GroupResource], bool],
         *,
         metrics: RuntimeMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
+        """*serves* tells whether a cluster is known to serve a type."""
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
         self._marks = marks
         self._mailboxes = mailboxes
         self._problems = problems
         self._accepted = accepted
         self._placements = placements
+        self._serves = serves
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         """Carry out *plan*; all of it is tried, then the first failure is raised."""
@@ -64,8 +68,9 @@ class MailboxExecutor(Executor):
                 try:
                     done = await super(MailboxExecutor, self).execute(Plan([action]))
                 except (ApiError, TransportError) as error:
-                    failures.append(error)
-                    self._failed(action, error)
+                    if not self._comes_too_early(action, error):
+                        failures.append(error)
+                        self._failed(action, error)
                 else:
                     outcomes.extend(done)
                     self._succeeded(done[0])
@@ -115,6 +120,20 @@ class MailboxExecutor(Executor):
         sent, kept = digest(item.type, action.object), digest(item.type, answer)
         if sent != kept:
             self._accepted[key] = (sent, kept)
+
+    def _comes_too_early(self, action: Action, error: ApiError | TransportError) -> bool:
+        """Put an object aside whose type the mailbox is not known to serve yet.
+
+        A binding made a moment ago may take a while to have effect; that it has is an event.
+        """
+        target = target_of(action)
+        mailbox = self._mailboxes.name(target.cluster)
+        if mailbox is None or not isinstance(error, NotFound) or isinstance(action, Delete):
+            return False
+        if self._serves(target.cluster, target.gvr.group_resource):
+            return False
+        self._marks.put_aside(mailbox, _item(target))
+        return True
 
     def _failed(self, action: Action, error: ApiError | TransportError) -> None:
         """Tell the placements what the mailbox has against an object.

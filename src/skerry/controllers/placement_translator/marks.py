@@ -37,6 +37,8 @@ class Marks:
         items = self._marked.pop(mailbox, set()) | self._taken.pop(mailbox, set())
         if items:
             self._taken[mailbox] = items
+            # This look decides anew whether there is something to wait for.
+            self._aside.get(mailbox, set()).difference_update(items)
         return sorted(items)
 
     def settle(self, mailbox: str, item: Item) -> None:

@@ -68,6 +68,18 @@ def test_marks_of_a_look_that_was_stopped_wake_their_mailbox_again() -> None:
     assert woken == ["one"]
 
 
+def test_what_was_put_aside_and_is_marked_again_wants_one_look() -> None:
+    marks, _ = _marks()
+    marks.mark("m", [A])
+    marks.take("m")
+    marks.mark("m", [A])
+    marks.put_aside("m", A)
+    assert marks.take("m") == [A]
+    marks.settle("m", A)
+    marks.bring_back()
+    assert marks.waiting == 0
+
+
 def test_a_mailbox_that_is_gone_is_forgotten_altogether() -> None:
     marks, _ = _marks()
     marks.mark("m", [A])

@@ -1,0 +1,111 @@
+"""Writing to a mailbox whose server takes its time to serve what was just bound.
+
+Our hub serves a bound type when the create of its binding returns. kcp does some time later, and
+until then answers 404.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+
+from skerry.api.errors import NotFound
+from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.controllers.placement_translator.execution import MailboxExecutor
+from skerry.controllers.placement_translator.mailboxes import Mailboxes
+from skerry.controllers.placement_translator.marks import Marks
+from skerry.controllers.placement_translator.problems import Problems
+from skerry.logic.plan import Create, Plan, Target
+from skerry.logic.translation.items import Item
+from skerry.runtime.client import Client
+from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
+
+MAILBOX, CLUSTER = "imw-mb-u1", "c1"
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+PAGE, WEB = Item("", "configmaps", "shop", "page"), Item("apps", "deployments", "shop", "web")
+
+
+class Serving:
+    """A server of some types; of others it knows nothing."""
+
+    def __init__(self, *types: str) -> None:
+        self.types = types
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        if path.rpartition("/")[2] in self.types:
+            return Answer(201, {}, body)
+        return Answer(404, {"content-type": "text/plain"}, b"404 page not found\n")
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AsyncIterator[AnswerStream]:
+        raise NotImplementedError(path)
+        yield  # makes this a generator
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class Writing:
+    """An executor at one mailbox, and what it is left with."""
+
+    def __init__(self, server: Serving, *known: GroupResource) -> None:
+        mailboxes = Mailboxes()
+        mailboxes.put(MAILBOX, CLUSTER)
+        self.woken: list[str] = []
+        self.marks = Marks(self.woken.append)
+        self.executor = MailboxExecutor(
+            Client(server),
+            self.marks,
+            mailboxes,
+            Problems(lambda _: None),
+            {},
+            lambda _, __: [],
+            lambda cluster, resource: cluster == CLUSTER and resource in known,
+        )
+
+    async def place(self) -> None:
+        self.marks.mark(MAILBOX, [PAGE, WEB])
+        self.marks.take(MAILBOX)
+        await self.executor.execute(
+            Plan([_creation(CONFIG_MAPS, PAGE), _creation(DEPLOYMENTS, WEB)], unordered=True)
+        )
+
+
+def _creation(gvr: GroupVersionResource, item: Item) -> Create:
+    obj = {"metadata": {"name": item.name, "namespace": item.namespace, "resourceVersion": "1"}}
+    return Create(Target(gvr, item.name, item.namespace, CLUSTER), json.loads(json.dumps(obj)), "")
+
+
+async def test_a_copy_waits_until_the_mailbox_is_known_to_serve_its_type() -> None:
+    writing = Writing(Serving("configmaps"), PAGE.type)
+    await writing.place()
+    assert writing.marks.take(MAILBOX) == []
+    writing.woken.clear()
+    writing.marks.bring_back({WEB.type})
+    assert writing.woken == [MAILBOX]
+    assert writing.marks.take(MAILBOX) == [WEB]
+
+
+async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again() -> None:
+    writing = Writing(Serving("configmaps"), PAGE.type, WEB.type)
+    with pytest.raises(NotFound):
+        await writing.place()
+    assert writing.marks.take(MAILBOX) == [WEB]
