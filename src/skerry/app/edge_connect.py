@@ -14,15 +14,17 @@ from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 from skerry.api.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
+from skerry.app.edge_forward import Dial, as_duplex, forwarding
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.execute import Session, session
 from skerry.edge.agent.logs import LogOptions, read_log
+from skerry.edge.agent.network import Network, Streams
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.logic.resource import Object
 from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Duplex, Sender, Stream, Upgrade
+from skerry.server.http.message import Answer, Sender, Stream, Upgrade
 from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake
 from skerry.server.rest.call import Call
 
@@ -33,16 +35,21 @@ _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 class AgentConnection:
     """Answers requests that end at one node; registered with the server's connections."""
 
-    def __init__(self, agent: NodeAgent, runtime: ContainerRuntime, clock: Clock) -> None:
+    def __init__(
+        self, agent: NodeAgent, runtime: ContainerRuntime, network: Network, clock: Clock
+    ) -> None:
         self._agent = agent
         self._runtime = runtime
+        self._network = network
         self._clock = clock
 
     async def connect(self, call: Call, pod: Object | None, container: str) -> Answer:
-        """Answer a log or exec request; the others are not served by plain processes."""
+        """Answer a request about a pod; proxies are not served by the agent."""
         kind = call.info.subresource
-        if pod is None or kind not in ("log", "exec"):
+        if pod is None or kind not in ("log", "exec", "portforward"):
             raise ServiceUnavailable(f"{kind} is not supported by the agent of an embedded node")
+        if kind == "portforward":
+            return forwarding(call.request, self._dialling(pod))
         life = self._agent.life(pod["metadata"]["uid"], container)
         if kind == "log":
             return self._log(call, pod, container, life)
@@ -50,6 +57,19 @@ class AgentConnection:
             name = pod["metadata"]["name"]
             raise BadRequest(f'container {container} of pod "{name}" is not running')
         return self._exec(call, life.run_spec)
+
+    def _dialling(self, pod: Object) -> Dial:
+        if (pod.get("status") or {}).get("phase") != "Running":
+            phase = (pod.get("status") or {}).get("phase", "Pending")
+            raise BadRequest(f"unable to forward port because pod is not running. Status={phase}")
+
+        async def dial(port: int) -> Streams:
+            place = self._network.pod_port(pod["metadata"]["uid"], port)
+            if place is None:
+                raise ConnectionRefusedError("the pod is not on this node any more")
+            return await self._network.connect(place)
+
+        return dial
 
     # Logs.
 
@@ -81,7 +101,7 @@ class AgentConnection:
         quiet = request.query.get("stdout") in (None, "false", "0") and not flags["tty"]
 
         async def run(duplex: Sender) -> None:
-            socket = WebSocket(_as_duplex(duplex))
+            socket = WebSocket(as_duplex(duplex))
             # An empty message tells the client that the connection stands.
             socket.send(bytes([_ERROR if quiet else _STDOUT]))
             socket.send(bytes([_ERROR]) + await self._conversation(socket, spec, argv, flags))
@@ -176,13 +196,6 @@ def _failure(message: str) -> bytes:
             "code": 500,
         }
     )
-
-
-def _as_duplex(sender: Sender) -> Duplex:
-    """Return what an upgraded connection is given, which can be read from too."""
-    if not hasattr(sender, "read"):
-        raise BadRequest("this connection cannot be upgraded")
-    return sender  # type: ignore[return-value]
 
 
 def log_options(query: Mapping[str, str], now: datetime) -> LogOptions:

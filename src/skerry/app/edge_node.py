@@ -188,7 +188,7 @@ class Edge:
             context, self._agent_factory, control_plane=node.control_plane, tainted=tainted
         )
         self.agents.append(agent)
-        connection = AgentConnection(agent, self._runtime, self._clock)
+        connection = AgentConnection(agent, self._runtime, self.network, self._clock)
         self.api.connections.register(PLAIN, node.name, connection)
 
     async def complete(self) -> None:

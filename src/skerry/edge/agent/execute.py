@@ -96,6 +96,7 @@ async def session(
             stdout=other if tty else piped,
             stderr=other if tty else piped,
             start_new_session=True,
+            preexec_fn=_take_terminal if tty else None,
         )
     except OSError as error:
         if terminal is not None:
@@ -114,6 +115,11 @@ async def session(
             await process.wait()
         if terminal is not None:
             os.close(terminal)
+
+
+def _take_terminal() -> None:
+    """Make the terminal the session's own, so that shells control jobs and Ctrl-C is a signal."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 async def _terminal_output(terminal: int) -> AsyncIterator[bytes]:
