@@ -164,16 +164,10 @@ class _Cuttable:
 class SyncerWorld:
     """One hub, one edge, and as many syncers as are started."""
 
-    def __init__(
-        self,
-        folder: Path,
-        seed: int = 0,
-        rates: Rates | None = None,
-        *,
-        ordinary: bool = False,
-    ) -> None:
-        """An *ordinary* hub is used by what Kubernetes has alone."""
-        self.ordinary = ordinary
+    # Whether syncers use nothing at the hub that Kubernetes does not have.
+    ordinary = False
+
+    def __init__(self, folder: Path, seed: int = 0, rates: Rates | None = None) -> None:
         self.clock = LoopClock()
         self.ids = SeededIds(seed)
         self.folder = folder

@@ -181,11 +181,9 @@ class MultiplexedWatches:
             except _GONE_EXTENSION as error:
                 self._abandon(error)
             except (ApiError, TransportError) as error:
-                failures = 1 if self._scope is not None else failures + 1
+                failures = 1 if self.position else failures + 1
                 _log.warning("stream of watches failed", attempt=failures, error=error)
                 await self._client.clock.sleep(BACKOFF.seconds(failures, self._ids))
-            finally:
-                self._scope = None
 
     def _abandon(self, error: ApiError) -> None:
         """Let everyone choose again: the server no longer offers this, or not to us."""
@@ -198,6 +196,7 @@ class MultiplexedWatches:
     async def _stream(self) -> None:
         """Open the stream with all watches there are, and read it to its end."""
         self._joined = False
+        self.position = ""
         members = dict(self._members)
         await _take_back(members.values())
         seconds = int(_STREAM_SECONDS * (1 + self._ids.fraction()))
@@ -221,6 +220,8 @@ class MultiplexedWatches:
             if not self._joined:
                 raise TransportError("the stream of watches went silent") from error
             return
+        finally:
+            self._scope = None
         if self._client.clock.monotonic() - began < _SHORT_STREAM_SECONDS:
             raise TransportError("the stream of watches ended at once")
 
@@ -242,7 +243,6 @@ class MultiplexedWatches:
         self, answer: AnswerStream, members: dict[str, _Member], scope: asyncio.Timeout
     ) -> None:
         self._store = answer.headers.get(_STORE, "")
-        self.position = ""
         try:
             async for record in lines(aiter(answer)):
                 envelope, obj = _decoded(record)

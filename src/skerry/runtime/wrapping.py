@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
@@ -67,7 +68,7 @@ class PacedTransport(WrappedTransport):
         self._spacing = 1.0 / qps
         self._slack = self._spacing * max(0, burst - 1)
         # When the bucket would be full again if nothing more were taken.
-        self._next = 0.0
+        self._next = -math.inf
 
     async def before(self) -> None:
         now = self._clock.monotonic()

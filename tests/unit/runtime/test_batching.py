@@ -1,0 +1,146 @@
+"""Quiet writes travel together; whoever sends one cannot tell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+
+from skerry.api.errors import NotFound
+from skerry.api.kinds import GroupVersionResource
+from skerry.kit.clock import LoopClock
+from skerry.runtime.batching import BatchingTransport
+from skerry.runtime.client import Client, ServerFacts
+from skerry.runtime.embedded import EmbeddedTransport
+from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
+from skerry.runtime.wrapping import PacedTransport, WrappedTransport
+from tests.sim.engine import request
+from tests.sim.loop import virtual
+from tests.unit.server.harness import serving
+
+MAPS = GroupVersionResource("", "v1", "configmaps")
+
+
+class Noting(WrappedTransport):
+    """Notes the requests that pass; loses answers while told to."""
+
+    def __init__(self, inner: EmbeddedTransport) -> None:
+        super().__init__(inner)
+        self.passed: list[str] = []
+        self.losing = False
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        self.passed.append(f"{method} {path}")
+        await asyncio.sleep(0.01)
+        answer = await super().request(method, path, query, headers, body)
+        if self.losing:
+            raise TransportError("lost")
+        return answer
+
+
+@asynccontextmanager
+async def batching() -> AsyncIterator[tuple[Client, Noting]]:
+    async with serving() as server:
+        noting = Noting(EmbeddedTransport(server.api.engine.handle, request))
+        clock, facts = LoopClock(), ServerFacts()
+        client = Client(BatchingTransport(noting, clock, "", facts), clock=clock, facts=facts)
+        for number in range(3):
+            await client.create(MAPS, {"metadata": {"name": f"map-{number}"}}, "default")
+        await client.extensions()
+        noting.passed.clear()
+        yield client, noting
+
+
+async def patched(client: Client, name: str, value: str, *, quiet: bool = True) -> object:
+    return await client.patch(MAPS, name, {"data": {"k": value}}, "default", quiet=quiet)
+
+
+@virtual
+async def test_writes_of_one_moment_are_one_request_and_each_gets_its_own_answer() -> None:
+    async with batching() as (client, noting):
+        names = ("map-0", "map-1", "nobody", "map-2")
+        answers = await asyncio.gather(
+            *(patched(client, name, "1") for name in names), return_exceptions=True
+        )
+        assert noting.passed == ["POST /extensions/v1/batch"]
+        assert [type(answer) for answer in answers] == [dict, dict, NotFound, dict]
+        for name in ("map-0", "map-1", "map-2"):
+            assert (await client.get(MAPS, name, "default"))["data"] == {"k": "1"}
+
+
+@virtual
+async def test_a_write_whose_answer_is_wanted_goes_alone() -> None:
+    async with batching() as (client, noting):
+        answer = await patched(client, "map-0", "1", quiet=False)
+        assert isinstance(answer, dict)
+        assert answer["data"] == {"k": "1"}
+        assert noting.passed == ["PATCH /api/v1/namespaces/default/configmaps/map-0"]
+
+
+@virtual
+async def test_a_server_that_takes_no_batches_gets_none() -> None:
+    async with batching() as (client, noting):
+        client.facts.extensions = {}
+        await asyncio.gather(patched(client, "map-0", "1"), patched(client, "map-1", "1"))
+        assert len(noting.passed) == 2
+
+
+@virtual
+async def test_a_lost_answer_is_one_for_everybody_who_sent_something() -> None:
+    async with batching() as (client, noting):
+        noting.losing = True
+        writes = (patched(client, f"map-{number}", "1") for number in range(3))
+        answers = await asyncio.gather(*writes, return_exceptions=True)
+        assert all(isinstance(answer, TransportError) for answer in answers)
+        noting.losing = False
+        await patched(client, "map-0", "2")
+
+
+@virtual
+async def test_whoever_is_given_up_leaves_the_others_without_an_answer_not_waiting() -> None:
+    async with batching() as (client, _):
+        first = asyncio.create_task(patched(client, "map-0", "1"))
+        second = asyncio.create_task(patched(client, "map-1", "1"))
+        await asyncio.sleep(0.025)  # the first is sending for both
+        first.cancel()
+        with pytest.raises(TransportError):
+            await second
+        third = asyncio.create_task(patched(client, "map-1", "3"))
+        fourth = asyncio.create_task(patched(client, "map-2", "4"))
+        await asyncio.sleep(0.005)
+        third.cancel()
+        await fourth
+        assert (await client.get(MAPS, "map-2", "default"))["data"] == {"k": "4"}
+
+
+@virtual
+async def test_while_one_batch_is_under_way_the_next_one_gathers() -> None:
+    async with batching() as (client, noting):
+
+        async def later(number: int) -> None:
+            await asyncio.sleep(0.025)
+            await patched(client, f"map-{number}", "2")
+
+        await asyncio.gather(patched(client, "map-0", "1"), later(1), later(2))
+        assert len(noting.passed) == 2
+
+
+@virtual
+async def test_a_paced_transport_spreads_what_goes_beyond_the_burst() -> None:
+    async with serving() as server:
+        clock = LoopClock()
+        inner = EmbeddedTransport(server.api.engine.handle, request)
+        paced = PacedTransport(inner, clock, qps=2.0, burst=3)
+        began = clock.monotonic()
+        for _ in range(7):
+            await paced.request("GET", "/version")
+        assert clock.monotonic() - began == pytest.approx(2.0)

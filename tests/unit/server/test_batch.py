@@ -1,0 +1,91 @@
+"""A batch: each request as if it had come alone, all in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from skerry.server.http.message import Response, Stream
+from tests.sim.loop import virtual
+from tests.unit.server.harness import MemorySender, Server, serving
+from tests.unit.server.objects import CORE, config_map
+from tests.unit.server.test_multiplexed_watch import Except
+
+Object = dict[str, Any]
+
+MAPS = f"{CORE}/configmaps"
+BATCH = "/extensions/v1/batch"
+MERGE = "application/merge-patch+json"
+
+
+def patch(name: str, value: str, **more: Any) -> Object:
+    body = {"data": {"k": value}}
+    return {
+        "method": "PATCH",
+        "path": f"{MAPS}/{name}",
+        "contentType": MERGE,
+        "body": body,
+        **more,
+    }
+
+
+async def sent(server: Server, *requests: Object) -> list[Object]:
+    answer = await server.answer("POST", BATCH, {"requests": list(requests)})
+    assert isinstance(answer, Stream), answer
+    sender = MemorySender()
+    await answer.run(sender)
+    answers: list[Object] = sender.lines.get_nowait()["answers"]
+    return answers
+
+
+@virtual
+async def test_answers_come_in_order_and_one_failure_is_nobody_elses() -> None:
+    async with serving() as server:
+        for name in "ac":
+            await server.create(MAPS, config_map(name))
+        answers = await sent(server, patch("a", "1"), patch("b", "2"), patch("c", "3", quiet=True))
+        assert [answer["code"] for answer in answers] == [200, 404, 200]
+        assert answers[0]["body"]["data"] == {"k": "1"}
+        assert answers[1]["body"]["message"] == 'configmaps "b" not found'
+        assert "body" not in answers[2]
+        assert (await server.get(f"{MAPS}/c")).body["data"] == {"k": "3"}
+
+
+@virtual
+async def test_each_part_is_authorized_for_itself() -> None:
+    async with serving(authorizer=Except("secrets")) as server:
+        await server.create(MAPS, config_map("a"))
+        secret = {"method": "POST", "path": f"{CORE}/secrets", "body": {"metadata": {"name": "s"}}}
+        answers = await sent(server, secret, patch("a", "1"))
+        assert [answer["code"] for answer in answers] == [403, 200]
+
+
+@virtual
+async def test_names_may_be_quoted_as_in_any_url() -> None:
+    async with serving() as server:
+        path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+        await server.create(path, {"metadata": {"name": "system:x"}, "rules": []})
+        body = {"metadata": {"labels": {"a": "b"}}}
+        part = {"method": "PATCH", "path": f"{path}/system%3Ax", "contentType": MERGE, "body": body}
+        assert [answer["code"] for answer in await sent(server, part)] == [200]
+
+
+@virtual
+async def test_only_writes_of_resources_are_taken() -> None:
+    async with serving() as server:
+        wrong = (
+            {"method": "GET", "path": MAPS},
+            {"method": "POST", "path": BATCH, "body": {"requests": []}},
+            {"method": "POST", "path": "/clusters/root/api/v1/namespaces"},
+            {"path": MAPS},
+        )
+        for part in wrong:
+            answer = await server.answer("POST", BATCH, {"requests": [part]})
+            assert isinstance(answer, Response)
+            assert answer.status == 400, part
+        many = {"requests": [patch("a", "1")] * 201}
+        refused = await server.answer("POST", BATCH, many)
+        assert isinstance(refused, Response)
+        body = refused.body if isinstance(refused.body, bytes) else b"".join(refused.body)
+        assert "at most 200" in orjson.loads(body)["message"]

@@ -1,0 +1,285 @@
+"""Several watches in one stream: each as it would be alone, all from one revision."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from skerry.api.errors import Forbidden
+from skerry.logic.patch.json_patch import apply_json_patch
+from skerry.server.access import Attributes, Decision
+from skerry.server.http.message import Response, Stream, User
+from skerry.store.memory import MemoryStore
+from tests.sim.loop import virtual
+from tests.unit.server.harness import Everybody, MemorySender, Server, serving
+from tests.unit.server.objects import CORE, config_map
+
+Object = dict[str, Any]
+
+MAPS = f"{CORE}/configmaps"
+SECRETS = f"{CORE}/secrets"
+WATCH = "/extensions/v1/watch"
+MAPS_WATCH: Object = {"id": "maps", "version": "v1", "resource": "configmaps"}
+SECRETS_WATCH: Object = {"id": "secrets", "version": "v1", "resource": "secrets"}
+
+
+class Except(Everybody):
+    """Allows everything but what it was told to refuse, as of now."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = set(refused)
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        return Decision(allowed=attributes.resource not in self.refused)
+
+
+@contextlib.asynccontextmanager
+async def streaming(server: Server, *watches: Object, **terms: Any) -> AsyncIterator[MemorySender]:
+    answer = await server.answer("POST", WATCH, {"watches": list(watches), **terms})
+    assert isinstance(answer, Stream), answer
+    sender = MemorySender()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(answer.run(sender))  # type: ignore[arg-type]
+        try:
+            yield sender
+        finally:
+            running.cancel()
+
+
+async def told(sender: MemorySender, count: int) -> list[tuple[str, str, str]]:
+    events = [await sender.lines.get() for _ in range(count)]
+    return [
+        (e.get("watch", ""), e["type"], e["object"].get("metadata", {}).get("name", ""))
+        for e in events
+    ]
+
+
+async def until_caught_up(sender: MemorySender) -> str:
+    """Read on to the line that says so; return its revision."""
+    while True:
+        event = await sender.lines.get()
+        if "watch" not in event:
+            assert event["type"] == "BOOKMARK", event
+            return str(event["object"]["metadata"]["resourceVersion"])
+
+
+@virtual
+async def test_states_come_first_each_with_its_end_then_one_revision_for_all() -> None:
+    async with serving() as server:
+        await server.create(MAPS, config_map("a"))
+        await server.create(SECRETS, {"metadata": {"name": "s"}})
+        maps = {**MAPS_WATCH, "namespace": "default"}
+        async with streaming(server, maps, SECRETS_WATCH) as sender:
+            assert await told(sender, 5) == [
+                ("maps", "ADDED", "a"),
+                ("maps", "BOOKMARK", ""),
+                ("secrets", "ADDED", "s"),
+                ("secrets", "BOOKMARK", ""),
+                ("", "BOOKMARK", ""),
+            ]
+
+
+@virtual
+async def test_changes_of_all_watches_come_in_the_order_they_happened() -> None:
+    async with (
+        serving() as server,
+        streaming(server, MAPS_WATCH, SECRETS_WATCH) as sender,
+    ):
+        await until_caught_up(sender)
+        await server.create(SECRETS, {"metadata": {"name": "one"}})
+        await server.create(MAPS, config_map("two"))
+        await server.delete(f"{SECRETS}/one")
+        assert await told(sender, 3) == [
+            ("secrets", "ADDED", "one"),
+            ("maps", "ADDED", "two"),
+            ("secrets", "DELETED", "one"),
+        ]
+
+
+@virtual
+async def test_all_watches_resume_from_one_revision_and_a_new_one_begins_with_its_state() -> None:
+    async with serving() as server:
+        async with streaming(server, MAPS_WATCH) as sender:
+            revision = await until_caught_up(sender)
+        await server.create(SECRETS, {"metadata": {"name": "s"}})
+        await server.create(MAPS, config_map("missed"))
+        added = {**SECRETS_WATCH, "initial": True}
+        async with streaming(server, MAPS_WATCH, added, resourceVersion=revision) as sender:
+            assert await told(sender, 4) == [
+                ("maps", "ADDED", "missed"),
+                ("secrets", "ADDED", "s"),
+                ("secrets", "BOOKMARK", ""),
+                ("", "BOOKMARK", ""),
+            ]
+
+
+@virtual
+async def test_a_compact_watch_tells_differences_to_what_was_told_before() -> None:
+    async with serving() as server:
+        await server.create(MAPS, {**config_map("a"), "data": {"large": "x" * 2000}})
+        async with streaming(server, {**MAPS_WATCH, "compact": True}) as sender:
+            event = await sender.lines.get()
+            while event["object"]["metadata"]["name"] != "a":
+                event = await sender.lines.get()
+            held = event["object"]
+            assert "managedFields" not in held["metadata"]
+            await until_caught_up(sender)
+            await server.patch(f"{MAPS}/a", {"metadata": {"annotations": {"k": "v"}}})
+            event = await sender.lines.get()
+            patched = event["object"]
+            assert event["type"] == "PATCHED"
+            assert len(str(event)) < 400
+            assert patched["from"] == held["metadata"]["resourceVersion"]
+            made = apply_json_patch(held, patched["patch"])
+            made["metadata"]["resourceVersion"] = patched["metadata"]["resourceVersion"]
+            live = (await server.get(f"{MAPS}/a")).body
+            del live["metadata"]["managedFields"]
+            assert made == live
+            await server.delete(f"{MAPS}/a")
+            event = await sender.lines.get()
+            assert event["type"] == "DELETED"
+            assert event["object"]["metadata"]["uid"] == live["metadata"]["uid"]
+            assert "data" not in event["object"]
+
+
+@virtual
+async def test_a_forgotten_revision_ends_one_watch_and_what_is_known_is_told_by_name() -> None:
+    store = MemoryStore("one")
+    async with serving(store) as server:
+        await server.create(MAPS, config_map("kept"))
+        await server.create(MAPS, config_map("changed"))
+        async with streaming(server, {**MAPS_WATCH, "namespace": "default"}) as sender:
+            revision = await until_caught_up(sender)
+        await server.patch(f"{MAPS}/changed", {"data": {"k": "v"}})
+        await store.compact(await store.revision())
+        server.api.dispatcher._memory_floor = await store.revision()  # as after a restart
+        server.api.dispatcher._memory.clear()
+        mine = {**MAPS_WATCH, "namespace": "default"}
+        old = {**mine, "resourceVersion": revision}
+        async with streaming(server, old, SECRETS_WATCH) as sender:
+            gone = await sender.lines.get()
+            assert (gone["watch"], gone["type"], gone["object"]["code"]) == ("maps", "ERROR", 410)
+            assert (await told(sender, 1))[0][:2] == ("secrets", "BOOKMARK")
+        known = {**mine, "initial": True, "knownResourceVersion": revision}
+        async with streaming(server, known, store="one") as sender:
+            assert await told(sender, 1) == [("maps", "ADDED", "changed")]
+            unchanged = await sender.lines.get()
+            assert unchanged["type"] == "UNCHANGED"
+            assert unchanged["object"] == {"names": [["default", "kept"]]}
+        async with streaming(server, known, store="another") as sender:
+            assert await told(sender, 2) == [
+                ("maps", "ADDED", "changed"),
+                ("maps", "ADDED", "kept"),
+            ]
+
+
+@virtual
+async def test_what_may_not_be_watched_or_does_not_exist_fails_alone() -> None:
+    unknown = {"id": "widgets", "group": "example.org", "version": "v1", "resource": "widgets"}
+    wrong = {**MAPS_WATCH, "id": "wrong", "fieldSelector": "spec.nothing=1"}
+    async with (
+        serving(authorizer=Except("secrets")) as server,
+        streaming(server, SECRETS_WATCH, unknown, wrong, MAPS_WATCH) as sender,
+    ):
+        refused = [await sender.lines.get() for _ in range(3)]
+        assert [(e["watch"], e["type"], e["object"]["code"]) for e in refused] == [
+            ("secrets", "ERROR", 403),
+            ("widgets", "ERROR", 404),
+            ("wrong", "ERROR", 400),
+        ]
+        await until_caught_up(sender)
+        await server.create(MAPS, config_map("a"))
+        assert await told(sender, 1) == [("maps", "ADDED", "a")]
+
+
+@virtual
+async def test_a_right_taken_away_ends_that_watch_at_once_and_no_other() -> None:
+    rights = Except()
+    async with (
+        serving(authorizer=rights) as server,
+        streaming(server, SECRETS_WATCH, MAPS_WATCH) as sender,
+    ):
+        await until_caught_up(sender)
+        rights.refused.add("secrets")
+        server.api.engine.streams.recheck()
+        error = await sender.lines.get()
+        assert (error["watch"], error["type"]) == ("secrets", "ERROR")
+        assert error["object"]["reason"] == Forbidden.reason
+        await server.create(SECRETS, {"metadata": {"name": "hidden"}})
+        await server.create(MAPS, config_map("seen"))
+        assert await told(sender, 1) == [("maps", "ADDED", "seen")]
+
+
+@virtual
+async def test_how_far_it_has_read_is_told_now_and_then_but_not_in_vain() -> None:
+    async with serving() as server, streaming(server, SECRETS_WATCH, bookmarkSeconds=10) as sender:
+        start = await until_caught_up(sender)
+        await asyncio.sleep(35)
+        assert sender.lines.empty()
+        await server.create(MAPS, config_map("elsewhere"))
+        await asyncio.sleep(35)
+        assert sender.lines.qsize() == 1
+        assert int(await until_caught_up(sender)) > int(start)
+
+
+@virtual
+async def test_a_packed_stream_can_be_read_line_by_line_and_rests_when_idle() -> None:
+    class Packed(MemorySender):
+        packed = b""
+
+        def write(self, chunk: bytes) -> None:
+            self.packed += chunk
+
+    def unpacked(packed: bytes) -> list[bytes]:
+        text = b""
+        while packed:
+            member = zlib.decompressobj(wbits=31)
+            text += member.decompress(packed)
+            packed = member.unused_data
+        return text.splitlines()
+
+    async with serving() as server:
+        terms = {"watches": [MAPS_WATCH], "bookmarkSeconds": 10}
+        answer = await server.answer("POST", WATCH, terms, headers={"accept-encoding": "gzip"})
+        assert isinstance(answer, Stream)
+        assert ("Content-Encoding", "gzip") in tuple(answer.headers)
+        sender = Packed()
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(answer.run(sender))  # type: ignore[arg-type]
+            await asyncio.sleep(1)
+            began = len(unpacked(sender.packed))
+            for name in "abc":
+                await server.create(MAPS, config_map(name))
+                await asyncio.sleep(25)
+            assert len(unpacked(sender.packed)) == began + 6, "three objects, three bookmarks"
+            running.cancel()
+
+
+@virtual
+async def test_a_request_that_makes_no_sense_is_refused_as_a_whole() -> None:
+    async with serving() as server:
+        for terms in (
+            {"watches": []},
+            {"watches": [MAPS_WATCH, MAPS_WATCH]},
+            {"watches": [{"id": "x"}]},
+            {"watches": [MAPS_WATCH], "resourceVersion": "new"},
+            [],
+        ):
+            answer = await server.answer("POST", WATCH, terms)
+            assert isinstance(answer, Response)
+            assert answer.status == 400, terms
+        assert (await server.get(WATCH)).status == 405
+
+
+@virtual
+async def test_extensions_are_found_and_are_no_resources() -> None:
+    async with serving() as server:
+        found = (await server.get("/extensions")).body["extensions"]
+        assert {each["name"]: each["path"] for each in found} == {
+            "multiplexed-watch": WATCH,
+            "batch": "/extensions/v1/batch",
+        }
+        assert "/extensions" in (await server.get("/")).body["paths"]
