@@ -13,7 +13,9 @@ help: ## Show what can be made
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 $(STAMP): requirements/dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "skerry needs Python 3.11 or newer, and $(PYTHON) was not found: install it, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skerry needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -22,8 +24,8 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 install: $(STAMP) ## Set up .venv with the skerry command
 
-demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits)
-	$(BIN)/skerry demo $(if $(ONCE),--once,)
+demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS="8081 8082 8083")
+	$(BIN)/skerry demo $(if $(ONCE),--once,) $(if $(PORTS),--ports $(PORTS),)
 
 test: $(STAMP) ## Run every test
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 300 $(TEST_ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -47,14 +48,37 @@ def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
     assert ended.stderr == ""
 
 
-def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
-    with _reserved(1) as taken:
-        port = str(taken[0].getsockname()[1])
-        ended = _play("--ports", port, *free_ports(2), "--data-dir", str(tmp_path / "demo"))
+def test_ports_that_are_taken_are_told_in_one_sentence(tmp_path: Path) -> None:
+    with _reserved(2) as taken:
+        ports = [str(each.getsockname()[1]) for each in taken]
+        ended = _play("--ports", *ports, *free_ports(1), "--data-dir", str(tmp_path / "demo"))
     assert ended.returncode == 1
-    failed = [line for line in ended.stdout.splitlines() if line.startswith("FAIL")]
-    assert len(failed) == 1
-    assert f"port {port}" in failed[0]
-    assert "Traceback" not in ended.stdout + ended.stderr
-    home = tmp_path / "demo" / "edges"
-    assert [name for name in ("florin", "guilder") if EdgeProcess(name, home / name).running] == []
+    assert ended.stdout == ""
+    assert ended.stderr.startswith(f"Error: ports {', '.join(ports)} are taken by another program")
+    assert ended.stderr.count("\n") == 1
+    assert not (tmp_path / "demo").exists()
+
+
+def test_what_a_killed_demo_left_is_ended_by_the_next_one(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    first = subprocess.Popen(
+        [str(SKERRY), "demo", "--ports", *free_ports(3)],
+        stdout=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    assert first.stdout is not None
+    assert "ok   Stage 1: two edge clusters" in first.stdout.readline()
+    first.kill()
+    first.communicate()
+    (left,) = tmp_path.glob("skerry-demo-*")
+    edges = [EdgeProcess(name, left / "data" / "edges" / name) for name in ("florin", "guilder")]
+    assert all(edge.running for edge in edges)
+    pids = [edge.process.pid for edge in edges]
+    second = subprocess.run(
+        [str(SKERRY), "demo", "--story", "server", "--once"],
+        capture_output=True, text=True, check=False, timeout=120, env=environment,
+    )  # fmt: skip
+    assert second.returncode == 0, second.stdout + second.stderr
+    told = f"An earlier demo was killed; what it had left running in {left} was ended."
+    assert second.stdout.splitlines()[0] == told
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert list(tmp_path.glob("skerry-demo-*")) == []

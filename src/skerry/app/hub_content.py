@@ -62,23 +62,27 @@ FINER_EXPORTS: dict[str, Sequence[tuple[str, str]]] = {
 
 async def ensure_compute(api: HubServer) -> None:
     """Make sure ``root:compute`` offers Kubernetes' workload kinds."""
-    await _ensure_workspace(api, "compute", "universal")
+    await _ensure(api, "root", _workspace("compute", "universal"))
     policy: Object = {"local": {}}
     annotations = {"extra.apis.kcp.io/compute.workload.kcp.io": "true"}
-    await _ensure_export(api, "kubernetes", _KUBERNETES, policy=policy, annotations=annotations)
-    for obj in [*_permissions(_KUBERNETES, _USERS), *_binders("kubernetes")]:
+    export = _export_objects("kubernetes", _KUBERNETES, policy=policy, annotations=annotations)
+    for obj in [*export, *_permissions(_KUBERNETES, _USERS), *_binders("kubernetes")]:
         await _ensure(api, COMPUTE, obj)
 
 
 async def ensure_edge_provider(api: HubServer) -> None:
     """Make sure ``root:espw`` offers the edge kinds, and ``root:compute`` the finer exports."""
-    await _ensure_workspace(api, "espw", "")
-    for obj in edge_export_objects():
-        await _ensure(api, EDGE_PROVIDER, obj)
+    for cluster, obj in edge_provider_objects():
+        await _ensure(api, cluster, obj)
+
+
+def edge_provider_objects() -> list[tuple[str, Object]]:
+    """Return everything of the edge provider, each with its workspace, in the order of making."""
+    made = [("root", _workspace("espw", ""))]
+    made += [(EDGE_PROVIDER, obj) for obj in edge_export_objects()]
     for name, kinds in FINER_EXPORTS.items():
-        await _ensure_export(api, name, kinds)
-        for obj in _binders(name):
-            await _ensure(api, COMPUTE, obj)
+        made += [(COMPUTE, obj) for obj in [*_export_objects(name, kinds), *_binders(name)]]
+    return made
 
 
 def edge_export_objects() -> list[Object]:
@@ -93,28 +97,23 @@ def edge_export_objects() -> list[Object]:
     return [*schemas, export, *_binders(edge.GROUP)]
 
 
-async def _ensure_workspace(api: HubServer, name: str, type_name: str) -> None:
+def _workspace(name: str, type_name: str) -> Object:
     spec: Object = {"type": {"name": type_name, "path": "root"}} if type_name else {}
-    await _ensure(
-        api,
-        "root",
-        {
-            "apiVersion": "tenancy.kcp.io/v1alpha1",
-            "kind": "Workspace",
-            "metadata": {"name": name},
-            "spec": spec,
-        },
-    )
+    return {
+        "apiVersion": "tenancy.kcp.io/v1alpha1",
+        "kind": "Workspace",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
-async def _ensure_export(
-    api: HubServer,
+def _export_objects(
     name: str,
     kinds: Sequence[tuple[str, str]],
     *,
     policy: Object | None = None,
     annotations: dict[str, str] | None = None,
-) -> None:
+) -> list[Object]:
     schemas = []
     for group, resource in kinds:
         native = next(
@@ -123,21 +122,16 @@ async def _ensure_export(
             if r.info.group_resource == (group, resource) and r.info.version == r.storage_version
         )
         schemas.append(native_schema_object(native, _NATIVE_PREFIX))
-    for schema in schemas:
-        await _ensure(api, COMPUTE, schema)
     spec: Object = {"latestResourceSchemas": sorted(s["metadata"]["name"] for s in schemas)}
     if policy is not None:
         spec["maximalPermissionPolicy"] = policy
-    await _ensure(
-        api,
-        COMPUTE,
-        {
-            "apiVersion": "apis.kcp.io/v1alpha1",
-            "kind": "APIExport",
-            "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": spec,
-        },
-    )
+    export: Object = {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIExport",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": spec,
+    }
+    return [*schemas, export]
 
 
 def compute_permission_objects() -> list[Object]:

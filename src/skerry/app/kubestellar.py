@@ -1,4 +1,4 @@
-"""What ``kubectl kubestellar`` does: locations and workload workspaces, brought to be or removed.
+"""What ``kubestellar`` and ``kubectl kubestellar`` do: a provider, locations, workload workspaces.
 
 Each function returns the lines to print, in kubectl's own words, and none when nothing had to be
 done. Nothing sleeps: what takes time is awaited by its own event.
@@ -7,6 +7,7 @@ done. Nothing sleeps: what takes time is awaited by its own event.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -19,6 +20,14 @@ from skerry.runtime.client import Client, Selection
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
 BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 
+_RBAC = "rbac.authorization.k8s.io"
+_RESOURCES = {
+    "APIExport": GroupVersionResource("apis.kcp.io", "v1alpha1", "apiexports"),
+    "APIResourceSchema": GroupVersionResource("apis.kcp.io", "v1alpha1", "apiresourceschemas"),
+    "ClusterRole": GroupVersionResource(_RBAC, "v1", "clusterroles"),
+    "ClusterRoleBinding": GroupVersionResource(_RBAC, "v1", "clusterrolebindings"),
+    "Workspace": WORKSPACES,
+}
 _TARGET = "synctarget.workload.kcp.io"
 _LOCATION = "location.scheduling.kcp.io"
 _NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
@@ -202,6 +211,19 @@ def _is_ready(workspace: Object, name: str) -> bool:
 async def remove_wmw(hub: HubAccess, parent: str, name: str) -> list[str]:
     """Remove a workload workspace, if there is one."""
     return await _removed(hub.at(parent), WORKSPACES, name, "workspace.tenancy.kcp.io")
+
+
+async def populate(hub: HubAccess) -> None:
+    """Make sure of the provider workspace, its exports, and the finer ones of Kubernetes' kinds."""
+    # Only here: the schemas of every kind take a while to load, which other commands can spare.
+    from skerry.app.hub_content import edge_provider_objects
+
+    root = hub.at("root")
+    for cluster, obj in edge_provider_objects():
+        with contextlib.suppress(AlreadyExists):
+            await hub.at(cluster).create(_RESOURCES[obj["kind"]], obj)
+        if obj["kind"] == "Workspace":
+            await ready_workspace(root, obj["metadata"]["name"])
 
 
 async def check_provider(hub: HubAccess, espw: str) -> None:

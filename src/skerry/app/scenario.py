@@ -8,7 +8,11 @@ only; each serves a page on a port of this machine, and its state comes back in 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import shutil
 import signal
+import tempfile
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,7 +29,7 @@ from skerry.app.demo import Disappointment, Narrator, appears, expect, play_unti
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
 from skerry.app.stack import Stack, StackError
-from skerry.app.supervised import Supervised
+from skerry.app.supervised import Supervised, note
 from skerry.edge.agent.network import Published
 from skerry.kit.clock import SystemClock
 from skerry.runtime import kubeconfig
@@ -37,6 +41,7 @@ from skerry.server.security.files import write_secret
 Object = dict[str, Any]
 
 PROVIDER = "root:espw"
+_HOME_PREFIX, _DATA, _OWNER = "skerry-demo-", "data", "demo.json"
 _PATIENCE_SECONDS = 60
 _WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 _SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
@@ -369,14 +374,36 @@ class Scenario:
         """Stop every process of the scenario."""
         if self._transport is not None:
             await self._transport.close()
-        await asyncio.to_thread(self._stop)
+        await asyncio.to_thread(self.stop)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End every process of the scenario; harmless when none runs."""
         for name in _TARGETS:
             self.syncer(name).stop()
         self.stack.down()
         for name in _TARGETS:
             self.edge(name).stop()
+
+
+@contextlib.contextmanager
+def temporary_home(say: Callable[[str], None]) -> Iterator[Path]:
+    """Yield a folder that is gone afterwards, and first end what a killed demo left in one."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_HOME_PREFIX}*"):
+        if _is_abandoned(left):
+            Scenario(left / _DATA).stop()
+            shutil.rmtree(left, ignore_errors=True)
+            say(f"An earlier demo was killed; what it had left running in {left} was ended.")
+    with tempfile.TemporaryDirectory(prefix=_HOME_PREFIX) as home:
+        note(Path(home) / _OWNER)
+        yield Path(home) / _DATA
+
+
+def _is_abandoned(home: Path) -> bool:
+    """Tell whether a folder is a demo's of this user whose process has ended."""
+    record = home / _OWNER
+    if not record.is_file() or record.stat().st_uid != os.getuid():
+        return False
+    return not Supervised(record, home / "demo.log").running
 
 
 async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) -> bool:

@@ -140,19 +140,26 @@ class Supervised:
 @contextlib.contextmanager
 def noted(record: Path, announce: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
     """Yield *announce*, and have this process found by its record from that line to its end."""
-    own = os.getpid()
-    content = json.dumps({"server": [own, start_time(own)]})
+    written: list[str] = []
 
     def noting(line: str) -> None:
         # Not earlier: one that cannot start must not hide the one that is in its way.
-        fresh = record.with_suffix(".new")
-        fresh.write_text(content)
-        fresh.replace(record)
+        written.append(note(record))
         announce(line)
 
     yield noting
-    if record.exists() and record.read_text() == content:
+    if written and record.exists() and record.read_text() == written[-1]:
         record.unlink()
+
+
+def note(record: Path) -> str:
+    """Write down that this process runs, by hand; returns what was written."""
+    own = os.getpid()
+    content = json.dumps({"server": [own, start_time(own)]})
+    fresh = record.with_suffix(".new")
+    fresh.write_text(content)
+    fresh.replace(record)
+    return content
 
 
 def announcing(descriptor: int) -> Callable[[str], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.status import Status
 
 from skerry.app.demo import Narrator, run_demo
-from skerry.app.scenario import Ports, Scenario, run_scenario
+from skerry.app.ports import is_free
+from skerry.app.scenario import Ports, Scenario, run_scenario, temporary_home
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError
 from skerry.kit import log
@@ -120,22 +121,40 @@ def demo(
             f"{data_dir} holds the state of an earlier run: remove it, or name another folder"
         )
     log.configure(verbosity=-1)
-    with tempfile.TemporaryDirectory(prefix="skerry-demo-") as temporary:
-        home = data_dir or Path(temporary) / "data"
+    narrator = _narrator()
+    with temporary_home(narrator.say) as temporary:
+        home = data_dir or temporary
         if story == "server":
-            held = _played(home, port, once=once)
+            held = _played(home, port, narrator, once=once)
         else:
+            _check_machine([*ports, port])
             scenario = Scenario(home.resolve(), Ports(*ports), port)
-            held = asyncio.run(run_scenario(scenario, _narrator(), once=once))
+            held = asyncio.run(run_scenario(scenario, narrator, once=once))
     sys.exit(0 if held else 1)
 
 
-def _played(data_dir: Path, port: int, *, once: bool) -> bool:
+def _check_machine(ports: Sequence[int]) -> None:
+    """Say in one sentence what the scenario cannot do without."""
+    if sys.platform != "linux":
+        raise click.ClickException(
+            f"the edges of the demo run on Linux and this is {sys.platform}: use a Linux machine, "
+            "or skerry demo --story server"
+        )
+    taken = [str(port) for port in ports if port and not is_free("127.0.0.1", port)]
+    if taken:
+        which = f"port {taken[0]} is" if len(taken) == 1 else f"ports {', '.join(taken)} are"
+        raise click.ClickException(
+            f"{which} taken by another program: end it, or name three others with --ports "
+            '(make demo PORTS="9081 9082 9083")'
+        )
+
+
+def _played(data_dir: Path, port: int, narrator: Narrator, *, once: bool) -> bool:
     settings = ServerSettings(
         data_dir=data_dir, port=port, store=StoreSettings(path=data_dir / "store.db")
     )
     try:
-        return asyncio.run(run_demo(settings, _narrator(), once=once))
+        return asyncio.run(run_demo(settings, narrator, once=once))
     except StartError as error:
         raise click.ClickException(str(error)) from error
 

@@ -1,0 +1,46 @@
+"""What ``make`` says on a machine that lacks something."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _made(tmp_path: Path, python: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "demo", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def _told(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the one sentence; make itself adds a line about the failure."""
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("make: ")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_a_missing_python_is_told_in_one_sentence(tmp_path: Path) -> None:
+    told = _told(_made(tmp_path, "/nonexistent/python3"))
+    assert told.startswith("skerry needs Python 3.11 or newer, and /nonexistent/python3 was not")
+    assert "make demo PYTHON=" in told
+
+
+def test_a_python_that_is_too_old_is_told_in_one_sentence(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    forged = "import sys; sys.version_info = (3, 9); sys.version = '3.9.1 (x)'; exec(sys.argv[1])"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{forged}" "$2"\n')
+    old.chmod(0o755)
+    assert _told(_made(tmp_path, str(old))) == "skerry needs Python 3.11 or newer; this is 3.9.1"
+
+
+def test_a_python_without_venv_is_told_in_one_sentence(tmp_path: Path) -> None:
+    bare = tmp_path / "python3"
+    forged = "import sys; sys.modules['ensurepip'] = None; exec(sys.argv[1])"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{forged}" "$2"\n')
+    bare.chmod(0o755)
+    assert "install its venv module" in _told(_made(tmp_path, str(bare)))
