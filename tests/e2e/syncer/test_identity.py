@@ -1,10 +1,13 @@
-"""An edge's identity: everything in its mailbox, nothing anywhere else, and gone when revoked."""
+"""An edge's identity: a syncer's work in its mailbox, nothing elsewhere, and gone when revoked."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from skerry.api.errors import ApiError, Forbidden, Unauthorized
@@ -19,13 +22,16 @@ from skerry.app.edge_identity import (
 )
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.token import HubToken, claims_of
+from skerry.logic.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import ClientConfig, connect, load
+from skerry.runtime.transport import lines
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import CONFIG_MAPS, ESPW, IMW, NAMESPACES, Places, workspace
 
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+BINDERS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 
 
@@ -134,4 +140,69 @@ async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
         async with asyncio.timeout(5):
             with pytest.raises((Unauthorized, Forbidden)):
                 await client.create(CONFIG_MAPS, {"metadata": {"name": "x"}}, "default")
+        await client.transport.close()
+
+
+async def test_an_edge_does_in_its_mailbox_what_a_syncer_does_and_no_more(
+    tmp_path: Path, hub: Hub
+) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        await places.configure()
+        await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
+        mine = edge_client(places)
+        await mine.patch(CONFIG_MAPS, "page", {"metadata": {"annotations": {"a": "b"}}}, "shop")
+        name = account_name(places.name)
+        role = await mine.get(ROLES, name)
+        wider = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["update"]}
+        more = {"rules": [*role["rules"], wider]}
+        page = await mine.get(CONFIG_MAPS, "page", "shop")
+        refused: tuple[Callable[[], Awaitable[object]], ...] = (
+            lambda: mine.update(CONFIG_MAPS, page),
+            lambda: mine.delete_collection(CONFIG_MAPS, Selection(namespace="shop")),
+            lambda: mine.patch(ROLES, name, more),
+            lambda: mine.create(ROLES, {"metadata": {"name": "more"}, **more}),
+            lambda: mine.create(BINDERS, binding_to("cluster-admin", name)),
+            lambda: acting_as(mine, "system:masters"),
+        )
+        for attempt in refused:
+            with pytest.raises(Forbidden):
+                await attempt()
+        await mine.transport.close()
+
+
+async def acting_as(client: Client, group: str) -> None:
+    headers = {"impersonate-user": "somebody", "impersonate-group": group}
+    answer = await client.transport.request("GET", client.path(NAMESPACES), "", headers)
+    if answer.status == 403:
+        raise Forbidden(answer.body.decode())
+
+
+def binding_to(role: str, account: str) -> dict[str, Any]:
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": "default"}
+    return {
+        "metadata": {"name": "more"},
+        "roleRef": {"apiGroup": ROLES.group, "kind": "ClusterRole", "name": role},
+        "subjects": [subject],
+    }
+
+
+async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path, hub: Hub) -> None:
+    async with Places(tmp_path, hub).running() as places:
+        client = edge_client(places)
+        watches = [{"id": "maps", "version": "v1", "resource": "configmaps"}]
+        body = orjson.dumps({"watches": watches})
+        path = (await client.extensions())["multiplexed-watch"]
+        async with client.transport.stream("POST", path, "", {}, body) as answer:
+            assert answer.status == 200
+            events = lines(aiter(answer))
+            async for line in events:
+                if "watch" not in orjson.loads(line):
+                    break  # all watches have caught up
+            await revoke(places.access, places.name, places.mailbox)
+            async with asyncio.timeout(5):
+                rest = [orjson.loads(line) async for line in events]
+            # It may be told first that it lost the right to a type; then it ends.
+            assert all(event["type"] == "ERROR" for event in rest)
+        with pytest.raises((Unauthorized, Forbidden)):
+            await client.list(CONFIG_MAPS)
         await client.transport.close()

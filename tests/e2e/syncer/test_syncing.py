@@ -9,15 +9,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.syncing.delivery import is_delivered
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import CONFIG_MAPS, DEPLOYMENTS, Places, deployment, until
 
+# On our hub one stream carries all watches; any other is used as Kubernetes servers are.
+HUBS = pytest.mark.parametrize("flags", [(), ("--ordinary-hub",)], ids=["ours", "ordinary"])
 _SKERRY = str(Path(sys.executable).with_name("skerry"))
 
 
-async def begun(places: Places) -> None:
+async def begun(places: Places, *flags: str) -> None:
+    places.syncer = places.new_syncer(*flags)
     await places.configure()
     await places.put(CONFIG_MAPS, "page", {"data": {"index.html": "hello"}})
     await places.put(DEPLOYMENTS, "web", deployment())
@@ -26,11 +31,12 @@ async def begun(places: Places) -> None:
     await places.arrives(DEPLOYMENTS, "web")
 
 
+@HUBS
 async def test_a_workload_goes_down_its_status_comes_up_and_it_goes_again(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, flags: tuple[str, ...]
 ) -> None:
     async with Places(tmp_path, hub).running() as places:
-        await begun(places)
+        await begun(places, *flags)
         web = await places.arrives(DEPLOYMENTS, "web")
         assert "edge.kcp.io/projected" not in (web["metadata"].get("labels") or {})
         web["status"] = {"replicas": 1, "observedGeneration": 1}
@@ -53,9 +59,12 @@ async def test_a_workload_goes_down_its_status_comes_up_and_it_goes_again(
         assert places.syncer.stop() == 0
 
 
-async def test_killing_syncer_hub_and_edge_in_turn_loses_nothing(tmp_path: Path) -> None:
+@HUBS
+async def test_killing_syncer_hub_and_edge_in_turn_loses_nothing(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     async with Places(tmp_path).running() as places:
-        await begun(places)
+        await begun(places, *flags)
         places.syncer.stop(signal.SIGKILL)
         await places.put(CONFIG_MAPS, "page", {"data": {"index.html": "two"}})
         await asyncio.to_thread(places.syncer.start)
@@ -74,9 +83,12 @@ async def test_killing_syncer_hub_and_edge_in_turn_loses_nothing(tmp_path: Path)
         await places.arrives(CONFIG_MAPS, "page", lambda o: bool(o["data"]["index.html"] == "four"))
 
 
-async def test_an_edge_rebooted_without_its_hub_runs_what_it_should(tmp_path: Path) -> None:
+@HUBS
+async def test_an_edge_rebooted_without_its_hub_runs_what_it_should(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     async with Places(tmp_path).running() as places:
-        await begun(places)
+        await begun(places, *flags)
         places.hub.stop(signal.SIGKILL)
         places.syncer.stop(signal.SIGKILL)
         places.edge.kill()
@@ -89,10 +101,12 @@ async def test_an_edge_rebooted_without_its_hub_runs_what_it_should(tmp_path: Pa
         await places.arrives(DEPLOYMENTS, "web")
 
 
+@HUBS
 async def test_a_hub_restored_from_an_old_backup_deletes_nothing_and_says_so(
-    tmp_path: Path,
+    tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     async with Places(tmp_path).running() as places:
+        places.syncer = places.new_syncer(*flags)
         await places.configure()
         await asyncio.to_thread(places.syncer.start)
         backup = tmp_path / "old.backup"

@@ -36,13 +36,17 @@ class Except(Everybody):
         return Decision(allowed=attributes.resource not in self.refused)
 
 
+async def ran(answer: Stream, sender: MemorySender) -> None:
+    await answer.run(sender)
+
+
 @contextlib.asynccontextmanager
 async def streaming(server: Server, *watches: Object, **terms: Any) -> AsyncIterator[MemorySender]:
     answer = await server.answer("POST", WATCH, {"watches": list(watches), **terms})
     assert isinstance(answer, Stream), answer
     sender = MemorySender()
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(answer.run(sender))  # type: ignore[arg-type]
+        running = tasks.create_task(ran(answer, sender))
         try:
             yield sender
         finally:
@@ -248,7 +252,7 @@ async def test_a_packed_stream_can_be_read_line_by_line_and_rests_when_idle() ->
         assert ("Content-Encoding", "gzip") in tuple(answer.headers)
         sender = Packed()
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(answer.run(sender))  # type: ignore[arg-type]
+            running = tasks.create_task(ran(answer, sender))
             await asyncio.sleep(1)
             began = len(unpacked(sender.packed))
             for name in "abc":
@@ -261,13 +265,14 @@ async def test_a_packed_stream_can_be_read_line_by_line_and_rests_when_idle() ->
 @virtual
 async def test_a_request_that_makes_no_sense_is_refused_as_a_whole() -> None:
     async with serving() as server:
-        for terms in (
+        wrong: tuple[Any, ...] = (
             {"watches": []},
             {"watches": [MAPS_WATCH, MAPS_WATCH]},
             {"watches": [{"id": "x"}]},
             {"watches": [MAPS_WATCH], "resourceVersion": "new"},
             [],
-        ):
+        )
+        for terms in wrong:
             answer = await server.answer("POST", WATCH, terms)
             assert isinstance(answer, Response)
             assert answer.status == 400, terms
