@@ -587,6 +587,30 @@ async def test_kinds_that_would_act_on_a_foreign_hub_are_withheld_there() -> Non
 
 
 @virtual
+async def test_copies_wait_for_a_namespace_that_is_still_going_away() -> None:
+    """kcp takes seconds over a namespace and refuses meanwhile; its end is an event to wait for."""
+    hub = Hub()
+    async with hub.running(), hub.translating() as translator:
+        await hub.namespace("shop")
+        await hub.put(CONFIG_MAPS, config_map("page"), "shop")
+        await hub.place("all", "florin")
+        await asyncio.sleep(SOON)
+        hold = {"metadata": {"finalizers": ["example.io/hold"]}}
+        await hub.mailbox("florin").patch(NAMESPACES, "shop", hold)
+        await hub.reslice("all")
+        await asyncio.sleep(SOON)
+        await hub.reslice("all", "florin")
+        await hub.settle()
+        assert not await hub.found("florin", CONFIG_MAPS, "page", "shop")
+        assert (await hub.conditions("all"))["Translated"]["reason"] == "NamespaceTerminating"
+        assert [event["reason"] for event in await hub.events()] == ["NamespaceTerminating"]
+        assert translator.marks.waiting == 0
+        await hub.mailbox("florin").patch(NAMESPACES, "shop", {"metadata": {"finalizers": []}})
+        await asyncio.sleep(SOON)
+        await hub.assert_as_expected("florin")
+
+
+@virtual
 async def test_a_malformed_choice_changes_nothing_and_is_told() -> None:
     hub = Hub()
     async with hub.running(), hub.translating():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from skerry.api.errors import ApiError, Conflict, NotFound
+from skerry.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from skerry.api.kinds import GroupResource
 from skerry.controllers.placement_translator.decide import phases, target_of
 from skerry.controllers.placement_translator.keys import NAME
@@ -25,6 +25,8 @@ from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
 
 REFUSED = "Refused"
+# What a server gives as its cause when it takes nothing into a namespace that is going away.
+_TERMINATING = "NamespaceTerminating"
 # Writes in flight for one mailbox; many mailboxes are written to at once.
 _SIDE_BY_SIDE = 8
 
@@ -124,11 +126,13 @@ class MailboxExecutor(Executor):
     def _comes_too_early(self, action: Action, error: ApiError | TransportError) -> bool:
         """Put an object aside whose type the mailbox is not known to serve yet.
 
-        A binding made a moment ago may take a while to have effect; that it has is an event.
+        A binding made a moment ago may take a while to have effect, or to be gone before it is
+        made anew; that it has effect is an event.
         """
         target = target_of(action)
         mailbox = self._mailboxes.name(target.cluster)
-        if mailbox is None or not isinstance(error, NotFound) or isinstance(action, Delete):
+        too_early = isinstance(error, NotFound | MethodNotAllowed)
+        if mailbox is None or not too_early or isinstance(action, Delete):
             return False
         if self._serves(target.cluster, target.gvr.group_resource):
             return False
@@ -138,10 +142,10 @@ class MailboxExecutor(Executor):
     def _failed(self, action: Action, error: ApiError | TransportError) -> None:
         """Tell the placements what the mailbox has against an object.
 
-        A type or namespace that is not there yet will be; a lost race is tried again; no answer
-        is no refusal.
+        A type or namespace that is not there yet will be, and one that is going away will have
+        gone; a lost race is tried again; no answer is no refusal.
         """
-        if isinstance(error, TransportError | NotFound | Conflict) or error.code >= 500:
+        if isinstance(error, TransportError) or _is_passing(error):
             return
         target = target_of(action)
         mailbox, item = self._mailboxes.name(target.cluster), _item(target)
@@ -150,6 +154,14 @@ class MailboxExecutor(Executor):
         problem = Problem(REFUSED, f"{item} was refused: {error.message}")
         names = self._placements(mailbox, item)
         self._problems.refused(mailbox, item, (Told(name, problem) for name in names))
+
+
+def _is_passing(error: ApiError) -> bool:
+    """Tell whether an error says something about the moment and nothing about the object."""
+    if isinstance(error, NotFound | Conflict | MethodNotAllowed) or error.code >= 500:
+        return True
+    causes = error.details.get("causes") or ()
+    return any(each.get("reason") == _TERMINATING for each in causes)
 
 
 def _item(target: Target) -> Item:

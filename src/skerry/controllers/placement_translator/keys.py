@@ -126,7 +126,7 @@ class Waking:
             return
         changed = [
             mailbox
-            for mailbox in old.keys() | where.keys()
+            for mailbox in sorted(old.keys() | where.keys())
             if old.get(mailbox) != where.get(mailbox)
         ]
         self._relations.set_where(placement.name, where)
@@ -200,7 +200,7 @@ class Waking:
 
     def retyped(self, cluster: str, types: frozenset[GroupResource]) -> None:
         """Take that a workspace serves some *types* differently, or not any more, or now."""
-        for name in self._relations.in_cluster(cluster):
+        for name in sorted(self._relations.in_cluster(cluster)):
             placement = self._relations.get(name)
             if placement is not None:
                 before = set(self._relations.items(placement))
@@ -249,9 +249,18 @@ class Waking:
             copy = about.projected or (old is not None and old.projected)
             if copy or self._relations.contributors(mailbox):
                 self._marks.mark(mailbox, [feed.item(about)])
-        if new is None and old is not None and old.namespace:
-            # Its namespace may have been waiting for this one to go.
-            self._marks.mark(mailbox, [namespace_item(old.namespace)])
+        if new is None and old is not None:
+            if old.namespace:
+                # Its namespace may have been waiting for this one to go.
+                self._marks.mark(mailbox, [namespace_item(old.namespace)])
+            elif feed.key.type == NAMESPACES:
+                self._mark_room(mailbox, old.name)
+
+    def _mark_room(self, mailbox: str, namespace: str) -> None:
+        """Mark what belongs into a namespace that has gone from a mailbox and may come anew."""
+        for placement in self._relations.placements_at(mailbox):
+            if namespace in placement.namespaces:
+                self._mark_namespace(placement, namespace, [mailbox])
 
     def _source_changed(
         self, feed: Feed, about: Record, old: Record | None, new: Record | None
@@ -288,10 +297,10 @@ class Waking:
         affected = self._relations.named_changed(cluster, item, new)
         if item.type == NAMESPACES:
             chosen = self._relations.namespace_changed(cluster, item.name, new)
-            for name in chosen:
+            for name in sorted(chosen):
                 placement = self._relations.get(name)
                 if placement is not None:
-                    self._mark_namespace(placement, item.name)
+                    self._mark_namespace(placement, item.name, placement.where)
             affected = affected | chosen
         for mailbox in self._relations.mailboxes_of(affected):
             self._marks.mark(mailbox, [item, CONFIG])
@@ -304,8 +313,10 @@ class Waking:
         if affected and served is not None and served.definition is not None:
             self._mark_defining(served.definition, self._relations.mailboxes_of(affected))
 
-    def _mark_namespace(self, placement: Placement, namespace: str) -> None:
-        """Mark everything of a namespace that a placement began or ceased to choose."""
+    def _mark_namespace(
+        self, placement: Placement, namespace: str, mailboxes: Iterable[str]
+    ) -> None:
+        """Mark everything of a namespace that a placement chooses, or has ceased to choose."""
         cluster = placement.name.cluster
         items = {namespace_item(namespace), CONFIG}
         definitions: set[Item] = set()
@@ -314,7 +325,7 @@ class Waking:
             items.update(map(feed.item, records))
             if records and served.definition is not None:
                 definitions.add(served.definition)
-        for mailbox in placement.where:
+        for mailbox in mailboxes:
             rivals = self._resolver.rivals(mailbox) if definitions else ()
             self._marks.mark(mailbox, {*items, *definitions, *rivals})
 

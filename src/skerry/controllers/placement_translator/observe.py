@@ -25,13 +25,14 @@ from skerry.logic.resource import Object
 from skerry.logic.translation.categories import NAMESPACES
 from skerry.logic.translation.configs import EMPTY_SPEC
 from skerry.logic.translation.copies import digest, is_projected
-from skerry.logic.translation.items import Item
+from skerry.logic.translation.items import Item, namespace_item
 from skerry.logic.translation.merging import Told
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
 OCCUPIED = "NameOccupied"
+NAMESPACE_GOING = "NamespaceTerminating"
 # Reads in flight for one mailbox.
 _SIDE_BY_SIDE = 16
 
@@ -133,13 +134,13 @@ class Observer:
             return None
         resolved = self._resolver.resolve(mailbox, item)
         existing = self._workspaces.record(cluster, item, gvr.version if gvr else "")
-        occupied = existing is not None and existing.upsynced and not existing.projected
+        right = self._is_right(mailbox, item, resolved.proof, existing)
+        obstacle = None if right else self._obstacle(cluster, item, existing)
         told = resolved.told
-        if occupied and resolved.proof is not None:
-            problem = Problem(OCCUPIED, f"{item} was born at the edge and is left alone")
-            told += tuple(Told(name, problem) for name in self._resolver.placements(mailbox, item))
+        if obstacle is not None:
+            told += tuple(Told(name, obstacle) for name in self._resolver.placements(mailbox, item))
         self._problems.merged(mailbox, item, told)
-        if gvr is None or occupied or self._is_right(mailbox, item, resolved.proof, existing):
+        if gvr is None or right or obstacle is not None:
             self._problems.refused(mailbox, item, ())
             self._marks.settle(mailbox, item)
             return None
@@ -173,6 +174,17 @@ class Observer:
         if existing.proof == proof:
             return True
         return self._accepted.get((mailbox, item)) == (proof, existing.proof)
+
+    def _obstacle(self, cluster: str, item: Item, existing: Record | None) -> Problem | None:
+        """Return what keeps a copy from being made; when it is out of the way, that is an event."""
+        if existing is not None and existing.upsynced and not existing.projected:
+            return Problem(OCCUPIED, f"{item} was born at the edge and is left alone")
+        space = namespace_item(item.namespace)
+        room = self._workspaces.record(cluster, space) if item.namespace else None
+        if room is not None and room.deleting:
+            text = f"{item} waits until {space} has gone from the mailbox, to be made anew"
+            return Problem(NAMESPACE_GOING, text)
+        return None
 
     def _may_go(self, mailbox: str, cluster: str, item: Item) -> bool:
         """Tell whether there is reason enough to remove a copy.

@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.controllers.placement_translator.execution import MailboxExecutor
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
 from skerry.controllers.placement_translator.marks import Marks
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.logic.plan import Create, Plan, Target
-from skerry.logic.translation.items import Item
+from skerry.logic.translation.items import Item, PlacementName
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
 
@@ -28,12 +28,27 @@ CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 PAGE, WEB = Item("", "configmaps", "shop", "page"), Item("apps", "deployments", "shop", "web")
 
+NO_SUCH_PAGE = Answer(404, {"content-type": "text/plain"}, b"404 page not found\n")
+
+
+def refusal(code: int, reason: str, message: str, *causes: str) -> Answer:
+    """Return a Status as servers write it."""
+    details = {"causes": [{"reason": cause} for cause in causes]}
+    status = {"kind": "Status", "code": code, "reason": reason, "message": message}
+    return Answer(code, {}, json.dumps({**status, "details": details}).encode())
+
+
+TERMINATING_TYPE = refusal(405, "MethodNotAllowed", "create not allowed while terminating")
+TERMINATING_NAMESPACE = refusal(403, "Forbidden", "being terminated", "NamespaceTerminating")
+PLACEMENT = PlacementName("wmw", "p")
+
 
 class Serving:
     """A server of some types; of others it knows nothing."""
 
-    def __init__(self, *types: str) -> None:
+    def __init__(self, *types: str, otherwise: Answer = NO_SUCH_PAGE) -> None:
         self.types = types
+        self.otherwise = otherwise
 
     async def request(
         self,
@@ -45,7 +60,7 @@ class Serving:
     ) -> Answer:
         if path.rpartition("/")[2] in self.types:
             return Answer(201, {}, body)
-        return Answer(404, {"content-type": "text/plain"}, b"404 page not found\n")
+        return self.otherwise
 
     @asynccontextmanager
     async def stream(
@@ -70,14 +85,15 @@ class Writing:
         mailboxes = Mailboxes()
         mailboxes.put(MAILBOX, CLUSTER)
         self.woken: list[str] = []
+        self.problems = Problems(lambda _: None)
         self.marks = Marks(self.woken.append)
         self.executor = MailboxExecutor(
             Client(server),
             self.marks,
             mailboxes,
-            Problems(lambda _: None),
+            self.problems,
             {},
-            lambda _, __: [],
+            lambda _, __: [PLACEMENT],
             lambda cluster, resource: cluster == CLUSTER and resource in known,
         )
 
@@ -94,8 +110,9 @@ def _creation(gvr: GroupVersionResource, item: Item) -> Create:
     return Create(Target(gvr, item.name, item.namespace, CLUSTER), json.loads(json.dumps(obj)), "")
 
 
-async def test_a_copy_waits_until_the_mailbox_is_known_to_serve_its_type() -> None:
-    writing = Writing(Serving("configmaps"), PAGE.type)
+@pytest.mark.parametrize("otherwise", [NO_SUCH_PAGE, TERMINATING_TYPE], ids=["absent", "going"])
+async def test_a_copy_waits_until_the_mailbox_is_known_to_serve_its_type(otherwise: Answer) -> None:
+    writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.type)
     await writing.place()
     assert writing.marks.take(MAILBOX) == []
     writing.woken.clear()
@@ -109,3 +126,24 @@ async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again
     with pytest.raises(NotFound):
         await writing.place()
     assert writing.marks.take(MAILBOX) == [WEB]
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [NO_SUCH_PAGE, TERMINATING_TYPE, TERMINATING_NAMESPACE],
+    ids=["no type", "type going", "namespace going"],
+)
+async def test_what_will_pass_is_tried_again_and_nobody_is_told(otherwise: Answer) -> None:
+    writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.type, WEB.type)
+    with pytest.raises(ApiError):
+        await writing.place()
+    assert writing.problems.of(PLACEMENT) == {}
+
+
+async def test_a_refusal_that_is_about_the_object_is_told() -> None:
+    refused = refusal(403, "Forbidden", "not you")
+    writing = Writing(Serving("configmaps", otherwise=refused), PAGE.type, WEB.type)
+    with pytest.raises(ApiError):
+        await writing.place()
+    [(problem, item)] = writing.problems.of(PLACEMENT)
+    assert (problem.reason, item) == ("Refused", WEB)
