@@ -242,7 +242,11 @@ class Decider:
     def _promised(
         self, profile: Profile, state: CycleState, pod: PodInfo, mask: NDArray[np.bool_]
     ) -> dict[int, Status]:
-        """Return feasible rows whose room is promised to others, with what then refuses *pod*."""
+        """Return rows of *mask* whose room is promised to others, with what then refuses *pod*.
+
+        Without the promised pods such a row must pass or have been refused already: what is looked
+        for here is what they change.
+        """
         found: dict[int, Status] = {}
         if not len(self._nominations):
             return found
@@ -258,9 +262,7 @@ class Decider:
             if trial is not None:
                 status = trial.answer
             else:
-                # Without the promised pods it passes: that is what the mask says. Nor can they
-                # change what was said of the node itself.
-                status = filter_with_promised(framework, promised, state, pod, node, again=True)
+                status = filter_with_promised(framework, promised, state, pod, node)
                 if status is not None and not status.rejected:
                     raise EvaluationFailed(status)
                 if known is not None:
@@ -276,7 +278,10 @@ class Decider:
         rows = self._table.rows()
         diagnosis = profile.evaluator.diagnose(found.evaluation, found.state, pod, rows)
         diagnosis.total = len(self._table)
-        for row, status in found.promised.items():
+        # Of a node refused either way people are told what is in the way once all have come.
+        refused = diagnosis.codes != 0
+        promised = self._promised(profile, found.state, pod, refused)
+        for row, status in (found.promised | promised).items():
             diagnosis.set(row, status)
             diagnosis.blame(status)
         return diagnosis

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.unit.scheduler.reference import HOST, ZONE, World
+from tests.unit.scheduler.reference import HOST, ZONE, Options, World
 
 Object = dict[str, Any]
 
@@ -95,6 +95,14 @@ node_terms = st.builds(
     lambda expressions: {"matchExpressions": expressions},
     st.lists(node_expressions, max_size=2),
 )
+name_terms = st.builds(
+    lambda names, expressions: {
+        "matchFields": [{"key": "metadata.name", "operator": "In", "values": names}],
+        "matchExpressions": expressions,
+    },
+    st.lists(st.sampled_from(["n0", "n1", "gone"]), min_size=1, max_size=2, unique=True),
+    st.lists(node_expressions, max_size=1),
+)
 
 
 @st.composite
@@ -102,7 +110,13 @@ def node_affinity(draw: st.DrawFn) -> Object:
     rules: Object = {}
     if draw(st.booleans()):
         rules["requiredDuringSchedulingIgnoredDuringExecution"] = {
-            "nodeSelectorTerms": draw(st.lists(node_terms, min_size=1, max_size=2))
+            "nodeSelectorTerms": draw(
+                st.lists(
+                    draw(st.sampled_from([node_terms, node_terms, name_terms])),
+                    min_size=1,
+                    max_size=2,
+                )
+            )
         }
     if draw(st.booleans()):
         rules["preferredDuringSchedulingIgnoredDuringExecution"] = draw(
@@ -200,6 +214,23 @@ def containers(draw: st.DrawFn) -> Object:
 FOCI = ["any", "resources", "spread", "pods", "nodes"]
 
 
+starts: st.SearchStrategy[Object] = st.one_of(
+    st.just({}),
+    st.integers(0, 3).map(lambda second: {"startTime": f"2030-01-01T00:00:0{second}Z"}),
+)
+
+
+@st.composite
+def own_fields(draw: st.DrawFn, focus: str) -> Object:
+    """Return what a pod says of its own importance and, rarely, of its node."""
+    found: Object = {}
+    if focus == "nodes" and draw(st.integers(0, 5)) == 0:
+        found["nodeName"] = draw(st.sampled_from(["n0", "n1", "gone"]))
+    if draw(st.booleans()):
+        found["priority"] = draw(st.sampled_from([-5, 0, 5, 10]))
+    return found
+
+
 @st.composite
 def pods(draw: st.DrawFn, name: str, focus: str = "any") -> Object:
     def include(family: str, odds: int) -> bool:
@@ -226,6 +257,7 @@ def pods(draw: st.DrawFn, name: str, focus: str = "any") -> Object:
         spec["nodeSelector"] = {"disk": draw(st.sampled_from(VALUES))}
     if include("spread", 1):
         spec["topologySpreadConstraints"] = draw(spread_constraints(focus == "spread"))
+    spec |= draw(own_fields(focus))
     metadata: Object = {
         "name": name,
         "uid": name,
@@ -234,7 +266,7 @@ def pods(draw: st.DrawFn, name: str, focus: str = "any") -> Object:
     }
     if draw(st.integers(0, 5)) == 0:
         metadata["deletionTimestamp"] = "2030-01-01T00:00:00Z"
-    return {"metadata": metadata, "spec": spec}
+    return {"metadata": metadata, "spec": spec, "status": draw(starts)}
 
 
 @st.composite
@@ -272,6 +304,56 @@ def nodes(draw: st.DrawFn, name: str, focus: str = "any") -> Object:
     }
 
 
+services = st.builds(
+    lambda space, selector: {"metadata": {"namespace": space}, "spec": {"selector": selector}},
+    st.sampled_from(SPACES),
+    st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=2),
+)
+_WEIGHTS = st.lists(
+    st.builds(
+        lambda name, weight: {"name": name, "weight": weight},
+        st.sampled_from(["cpu", "memory", "example.com/gpu"]),
+        st.integers(1, 5),
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda item: item["name"],
+)
+_SHAPES = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(0, 10)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda point: point[0],
+).map(lambda points: [{"utilization": x, "score": y} for x, y in sorted(points)])
+
+
+@st.composite
+def options(draw: st.DrawFn) -> Options:
+    """Return how plugins may be configured."""
+    found = Options()
+    found.strategy = {
+        "type": draw(
+            st.sampled_from(["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"])
+        ),
+        "resources": draw(_WEIGHTS),
+    }
+    if found.strategy["type"] == "RequestedToCapacityRatio":
+        found.strategy["requestedToCapacityRatio"] = {"shape": draw(_SHAPES)}
+    if draw(st.booleans()):
+        found.ignored = ["example.com/gpu"]
+    if draw(st.booleans()):
+        found.added_affinity = draw(node_affinity())
+    found.hard_weight = draw(st.sampled_from([0, 1, 50]))
+    found.ignore_preferred = draw(st.booleans())
+    if draw(st.booleans()):
+        actions = draw(st.lists(st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]), max_size=2))
+        found.spread_defaults = [
+            {"topologyKey": key, "whenUnsatisfiable": action, "maxSkew": draw(st.integers(1, 2))}
+            for key, action in zip((ZONE, HOST), actions, strict=False)
+        ]
+    return found
+
+
 @dataclass
 class Scene:
     """A cluster, two kinds of pods that will want a node, and what the example is about."""
@@ -294,7 +376,11 @@ def scenes(draw: st.DrawFn) -> Scene:
         copied = focus != "any" and draw(st.booleans())
         item = draw(st.sampled_from(kinds)) if copied else draw(pods("", focus))
         placed.append((named(item, f"placed{index}"), f"n{draw(st.integers(0, count - 1))}"))
-    return Scene(World(found, placed, {"default": {"team": "x"}, "other": {}}), kinds, focus)
+    world = World(found, placed, {"default": {"team": "x"}, "other": {}})
+    world.services = draw(st.lists(services, max_size=2))
+    for index, service in enumerate(world.services):
+        service["metadata"]["name"] = f"s{index}"
+    return Scene(world, kinds, focus)
 
 
 def named(item: Object, name: str) -> Object:

@@ -1,12 +1,14 @@
 """A deliberately simple scheduler to compare the fast one with.
 
 One node, one pod, one rule at a time, straight from the behaviour notes: no arrays, no caches, no
-sharing with the code under test beyond the parsers of quantities and selectors.
+sharing with the code under test beyond the parsers of quantities and selectors. Here are the world
+and the rules about nodes and pods; ``reference_storage`` has those about volumes,
+``reference_scores`` the scores, ``reference_decision`` puts them together and
+``reference_preemption`` makes room.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,24 +23,47 @@ HOST = "kubernetes.io/hostname"
 
 
 @dataclass
+class Options:
+    """How plugins are configured, where that is not the default."""
+
+    # Of NodeResourcesFit: its scoringStrategy and resources left to others.
+    strategy: Object = field(default_factory=lambda: {"type": "LeastAllocated"})
+    ignored: list[str] = field(default_factory=list)
+    added_affinity: Object | None = None
+    hard_weight: int = 1
+    ignore_preferred: bool = False
+    # None: the system's own.
+    spread_defaults: list[Object] | None = None
+
+
+@dataclass
+class Storage:
+    """Everything about volumes; objects as the API has them."""
+
+    claims: list[Object] = field(default_factory=list)
+    volumes: list[Object] = field(default_factory=list)
+    classes: list[Object] = field(default_factory=list)
+    csi_nodes: list[Object] = field(default_factory=list)
+    csi_drivers: list[Object] = field(default_factory=list)
+    capacities: list[Object] = field(default_factory=list)
+    attachments: list[Object] = field(default_factory=list)
+
+
+@dataclass
 class World:
     nodes: list[Object]
     # Placed pods with their node names.
     pods: list[tuple[Object, str]] = field(default_factory=list)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     services: list[Object] = field(default_factory=list)
+    storage: Storage = field(default_factory=Storage)
+    budgets: list[Object] = field(default_factory=list)
+    # Pods that wait for room being made on a node.
+    nominated: list[tuple[Object, str]] = field(default_factory=list)
+    options: Options = field(default_factory=Options)
 
     def on(self, node: Object) -> list[Object]:
         return [pod for pod, name in self.pods if name == name_of(node)]
-
-
-@dataclass
-class Outcome:
-    feasible: list[str]
-    refusals: dict[str, tuple[str, tuple[str, ...]]]
-    totals: dict[str, int]
-    chosen: str
-    message: str
 
 
 def name_of(obj: Object) -> str:
@@ -172,10 +197,45 @@ def node_wanted(pod: Object, node: Object) -> bool:
     return any(term_holds(term, node) for term in required["nodeSelectorTerms"])
 
 
+def node_name(world: World, pod: Object, node: Object) -> tuple[str, ...] | None:
+    if pod["spec"].get("nodeName") in (None, "", name_of(node)):
+        return None
+    return ("node(s) didn't match the requested node name",)
+
+
 def node_affinity(world: World, pod: Object, node: Object) -> tuple[str, ...] | None:
+    required = (world.options.added_affinity or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    if required and not any(term_holds(term, node) for term in required["nodeSelectorTerms"]):
+        return ("node(s) didn't match scheduler-enforced node affinity",)
     if node_wanted(pod, node):
         return None
     return ("node(s) didn't match Pod's node affinity/selector",)
+
+
+def named_nodes(pod: Object) -> set[str] | None:
+    """Return the only nodes a pod's affinity names, None when it does not name nodes."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
+        return None
+    found: set[str] = set()
+    for term in required["nodeSelectorTerms"]:
+        named = [
+            set(item["values"])
+            for item in term.get("matchFields") or ()
+            if item["key"] == "metadata.name" and item["operator"] == "In"
+        ]
+        if not named:
+            return None
+        found |= set.intersection(*named)
+    return found
+
+
+def scheduling_gates(pod: Object) -> str:
+    names = [gate["name"] for gate in pod["spec"].get("schedulingGates") or ()]
+    return f"waiting for scheduling gates: [{' '.join(names)}]" if names else ""
 
 
 def host_ports(pod: Object) -> list[tuple[str, str, int]]:
@@ -206,7 +266,7 @@ def fit(world: World, pod: Object, node: Object) -> tuple[str, ...] | None:
     wanted = requests(pod)
     first = ["cpu", "memory", "ephemeral-storage"]
     for resource in [*first, *sorted(set(wanted) - set(first))]:
-        need = wanted.get(resource, 0)
+        need = 0 if resource in world.options.ignored else wanted.get(resource, 0)
         used = sum(requests(other).get(resource, 0) for other in placed)
         if need > 0 and need > number(resource, allocatable.get(resource, 0)) - used:
             reasons.append(f"Insufficient {resource}")
@@ -221,6 +281,30 @@ def constraints(pod: Object, action: str) -> list[Object]:
             extra = {key: labels_of(pod)[key] for key in keys if key in labels_of(pod)}
             found.append({**raw, "extra": extra})
     return found
+
+
+SYSTEM_SPREAD: list[Object] = [
+    {"topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 3},
+    {"topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 5},
+]
+
+
+def default_constraints(world: World, pod: Object, action: str) -> list[Object]:
+    """Return the configured constraints for a pod without any, meaning its services' pods."""
+    selectors: dict[str, str] = {}
+    for service in world.services:
+        labels = service["spec"].get("selector") or {}
+        same = service["metadata"]["namespace"] == namespace_of(pod)
+        if same and labels and Selector.from_labels(labels).matches(labels_of(pod)):
+            selectors |= labels
+    if not selectors:
+        return []
+    listed = world.options.spread_defaults
+    return [
+        {**item, "labelSelector": {"matchLabels": selectors}, "extra": {}}
+        for item in (SYSTEM_SPREAD if listed is None else listed)
+        if item["whenUnsatisfiable"] == action
+    ]
 
 
 def spread_matches(constraint: Object, other: Object) -> bool:
@@ -259,6 +343,8 @@ def node_counts(pod: Object, node: Object, constraint: Object) -> bool:
 
 def spread(world: World, pod: Object, node: Object) -> tuple[str, ...] | None:
     hard = constraints(pod, "DoNotSchedule")
+    if not pod["spec"].get("topologySpreadConstraints"):
+        hard = default_constraints(world, pod, "DoNotSchedule")
     reason = "node(s) didn't match pod topology spread constraints"
     for constraint in hard:
         key = constraint["topologyKey"]
@@ -344,202 +430,3 @@ def friendly(world: World, pod: Object, node: Object, terms: list[Object]) -> bo
         for other in world.on(home)
     )
     return not anywhere and is_friend(pod)
-
-
-FILTERS = [
-    ("NodeUnschedulable", node_unschedulable),
-    ("TaintToleration", taint_toleration),
-    ("NodeAffinity", node_affinity),
-    ("NodePorts", node_ports),
-    ("NodeResourcesFit", fit),
-    ("PodTopologySpread", spread),
-    ("InterPodAffinity", inter_pod),
-]
-
-
-# --- scores
-
-
-def least_allocated(world: World, pod: Object, node: Object) -> int:
-    allocatable = node["status"]["allocatable"]
-    total = weight = 0
-    for resource in ("cpu", "memory"):
-        capacity = number(resource, allocatable.get(resource, 0))
-        if capacity == 0:
-            continue
-        placed = [*world.on(node), pod]
-        used = sum(requests(other, NONZERO).get(resource, 0) for other in placed)
-        total += (capacity - used) * 100 // capacity if used <= capacity else 0
-        weight += 1
-    return total // weight if weight else 0
-
-
-def balanced(world: World, pod: Object, node: Object) -> int:
-    fractions = []
-    for resource in ("cpu", "memory"):
-        capacity = number(resource, node["status"]["allocatable"].get(resource, 0))
-        if capacity:
-            used = sum(requests(p).get(resource, 0) for p in [*world.on(node), pod])
-            fractions.append(min(used / capacity, 1.0))
-    deviation = abs((fractions[0] - fractions[1]) / 2) if len(fractions) == 2 else 0.0
-    return int((1 - deviation) * 100)
-
-
-def image_locality(world: World, pod: Object, node: Object) -> int:
-    def sizes(of: Object) -> dict[str, int]:
-        listed = of["status"].get("images") or ()
-        return {name: image["sizeBytes"] for image in listed for name in image["names"]}
-
-    total = 0
-    containers = [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
-    for container in containers:
-        image = container.get("image", "")
-        if image.rfind(":") <= image.rfind("/"):
-            image += ":latest"
-        if image in sizes(node):
-            holders = sum(image in sizes(other) for other in world.nodes)
-            total += int(sizes(node)[image] * (holders / len(world.nodes)))
-    low, high = 23 * 2**20, 1000 * 2**20 * len(containers)
-    return 100 * (min(max(total, low), high) - low) // (high - low)
-
-
-def scale(raw: dict[str, int], reverse: bool = False) -> dict[str, int]:
-    highest = max(raw.values())
-    if highest == 0:
-        return dict.fromkeys(raw, 100 if reverse else 0)
-    scaled = {name: value * 100 // highest for name, value in raw.items()}
-    return {name: 100 - value for name, value in scaled.items()} if reverse else scaled
-
-
-def taint_scores(world: World, pod: Object, nodes: list[Object]) -> dict[str, int]:
-    raw = {name_of(n): len(untolerated(n, pod, ("PreferNoSchedule",))) for n in nodes}
-    return scale(raw, reverse=True)
-
-
-def node_affinity_scores(world: World, pod: Object, nodes: list[Object]) -> dict[str, int]:
-    preferred = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(
-        "preferredDuringSchedulingIgnoredDuringExecution"
-    )
-    if not preferred:
-        return dict.fromkeys(map(name_of, nodes), 0)
-    raw = {
-        name_of(node): sum(
-            item["weight"] for item in preferred if term_holds(item["preference"], node)
-        )
-        for node in nodes
-    }
-    return scale(raw)
-
-
-def spread_scores(world: World, pod: Object, nodes: list[Object]) -> dict[str, int]:
-    soft = constraints(pod, "ScheduleAnyway")
-    if not soft:
-        return dict.fromkeys(map(name_of, nodes), 0)
-
-    def labelled(node: Object) -> bool:
-        return all(item["topologyKey"] in labels_of(node) for item in soft)
-
-    counted = [node for node in nodes if labelled(node)]
-    raw: dict[str, float] = dict.fromkeys(map(name_of, counted), 0.0)
-    for item in soft:
-        key = item["topologyKey"]
-        domains = {labels_of(node)[key] for node in counted}
-        size = len(counted) if key == HOST else len(domains)
-        for node in counted:
-            if key == HOST:
-                count = spread_count(world, pod, node, item)
-            else:
-                count = sum(
-                    spread_count(world, pod, other, item)
-                    for other in world.nodes
-                    if labelled(other)
-                    and labels_of(other)[key] == labels_of(node)[key]
-                    and node_counts(pod, other, item)
-                )
-            raw[name_of(node)] += count * math.log(size + 2) + (item["maxSkew"] - 1)
-    whole = {name: math.floor(value + 0.5) for name, value in raw.items()}
-    highest, lowest = max(whole.values(), default=0), min(whole.values(), default=0)
-    return {
-        name_of(node): 0
-        if not labelled(node)
-        else 100
-        if highest == 0
-        else 100 * (highest + lowest - whole[name_of(node)]) // highest
-        for node in nodes
-    }
-
-
-def inter_pod_scores(world: World, pod: Object, nodes: list[Object]) -> dict[str, int]:
-    raw: Counter[str] = Counter()
-    for node in nodes:
-        raw[name_of(node)] += 0
-        for sign, kind in ((1, "podAffinity"), (-1, "podAntiAffinity")):
-            for item in affinity_terms(pod, kind, "preferred"):
-                term = item["podAffinityTerm"]
-                for other in near(world, node, term["topologyKey"]):
-                    if term_means(world, term, pod, other):
-                        raw[name_of(node)] += sign * item["weight"]
-        for key in labels_of(node):
-            for other in near(world, node, key):
-                raw[name_of(node)] += carried_weight(world, pod, other, key)
-    lowest, highest = min(raw.values()), max(raw.values())
-    if highest == lowest:
-        return dict.fromkeys(raw, 0)
-    return {n: int(100.0 * ((value - lowest) / (highest - lowest))) for n, value in raw.items()}
-
-
-def carried_weight(world: World, pod: Object, other: Object, key: str) -> int:
-    total = 0
-    for term in affinity_terms(other, "podAffinity", "required"):
-        if term["topologyKey"] == key and term_means(world, term, other, pod):
-            total += 1
-    for sign, kind in ((1, "podAffinity"), (-1, "podAntiAffinity")):
-        for item in affinity_terms(other, kind, "preferred"):
-            term = item["podAffinityTerm"]
-            if term["topologyKey"] == key and term_means(world, term, other, pod):
-                total += sign * item["weight"]
-    return total
-
-
-def schedule(world: World, pod: Object) -> Outcome:
-    """Decide for one pod, nodes in the order given, the first of the best."""
-    refusals: dict[str, tuple[str, tuple[str, ...]]] = {}
-    feasible = []
-    for node in world.nodes:
-        for plugin, rule in FILTERS:
-            reasons = rule(world, pod, node)
-            if reasons is not None:
-                refusals[name_of(node)] = (plugin, reasons)
-                break
-        else:
-            feasible.append(node)
-    totals = score(world, pod, feasible) if feasible else {}
-    best = max(totals.values(), default=0)
-    chosen = next((name for name, total in totals.items() if total == best), "")
-    return Outcome(
-        [name_of(n) for n in feasible], refusals, totals, chosen, message(world, refusals)
-    )
-
-
-def score(world: World, pod: Object, nodes: list[Object]) -> dict[str, int]:
-    taints = taint_scores(world, pod, nodes)
-    affinity = node_affinity_scores(world, pod, nodes)
-    spreading = spread_scores(world, pod, nodes)
-    pods = inter_pod_scores(world, pod, nodes)
-    return {
-        name: 3 * taints[name]
-        + 2 * affinity[name]
-        + 2 * spreading[name]
-        + 2 * pods[name]
-        + least_allocated(world, pod, node)
-        + balanced(world, pod, node)
-        + image_locality(world, pod, node)
-        for node in nodes
-        for name in [name_of(node)]
-    }
-
-
-def message(world: World, refusals: dict[str, tuple[str, tuple[str, ...]]]) -> str:
-    counts = Counter(reason for _, reasons in refusals.values() for reason in reasons)
-    listed = sorted(f"{count} {reason}" for reason, count in counts.items())
-    return f"0/{len(world.nodes)} nodes are available: {', '.join(listed)}."

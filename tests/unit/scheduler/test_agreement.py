@@ -2,67 +2,49 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from typing import Any
 
-import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.unit.scheduler import reference
-from tests.unit.scheduler.fixtures import Bench
-from tests.unit.scheduler.generate import Scene, named, nodes, scenes
-from tests.unit.scheduler.reference import World
+from skerry.scheduler.queue import QueuedPod
+from tests.unit.scheduler import reference_decision as reference
+from tests.unit.scheduler.agreement import bench_of, check, thorough
+from tests.unit.scheduler.fixtures import Bench, pod
+from tests.unit.scheduler.generate import Scene, named, nodes, options, scenes
+from tests.unit.scheduler.reference import Options, named_nodes, scheduling_gates
 
 Object = dict[str, Any]
 
-# Enough to notice a mistake on every run; thousands when somebody asks for them.
-EXAMPLES = int(os.environ.get("SKERRY_AGREEMENT_EXAMPLES", "30"))
 
-thorough = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@thorough
+@given(scenes(), options())
+def test_plugins_configured_otherwise_agree_too(scene: Scene, chosen: Options) -> None:
+    scene.world.options = chosen
+    check(bench_of(scene.world), scene.world, scene.kinds[0])
 
 
-def bench_of(world: World) -> Bench:
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=3, unique=True))
+def test_gates_keep_a_pod_out_in_the_same_words(names: list[str]) -> None:
+    item = pod("p", schedulingGates=[{"name": name} for name in names])
     bench = Bench()
-    for name, labels in world.namespaces.items():
-        bench.cluster.set_namespace(name, labels)
-    bench.nodes(*world.nodes)
-    for item, name in world.pods:
-        bench.place(item, name)
-    return bench
+    status = bench.framework.run_pre_enqueue(bench.cluster.reader.read(item))
+    assert ("" if status is None else status.message) == scheduling_gates(item)
 
 
-def check(bench: Bench, world: World, item: Object) -> str:
-    """Compare one decision in every respect; returns the chosen node."""
-    expected = reference.schedule(world, item)
-    info = bench.cluster.reader.read(item)
-    name, found = bench.decider.decide(bench.profile, info)
-    table = bench.cluster.table
-    rows = found.feasible()
-    assert {table.target(row).name for row in rows.tolist()} == set(expected.feasible)
-    if not expected.feasible:
-        assert found.diagnosis.message() == expected.message
-        for refused, (plugin, reasons) in expected.refusals.items():
-            row = table.row(refused)
-            assert row is not None
-            status = found.diagnosis.status_of(row)
-            assert status is not None
-            assert (status.plugin, status.reasons) == (plugin, reasons)
-        return ""
-    evaluation = bench.decider._evaluated(bench.profile, info, found)
-    by_plugin = bench.profile.evaluator.by_plugin(evaluation, found.state, info, rows)
-    totals = np.sum(list(by_plugin.values()), axis=0)
-    assert {
-        table.target(row).name: total
-        for row, total in zip(rows.tolist(), totals.tolist(), strict=True)
-    } == expected.totals
-    if len(expected.feasible) > 1:
-        assert name == expected.chosen
-    return name
+@given(st.lists(st.tuples(st.sampled_from([-1, 0, 7]), st.integers(0, 5)), max_size=8))
+def test_the_queue_is_sorted_by_importance_then_by_time(waiting: list[tuple[int, int]]) -> None:
+    bench = Bench()
+    queued = [
+        QueuedPod(bench.cluster.reader.read(pod(f"p{index}", priority=priority)), moment)
+        for index, (priority, moment) in enumerate(waiting)
+    ]
+    queued.sort(key=bench.framework.queue_sort.sort_key)
+    for first, second in itertools.pairwise(queued):
+        assert first.pod.priority >= second.pod.priority
+        if first.pod.priority == second.pod.priority:
+            assert first.timestamp <= second.timestamp
 
 
 @thorough
@@ -101,6 +83,8 @@ def test_agreement_holds_while_pods_come_and_go_and_nodes_change(
 def test_one_node_at_a_time_answers_as_all_at_once(scene: Scene) -> None:
     bench = bench_of(scene.world)
     item = scene.kinds[0]
+    # Of nodes that are not named nobody is asked.
+    assume(named_nodes(item) is None)
     expected = reference.schedule(scene.world, item)
     info = bench.cluster.reader.read(item)
     evaluator = bench.profile.evaluator
@@ -122,6 +106,7 @@ def test_trying_pods_on_and_off_a_node_answers_as_if_they_were(
 ) -> None:
     """What preemption and nominations do to prepared state equals preparing it afresh."""
     world, item = scene.world, scene.kinds[0]
+    assume(named_nodes(item) is None)
     bench = bench_of(world)
     home = data.draw(st.sampled_from(world.nodes))["metadata"]["name"]
     info = bench.cluster.reader.read(item)

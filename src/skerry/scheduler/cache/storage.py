@@ -82,40 +82,49 @@ def storage_capacity(volume: Object) -> int:
 def best_volume(
     claim: Object, volumes: Iterator[Object], node: str, labels: Mapping[str, str], taken: set[str]
 ) -> Object | None:
-    """Return the smallest volume that suits the claim on a node; one pre-bound to it wins."""
+    """Return the smallest volume that suits the claim on a node; one pre-bound to it wins.
+
+    A pre-bound volume that cannot be reached from here ends the search: somebody chose it, and
+    the claim shall have no other.
+    """
     best: Object | None = None
     for volume in volumes:
-        if volume["metadata"]["name"] in taken or not _suits(claim, volume, node, labels):
+        if volume["metadata"]["name"] in taken or not _possible(claim, volume):
             continue
         if _claimed_by(volume, claim):
-            return volume
-        if (volume.get("spec") or {}).get("claimRef") is not None:
-            continue
-        if (volume.get("status") or {}).get("phase", "Available") != "Available":
+            return volume if reachable(volume, node, labels) else None
+        if not _free(volume) or not _suits(claim, volume) or not reachable(volume, node, labels):
             continue
         if best is None or storage_capacity(volume) < storage_capacity(best):
             best = volume
     return best
 
 
-def _suits(claim: Object, volume: Object, node: str, labels: Mapping[str, str]) -> bool:
+def _possible(claim: Object, volume: Object) -> bool:
+    """Tell whether a volume could serve a claim, by what even pre-binding cannot overrule."""
     wanted, offered = claim.get("spec") or {}, volume.get("spec") or {}
-    if class_name(claim) != class_name(volume):
-        return False
-    if volume["metadata"].get("deletionTimestamp") is not None:
-        return False
-    if (wanted.get("volumeMode") or "Filesystem") != (offered.get("volumeMode") or "Filesystem"):
-        return False
+    return (
+        class_name(claim) == class_name(volume)
+        and volume["metadata"].get("deletionTimestamp") is None
+        and (wanted.get("volumeMode") or "Filesystem")
+        == (offered.get("volumeMode") or "Filesystem")
+        and storage_capacity(volume) >= (storage_request(claim) or 0)
+    )
+
+
+def _free(volume: Object) -> bool:
+    available = (volume.get("status") or {}).get("phase") == "Available"
+    return available and (volume.get("spec") or {}).get("claimRef") is None
+
+
+def _suits(claim: Object, volume: Object) -> bool:
+    wanted, offered = claim.get("spec") or {}, volume.get("spec") or {}
     if not set(wanted.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
         return False
-    if storage_capacity(volume) < (storage_request(claim) or 0):
-        return False
     selector = wanted.get("selector")
-    if selector is not None and not Selector.from_label_selector(selector).matches(
-        volume["metadata"].get("labels")
-    ):
-        return False
-    return reachable(volume, node, labels)
+    return selector is None or Selector.from_label_selector(selector).matches(
+        volume["metadata"].get("labels") or {}
+    )
 
 
 def _claimed_by(volume: Object, claim: Object) -> bool:

@@ -7,7 +7,7 @@ What an attempt prepares is therefore a handful of references; trials keep their
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -143,11 +143,13 @@ class InterPodAffinity:
             return
         changed = prepared.changed
         forbids = [t for t in other.spec.anti_affinity if self._means_all((t,), pod)]
-        _count(changed.existing, forbids, node, sign)
+        _count(changed.existing, [term.topology_key for term in forbids], node, sign)
         if self._means_all(pod.spec.affinity, other):
-            _count(changed.affinity, pod.spec.affinity, node, sign)
+            # All affinity terms share one tally, so a key counts once however many name it.
+            keys = {term.topology_key for term in pod.spec.affinity}
+            _count(changed.affinity, keys, node, sign)
         avoided = [t for t in pod.spec.anti_affinity if self._means_all((t,), other)]
-        _count(changed.anti, avoided, node, sign)
+        _count(changed.anti, [term.topology_key for term in avoided], node, sign)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         prepared: _State = state.read(self.name)
@@ -169,7 +171,6 @@ class InterPodAffinity:
         for term in pod.spec.affinity:
             count = self._count_near(tally, term.topology_key, node)
             pair = (term.topology_key, node.labels[term.topology_key])
-            # A pod added in a trial is counted once per term with this key, like its removal.
             if count + prepared.changed.affinity.get(pair, 0) <= 0:
                 return prepared.self_affine and self._nobody(prepared, pod)
         return True
@@ -301,10 +302,8 @@ class InterPodAffinity:
         return Hint.QUEUE if has_key else Hint.SKIP
 
 
-def _count(
-    changed: dict[Pair, int], terms: Sequence[AffinityTerm], node: NodeInfo, sign: int
-) -> None:
-    for key in {term.topology_key for term in terms}:
+def _count(changed: dict[Pair, int], keys: Iterable[str], node: NodeInfo, sign: int) -> None:
+    for key in keys:
         if key in node.labels:
             pair = (key, node.labels[key])
             changed[pair] = changed.get(pair, 0) + sign

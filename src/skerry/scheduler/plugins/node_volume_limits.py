@@ -25,7 +25,7 @@ from skerry.scheduler.framework.events import (
 )
 from skerry.scheduler.framework.plugin import PreFilterResult
 from skerry.scheduler.framework.state import CycleState
-from skerry.scheduler.framework.status import SKIP, Status, error, unschedulable
+from skerry.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from skerry.scheduler.handle import Handle
 
 _REFUSED = unschedulable("node(s) exceed max volume count")
@@ -51,9 +51,10 @@ class NodeVolumeLimits:
         if not limits:
             return None
         wanted: dict[str, str] = {}
-        problem = self._collect(pod, wanted)
-        if problem:
-            return error(problem)
+        missing = self._collect(pod, wanted)
+        if missing:
+            text = f'persistentvolumeclaim "{missing}" not found'
+            return unresolvable(f"looking up PVC {pod.namespace}/{missing}: {text}")
         present: dict[str, str] = {}
         for other in node.pods.values():
             if other.spec.volumes:
@@ -67,16 +68,17 @@ class NodeVolumeLimits:
         return None
 
     def _collect(self, pod: PodInfo, into: dict[str, str]) -> str:
-        """Add a pod's volumes; returns what is wrong when a claim is missing."""
+        """Add a pod's volumes; returns the first claim that is missing, if any is."""
+        missing = ""
         for name, _ in claims_of(pod):
             claim = self._objects.claims.get(name, pod.namespace)
             if claim is None:
-                text = f'persistentvolumeclaim "{name}" not found'
-                return f"looking up PVC {pod.namespace}/{name}: {text}"
+                missing = missing or name
+                continue
             driver, handle = self._driver(claim)
             if driver:
                 into[f"{driver}/{handle}"] = driver
-        return ""
+        return missing
 
     def _driver(self, claim: Object) -> tuple[str, str]:
         """Return the CSI driver behind a claim and what it calls the volume."""

@@ -98,23 +98,26 @@ class VolumeBinding:
     ) -> tuple[PreFilterResult | None, Status | None]:
         if not pod.spec.volumes:
             return None, SKIP
-        bound: list[Object] = []
-        waiting: list[Object] = []
+        claims: list[Object] = []
         for name, ephemeral in claims_of(pod):
             claim = self._objects.claims.get(name, pod.namespace)
             problem = _claim_problem(claim, name, pod, ephemeral)
             if claim is None or problem:
                 return None, unresolvable(problem)
-            if is_bound(claim):
-                bound.append(claim)
-            elif waits_for_consumer(claim, self._objects) and not claim["spec"].get("volumeName"):
-                waiting.append(claim)
-            else:
-                return None, _UNBOUND
-        if not bound and not waiting:
+            claims.append(claim)
+        if not claims:
             return None, SKIP
+        bound = [claim for claim in claims if is_bound(claim)]
+        waiting = [claim for claim in claims if self._waits(claim)]
+        if len(bound) + len(waiting) < len(claims):
+            return None, _UNBOUND
         state.write(self.name, _State(bound, waiting))
         return None, None
+
+    def _waits(self, claim: Object) -> bool:
+        """Tell whether a claim is bound where its pod goes; one that names a volume is not."""
+        named = (claim.get("spec") or {}).get("volumeName")
+        return not named and waits_for_consumer(claim, self._objects)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         prepared: _State = state.read(self.name)

@@ -88,7 +88,9 @@ class VolumeRestrictions:
     def _shift(self, state: CycleState, pod: PodInfo, other: PodInfo, sign: int) -> None:
         prepared: _State | None = state.read(self.name)
         if prepared is not None and other.namespace == pod.namespace:
-            prepared.conflicts += sign * _uses(other, prepared.exclusive)
+            # Counted by volume, as the claims in conflict were: a pod may use several of them.
+            used = sum(name in prepared.exclusive for name, _ in claims_of(other))
+            prepared.conflicts += sign * used
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         for other in node.pods.values():

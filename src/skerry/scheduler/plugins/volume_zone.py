@@ -38,6 +38,12 @@ class _Topology(NamedTuple):
     values: frozenset[str]
 
 
+def _zones(label: str) -> frozenset[str]:
+    """Return the zones a label lists; none, so that it says nothing, when one has no name."""
+    zones = frozenset(part.strip() for part in label.split("__"))
+    return frozenset() if "" in zones else zones
+
+
 class VolumeZone:
     name = "VolumeZone"
 
@@ -75,9 +81,8 @@ class VolumeZone:
         if volume is None:
             return unresolvable(f'persistentvolume "{volume_name}" not found')
         labels = volume["metadata"].get("labels") or {}
-        return [
-            _Topology(key, frozenset(labels[key].split("__"))) for key in _CURRENT if key in labels
-        ]
+        found = ((key, _zones(labels[key])) for key in _CURRENT if key in labels)
+        return [_Topology(key, zones) for key, zones in found if zones]
 
     def _unbound(self, storage_class: str) -> Status | None:
         """Return what is wrong with a claim that has no volume yet."""

@@ -185,3 +185,51 @@ def candidate(name: str, violations: int, *victims: tuple[int, str]) -> Candidat
 def test_candidates_are_compared_in_order(better: Candidate, worse: Candidate) -> None:
     assert best_candidate([worse, better]).node == "b"
     assert best_candidate([better, worse]).node == "b"
+
+
+async def test_several_rules_about_one_topology_are_cured_by_one_eviction() -> None:
+    found, log = bench()
+    found.nodes(node("a"))
+    found.place(pod("old", {"app": "x", "tier": "y"}), "a")
+    terms = [
+        {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+        for labels in ({"app": "x"}, {"tier": "y"})
+    ]
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert await preempt(found, pod("new", affinity=rules, priority=10)) == ("a", "")
+    assert log.deleted == ["old"]
+
+
+async def test_what_was_tried_is_tried_again_once_budgets_change() -> None:
+    found, log = bench()
+    found.nodes(node("a"), node("b"))
+    for name in ("a", "b"):
+        found.place(pod(f"old-{name}", {"on": name}, requests={"cpu": "3"}), name)
+    for guarded, victim in (("a", "old-b"), ("b", "old-a")):
+        budget = {
+            "metadata": {"name": "guard", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"on": guarded}}},
+            "status": {"disruptionsAllowed": 0},
+        }
+        found.cluster.objects.budgets.set(budget)
+        await preempt(found, big("new", 10))
+        assert log.deleted == [victim]
+        log.deleted.clear()
+
+
+async def test_what_was_tried_is_tried_again_once_a_pod_has_started() -> None:
+    """Of equals the youngest goes; a pod that starts becomes older than one that has not."""
+    found, log = bench()
+    found.nodes(node("a"))
+    half = {"cpu": "2"}
+    for name in ("one", "two"):
+        found.place(pod(name, requests=half), "a")
+    wanted = pod("new", requests=half, priority=10)
+    for early, victim in (("one", "two"), ("two", "one")):
+        for name in ("one", "two"):
+            second = 0 if name == early else 9
+            status = {"startTime": f"2030-01-01T00:00:0{second}Z"}
+            found.place(pod(name, requests=half, status=status), "a")
+        await preempt(found, wanted)
+        assert log.deleted == [victim]
+        log.deleted.clear()

@@ -45,7 +45,11 @@ def volume(name: str, storage_class: str = "slow", size: str = "1Gi", **fields: 
         term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [where]}]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     labels = fields.pop("labels", {})
-    return {"metadata": {"name": name, "labels": labels}, "spec": {**spec, **fields}}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {**spec, **fields},
+        "status": {"phase": "Available"},
+    }
 
 
 def storage_class(name: str = "slow", mode: str = "WaitForFirstConsumer", **fields: Any) -> Object:
@@ -282,3 +286,53 @@ def test_an_ephemeral_claim_must_exist_and_belong_to_the_pod(bench: Bench) -> No
 def test_keys_name_namespaced_and_cluster_objects() -> None:
     assert key_of(claim("data")) == "default/data"
     assert key_of(volume("v")) == "v"
+
+
+def test_a_volume_somebody_chose_is_the_only_one(bench: Bench) -> None:
+    objects = bench.cluster.objects
+    objects.classes.set(storage_class())
+    objects.claims.set(claim("data", modes=["ReadWriteMany"]))
+    chosen = {"name": "data", "namespace": "default"}
+    objects.volumes.set(volume("mine", on="zb", claimRef=chosen))
+    objects.volumes.set(volume("free", on="za", accessModes=["ReadWriteMany"]))
+    # Whoever chose it looked at the access modes; and elsewhere the claim gets no other volume.
+    assert bench.decide(using("p", "data")) == "b"
+
+
+def test_a_volume_that_is_not_available_yet_is_not_taken(bench: Bench) -> None:
+    objects = bench.cluster.objects
+    objects.classes.set(storage_class())
+    objects.claims.set(claim("data"))
+    objects.volumes.set(volume("new") | {"status": {"phase": "Pending"}})
+    assert "didn't find available persistent volumes to bind" in bench.why(using("p", "data"))
+
+
+def test_a_zone_label_without_a_name_says_nothing(bench: Bench) -> None:
+    bench.cluster.objects.claims.set(claim("data", "v"))
+    bench.cluster.objects.volumes.set(volume("v", labels={ZONE: "za__"}))
+    assert bench.decide(using("p", "data")) in ("a", "b")
+
+
+def test_a_claim_that_cannot_be_used_is_told_before_one_that_is_unbound(bench: Bench) -> None:
+    objects = bench.cluster.objects
+    objects.classes.set(storage_class(mode="Immediate"))
+    objects.claims.set(claim("unbound"))
+    gone = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
+    objects.claims.set(claim("leaving", "v", metadata=gone))
+    assert 'persistentvolumeclaim "leaving" is being deleted' in bench.why(
+        using("p", "unbound", "leaving")
+    )
+
+
+def test_a_pod_with_several_claims_of_its_own_is_evicted_for_all_of_them(bench: Bench) -> None:
+    objects = bench.cluster.objects
+    for name in ("one", "two"):
+        objects.claims.set(claim(name, name, modes=["ReadWriteOncePod"]))
+        objects.volumes.set(volume(name))
+    bench.place(using("old", "one", "two"), "a")
+    info = bench.cluster.reader.read(using("new", "one", "two", priority=10))
+    _, found = bench.decider.decide(bench.profile, info)
+    result, status = bench.framework.run_post_filter(found.state, info, found.diagnosis)
+    assert status is None
+    assert result is not None
+    assert result.nominated == "a"
