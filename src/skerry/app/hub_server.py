@@ -32,10 +32,13 @@ from skerry.server.workspaces.clusters import ClusterRules
 from skerry.server.workspaces.compute import ComputeRules
 from skerry.server.workspaces.crossing import Crossings, without_cluster
 from skerry.server.workspaces.exports import BindingRules, ExportRules
+from skerry.server.workspaces.forms import OfForm
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
+from skerry.server.workspaces.schema_rules import SchemaRules
 from skerry.server.workspaces.state import HubState
+from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.views import view_name
 from skerry.server.workspaces.wholesale import WholesaleLists
@@ -124,8 +127,7 @@ class HubServer(ApiServer):
             root_ca=self._facts.root_ca,
         )
         self._clusters = ClusterRules(parts.store, clock)
-        return [
-            NamespaceLifecycle(parts.store, self.namespaces),
+        own: list[Admission] = [
             ReservedMetadata(),
             self.birth,
             self._clusters,
@@ -137,11 +139,24 @@ class HubServer(ApiServer):
                 ids,
                 self._facts.root_ca,
             ),
+            TypeRules(state, clock, self._base_url),
+            SchemaRules(state),
             ExportRules(
-                state, catalogue, self.seeder, clock, ids, self._base_url, self.namespaces.within
+                state,
+                catalogue,
+                self.seeder,
+                parts.store,
+                clock,
+                ids,
+                base_url=self._base_url,
+                namespaces=self.namespaces.within,
             ),
             BindingRules(state, catalogue, parts.authorizer, clock),
             ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
+        ]
+        return [
+            NamespaceLifecycle(parts.store, self.namespaces),
+            OfForm(own),
             DefinitionAdmission(catalogue, clock),
             *parts.admission,
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from skerry.api.kcp.building import (
     AGE,
     Raw,
@@ -17,6 +19,22 @@ from skerry.api.kcp.building import (
 
 GROUP = "apis.kcp.io"
 _CATEGORIES = ("kcp",)
+_PATH = "^(|[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$"
+
+
+_CLAIMED = (
+    {
+        "rule": "(has(self.all) && self.all) != "
+        "(has(self.resourceSelector) && size(self.resourceSelector) > 0)",
+        "message": 'either "all" or "resourceSelector" must be set',
+    },
+    {
+        "rule": "!has(self.group) || self.group != 'core.kcp.io' || "
+        "self.resource != 'logicalclusters' || "
+        "(has(self.identityHash) && self.identityHash != '')",
+        "message": "logicalclusters cannot be claimed",
+    },
+)
 
 
 def _claim(*, state: bool) -> Raw:
@@ -36,7 +54,8 @@ def _claim(*, state: bool) -> Raw:
     if state:
         properties["state"] = text("Accepted or Rejected.", enum=["Accepted", "Rejected"])
         required.append("state")
-    return struct(properties, required=required)
+    rules: dict[str, Any] = {"x-kubernetes-validations": list(_CLAIMED)}
+    return struct(properties, required=required, **rules)
 
 
 def _urls() -> Raw:
@@ -181,12 +200,15 @@ def api_binding() -> Raw:
                     "export": struct(
                         {
                             "name": text("Name of the APIExport."),
-                            "path": text("Path of its workspace; empty for this one."),
+                            "path": text(
+                                "Path of its workspace; empty for this one.", pattern=_PATH
+                            ),
                         },
                         required=("name",),
                     )
                 },
                 "What is bound; cannot be changed.",
+                required=("export",),
             ),
         },
         required=("reference",),

@@ -63,16 +63,26 @@ def bound_resource(schema: Object, identity: str) -> Object:
 
 
 def bound_status(
-    export: Export | None, taken: Sequence[Taken], spec: Mapping[str, Any], old: Object, now: str
+    export: Export | None,
+    taken: Sequence[Taken],
+    spec: Mapping[str, Any],
+    old: Object,
+    now: str,
+    cluster: str = "",
 ) -> Object:
     """Return the status of a binding to *export* (None: there is none), at *now*.
 
     What was bound before stays bound, also when the export no longer offers it: objects of that
-    type exist.
+    type exist. The binding is in *cluster*.
     """
+    named = (spec.get("reference") or {}).get("export") or {}
+    where = f"{named.get('path') or cluster}|{named.get('name', '')}"
     if export is None:
-        problem = ("APIExportValid", "APIExportNotFound", "APIExport not found")
+        problem = ("APIExportValid", "APIExportNotFound", f"APIExport {where} not found")
         return _failed(old, now, problem)
+    if not export.identity:
+        text = f"APIExport {where} is missing status.identityHash"
+        return _failed(old, now, ("APIExportValid", "MissingIdentityHash", text))
     if export.missing:
         text = f"APIResourceSchema {export.missing[0]} not found"
         return _failed(old, now, ("APIExportValid", "InternalError", text))

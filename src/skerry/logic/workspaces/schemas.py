@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -22,6 +23,10 @@ from skerry.logic.workspaces.conversions import compiled
 # Schemas with this annotation are Kubernetes' own kinds: their form is known here and need not be
 # carried along, a hundred kilobytes of it, in every schema object.
 NATIVE = "skerry.io/native-kind"
+_PREFIX = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_UNDOTTED = frozenset(
+    {"admissionregistration", "apps", "autoscaling", "batch", "extensions", "policy"}
+)
 
 
 def schema_object(definition: Mapping[str, Any], prefix: str) -> Object:
@@ -111,6 +116,47 @@ def resources_of(
     words = b"" if conversion is None else orjson.dumps(conversion.get("spec") or {})
     served = _converting(orjson.dumps(schema["spec"]), words)
     return tuple(replace(resource, identity=identity) for resource in served)
+
+
+def schema_errors(schema: Mapping[str, Any]) -> list[FieldError]:
+    """Return what keeps an APIResourceSchema from being served, or from being called as it is."""
+    metadata, spec = schema["metadata"], schema.get("spec")
+    if not spec:
+        return [FieldError.required("spec")]
+    errors = _name_errors(metadata.get("name", ""), spec)
+    group, annotations = spec["group"], metadata.get("annotations") or {}
+    if NATIVE in annotations:
+        return errors
+    if group == "core":
+        detail = "must be empty string for the core group"
+        errors.append(FieldError.invalid("spec.group", group, detail))
+    definition = _as_definition(spec)
+    definition["metadata"]["annotations"] = annotations
+    own = not group or group in _UNDOTTED
+    return errors + [
+        FieldError(error.type, _schema_path(error.field), error.message)
+        for error in crd.validate_crd(definition)
+        # Kubernetes' own groups may be offered too, and theirs need no dot. There is no status.
+        if not (own and error.field in ("spec.group", "metadata.name"))
+        and not error.field.startswith("status.")
+    ]
+
+
+def _name_errors(name: str, spec: Mapping[str, Any]) -> list[FieldError]:
+    plural = (spec.get("names") or {}).get("plural", "")
+    ending = f".{plural}.{spec['group'] or 'core'}"
+    if not name.endswith(ending):
+        return [FieldError.invalid("metadata.name", name, f"must end in {ending}")]
+    if not _PREFIX.fullmatch(name.removesuffix(ending)):
+        detail = f"must match ^{_PREFIX.pattern}$ in front of {ending}"
+        return [FieldError.invalid("metadata.name", name, detail)]
+    return []
+
+
+def _schema_path(path: str) -> str:
+    """Return where in a schema object stands what a definition has at *path*."""
+    whole = path.replace("spec.validation.openAPIV3Schema", "spec.versions[0].schema")
+    return whole.replace("].schema.openAPIV3Schema", "].schema")
 
 
 def conversion_errors(schema: Mapping[str, Any], conversion: Mapping[str, Any]) -> list[FieldError]:

@@ -31,6 +31,7 @@ from skerry.server.codec import decode
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import kept_resources, system_resources
 from skerry.server.workspaces.exports import export_status, identity_hash, identity_secret
+from skerry.server.workspaces.type_rules import type_status
 from skerry.store.base import Conflict, Store, Write
 
 # Names of schemas carry when they were made, so that a changed one can stand beside the old.
@@ -212,15 +213,7 @@ def _workspace_types(base_url: str, now: str) -> list[Object]:
             "kind": "WorkspaceType",
             "metadata": {"name": name, "annotations": {PATH_ANNOTATION: ROOT}},
             "spec": spec,
-            "status": {
-                "conditions": [
-                    {"lastTransitionTime": now, "status": "True", "type": kind}
-                    for kind in ("Ready", "VirtualWorkspaceURLsReady")
-                ],
-                "virtualWorkspaces": [
-                    {"url": f"{base_url}/services/initializingworkspaces/{ROOT}:{name}"}
-                ],
-            },
+            "status": type_status(base_url, ROOT, name, now),
         }
         for name, spec in types.items()
     ]

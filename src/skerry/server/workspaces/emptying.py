@@ -18,7 +18,7 @@ from skerry.logic.workspaces.births import CLUSTER_FINALIZER
 from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
-from skerry.server.workspaces.exports import kept_schema
+from skerry.server.workspaces.schema_rules import kept_schema
 from skerry.server.workspaces.state import APIS, CORE, HubState
 from skerry.store.base import Entry, Store, Write
 

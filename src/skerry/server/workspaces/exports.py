@@ -17,16 +17,15 @@ from skerry.logic.workspaces.bindings import (
     bound_status,
 )
 from skerry.logic.workspaces.births import PATH_ANNOTATION
-from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN
-from skerry.logic.workspaces.schemas import conversion_errors
+from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
-from skerry.server.codec import encode
+from skerry.server.codec import decode
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
-from skerry.server.workspaces.state import APIS, KEPT_SCHEMAS, HubState
-from skerry.store.base import Write
+from skerry.server.workspaces.state import APIS, HubState
+from skerry.store.base import Store, Write
 
 IDENTITY_NAMESPACE = "kcp-system"
 EXTRA = "extra.apis.kcp.io/"
@@ -64,98 +63,143 @@ def export_status(name: str, cluster: str, identity: str, base_url: str, now: st
     }
 
 
-def kept_schema(state: HubState, schema: Object) -> Write | None:
-    """Return the write that keeps a schema about to be deleted, if anybody binds it."""
-    uid = schema["metadata"]["uid"]
-    if not state.uses(uid):
+async def identity_key(store: Store, cluster: str, export: Object) -> str | None:
+    """Return the key in the Secret an export names; None when there is none."""
+    reference = _secret_of(export)
+    namespace, name = reference.get("namespace", ""), reference.get("name", "")
+    if not namespace or not name:
         return None
-    return Write(ObjectKey(*KEPT_SCHEMAS, ROOT, "", uid).path(), encode(schema))
+    entry = await store.get(ObjectKey("", "secrets", cluster, namespace, name).path())
+    if entry is None:
+        return None
+    held = (decode(entry.value, entry.revision).get("data") or {}).get("key")
+    try:
+        return base64.b64decode(held).decode() if held else None
+    except ValueError:
+        return None
+
+
+def verify_identity(export: Object, key: str | None, now: str) -> None:
+    """Write into an export's status whether its Secret is what its identity was made of.
+
+    The first key makes the identity; it never changes after that, since objects are stored by it.
+    """
+    status = export["status"]
+    found = identity_hash(key) if key is not None else ""
+    known = status.get("identityHash") or found
+    condition: Object = {"lastTransitionTime": now, "status": "True", "type": "IdentityValid"}
+    if not found:
+        name = _secret_of(export).get("name", "")
+        condition |= _unverified(f'secret "{name}" not found')
+    elif found != known:
+        text = f'identity secret hash "{found}" must match status.identityHash "{known}"'
+        condition |= _unverified(f"hash mismatch: {text}")
+    old: Object = next((c for c in status["conditions"] if c["type"] == "IdentityValid"), {})
+    if old.get("status") == condition["status"]:
+        condition["lastTransitionTime"] = old["lastTransitionTime"]
+    others = [c for c in status["conditions"] if c["type"] != "IdentityValid"]
+    status["conditions"] = [condition, *others]
+    if known:
+        status["identityHash"] = known
+    else:
+        status.pop("identityHash", None)
+
+
+def _unverified(message: str) -> Object:
+    return {
+        "status": "False",
+        "severity": "Error",
+        "reason": "IdentityVerificationFailed",
+        "message": message,
+    }
+
+
+def _secret_of(export: Object) -> Object:
+    identity = (export.get("spec") or {}).get("identity") or {}
+    found: Object = identity.get("secretRef") or {}
+    return found
 
 
 class ExportRules:
-    """Gives exports their identity and keeps schemas unchanged."""
+    """Gives exports their identity."""
 
     def __init__(
         self,
         state: HubState,
         catalogue: HubCatalogue,
         seeder: Seeder,
+        store: Store,
         clock: Clock,
         ids: IdSource,
+        *,
         base_url: Callable[[], str],
         namespaces: Callable[[str], Mapping[str, Object]],
     ) -> None:
         self._state = state
         self._catalogue = catalogue
         self._seeder = seeder
+        self._store = store
         self._clock = clock
         self._ids = ids
         self._base_url = base_url
         self._namespaces = namespaces
 
     async def admit(self, operation: Operation) -> None:
-        if operation.type[0] != APIS:
+        if operation.verb == "DELETE":
             return
-        resource = operation.type[1]
-        if resource == "apiresourceschemas":
-            self._schema(operation)
-        elif resource == "apiexports":
-            self._export(operation)
-        elif resource == "apiexportendpointslices":
+        if operation.type == (APIS, "apiexports"):
+            await self._export(operation)
+        elif operation.type == (APIS, "apiexportendpointslices"):
             self._slice(operation)
-        elif resource == "apiconversions" and operation.verb != "DELETE":
-            self._conversion(operation)
 
-    def _schema(self, operation: Operation) -> None:
-        obj = operation.obj
-        if operation.verb == "DELETE":
-            write = kept_schema(self._state, obj)
-            if write is not None and not operation.dry_run:
-                operation.writes.append(write)
-            return
-        if operation.verb == "UPDATE" and operation.old is not None:
-            if obj.get("spec") != operation.old.get("spec"):
-                raise self._refused(operation, "spec: Invalid value: is immutable")
-            return
-        if operation.verb == "CREATE":
-            spec = obj.get("spec") or {}
-            plural = (spec.get("names") or {}).get("plural", "")
-            ending = f".{plural}.{spec.get('group') or 'core'}"
-            name = obj["metadata"].get("name", "")
-            if not name.endswith(ending) or name == ending:
-                raise self._refused(operation, f"metadata.name: must end in {ending}")
-
-    def _conversion(self, operation: Operation) -> None:
-        """Refuse a conversion of no schema, or one that makes no sense for it."""
-        name = operation.obj["metadata"]["name"]
-        schema = self._state.schemas.get((operation.call.info.cluster, name))
-        if schema is None:
-            why = f'apiresourceschema.apis.kcp.io "{name}" not found'
-            raise self._refused(operation, f"error getting APIResourceSchema {name}: {why}")
-        errors = conversion_errors(schema, operation.obj)
-        if errors:
-            told = ", ".join(map(str, errors))
-            told = f"[{told}]" if len(errors) > 1 else told
-            raise self._refused(operation, f"error compiling conversion rules: {told}")
-
-    def _export(self, operation: Operation) -> None:
-        if operation.verb == "DELETE":
-            return
+    async def _export(self, operation: Operation) -> None:
         obj, cluster = operation.obj, operation.call.info.cluster
-        name = obj["metadata"]["name"]
         annotations = obj["metadata"].setdefault("annotations", {})
         annotations[PATH_ANNOTATION] = self._state.path_of(cluster)
         if operation.subresource == "status":
             if MASTERS not in operation.call.user.groups:
                 raise self._refused(operation, "status is the server's to write")
             return
-        if operation.verb == "CREATE":
+        self._check_claims(operation)
+        old = operation.old
+        if old is None:
+            await self._identify(operation, cluster)
+        elif _secret_of(obj) != _secret_of(old):
+            key = await identity_key(self._store, cluster, obj)
+            verify_identity(obj, key, rfc3339(self._clock.now()))
+
+    def _check_claims(self, operation: Operation) -> None:
+        """Refuse claims of types that could be anybody's: those are told by their identity."""
+        served = self._catalogue.types(SYSTEM_ADMIN).resources
+        plain = {r.info.group_resource for r in served if not r.identity}
+        claims = (operation.obj.get("spec") or {}).get("permissionClaims") or ()
+        for index, claim in enumerate(claims):
+            group, resource = claim.get("group", ""), claim.get("resource")
+            known = not resource or group == APIS or (group, resource) in plain
+            if known or claim.get("identityHash"):
+                continue
+            path = f"spec.permissionClaims[{index}].identityHash"
+            detail = "identityHash is required for API types that are not built-in"
+            raise self._refused(operation, str(FieldError.invalid(path, "", detail)))
+
+    async def _identify(self, operation: Operation, cluster: str) -> None:
+        """Give a new export the identity of the Secret it names, or of one of its own.
+
+        The Secret of an export that was deleted serves the next of its name: so its objects,
+        wherever they are, are not lost.
+        """
+        obj, now = operation.obj, rfc3339(self._clock.now())
+        name = obj["metadata"]["name"]
+        spec = obj.setdefault("spec", {})
+        own = not _secret_of(obj)
+        if own:
+            spec["identity"] = {"secretRef": {"name": name, "namespace": IDENTITY_NAMESPACE}}
+        key = await identity_key(self._store, cluster, obj)
+        if key is None and own:
             key = self._ids.bytes(32).hex()
-            reference = {"name": name, "namespace": IDENTITY_NAMESPACE}
-            obj.setdefault("spec", {})["identity"] = {"secretRef": reference}
-            now = rfc3339(self._clock.now())
-            obj["status"] = export_status(name, cluster, identity_hash(key), self._base_url(), now)
             self._write_identity(operation, cluster, name, key)
+        obj["status"] = export_status(name, cluster, "", self._base_url(), now)
+        verify_identity(obj, key, now)
 
     def _write_identity(self, operation: Operation, cluster: str, name: str, key: str) -> None:
         types = self._catalogue.types(SYSTEM_ADMIN)
@@ -163,18 +207,22 @@ class ExportRules:
             if obj["kind"] == "Namespace" and obj["metadata"]["name"] in self._namespaces(cluster):
                 continue
             write = self._seeder.born(types, cluster, obj)
-            # The secret of an export that was deleted makes way for the new one's.
+            # One without a key in it makes way.
             operation.writes.append(Write(write.key, write.value))
 
     def _slice(self, operation: Operation) -> None:
-        if operation.verb == "DELETE" or operation.subresource:
+        if operation.subresource:
             return
         cluster, obj = operation.call.info.cluster, operation.obj
         reference = (obj.get("spec") or {}).get("export") or {}
         export = self._state.export(reference.get("path", ""), reference.get("name", ""), cluster)
         now = rfc3339(self._clock.now())
         if export is None:
-            raise self._refused(operation, "spec.export: the referenced APIExport does not exist")
+            where = f"{reference.get('path') or cluster}:{reference.get('name', '')}"
+            why = (
+                f"unable to create APIExportEndpointSlice: no permission to bind to export {where}"
+            )
+            raise self._refused(operation, why)
         url = f"{self._base_url()}/services/apiexport/{export.cluster}/{export.name}"
         obj["status"] = {
             "conditions": [
@@ -238,7 +286,7 @@ class BindingRules:
         )
         now = rfc3339(self._clock.now())
         old = (operation.old or {}).get("status") or {}
-        obj["status"] = bound_status(export, taken, obj.get("spec") or {}, old, now)
+        obj["status"] = bound_status(export, taken, obj.get("spec") or {}, old, now, cluster)
 
     def _check_bind(self, operation: Operation, path: str, name: str, cluster: str) -> None:
         if not path:

@@ -73,6 +73,8 @@ class HubState:
     claims_changed: Callable[[str, str], None] = lambda _, __: None
     # Bindings that do not have all they ask for, by cluster and name.
     waiting: set[tuple[str, str]] = field(default_factory=set)
+    # Exports that have no identity, since the Secret they name is not there.
+    unidentified: set[tuple[str, str]] = field(default_factory=set)
     # Every type anybody binds, by group, resource and identity.
     by_identity: dict[tuple[str, str, str], BoundType] = field(default_factory=dict)
     # What bindings come to, one of all that are equal, and how many there are.
@@ -121,6 +123,7 @@ class HubState:
             self._alike,
             self.kept,
             self.waiting,
+            self.unidentified,
         ):
             table.clear()
 
@@ -176,6 +179,10 @@ class HubState:
 
     def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
         _put(self.exports, (key.cluster, key.name), obj)
+        if obj is not None and not (obj.get("status") or {}).get("identityHash"):
+            self.unidentified.add((key.cluster, key.name))
+        else:
+            self.unidentified.discard((key.cluster, key.name))
         self._offers_changed()
 
     def _offers_changed(self) -> None:

@@ -24,6 +24,7 @@ from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import Emptied, Emptying, mark, without_finalizer
+from skerry.server.workspaces.exports import identity_key, verify_identity
 from skerry.server.workspaces.state import APIS, CORE, KEPT_SCHEMAS, TENANCY, HubState
 from skerry.store.base import Conflict, Entry, Store, Write
 
@@ -67,6 +68,7 @@ class WorkspaceUpkeep:
         dispatcher.observe(type_prefix(APIS, "apiexports"), self._offer_changed)
         dispatcher.observe(type_prefix(APIS, "apiresourceschemas"), self._offer_changed)
         dispatcher.observe(CRD_PREFIX, self._names_changed)
+        dispatcher.observe(type_prefix("", "secrets"), self._secret_changed)
 
     def _marked(self, change: Change) -> None:
         event = change.event
@@ -102,6 +104,14 @@ class WorkspaceUpkeep:
     def _names_changed(self, change: Change) -> None:
         if change.event.value is None:
             self._retry_waiting(ObjectKey.parse(change.event.key).cluster)
+
+    def _secret_changed(self, change: Change) -> None:
+        """Look again at exports of the cluster whose identity was not to be had."""
+        if self._state.unidentified and change.event.value is not None:
+            cluster = ObjectKey.parse(change.event.key).cluster
+            for where, name in self._state.unidentified:
+                if where == cluster:
+                    self._queue(ObjectKey(APIS, "apiexports", cluster, "", name).path())
 
     def _retry_waiting(self, only: str = "") -> None:
         """Look again at bindings that lack something."""
@@ -144,6 +154,7 @@ class WorkspaceUpkeep:
         entry, parsed = await self._store.get(key), ObjectKey.parse(key)
         try:
             if parsed.resource == "apiexports":
+                await self._identify(entry)
                 await self._rebind(parsed)
                 return
             if entry is None:
@@ -242,6 +253,17 @@ class WorkspaceUpkeep:
             keys = [ObjectKey(*KEPT_SCHEMAS, ROOT, "", uid).path() for uid in unused]
             await self._store.commit([Write(key, None) for key in keys])
 
+    async def _identify(self, entry: Entry | None) -> None:
+        """Give an export its identity, if the Secret it names has come."""
+        obj = decode(entry.value, entry.revision) if entry is not None else {}
+        if entry is None or (obj.get("status") or {}).get("identityHash"):
+            return
+        cluster = ObjectKey.parse(entry.key).cluster
+        key = await identity_key(self._store, cluster, obj)
+        if key is not None:
+            verify_identity(obj, key, rfc3339(self._clock.now()))
+            await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
+
     async def _rebind(self, key: ObjectKey) -> None:
         """Bring every binding of an export up to date with it."""
         for cluster in list(self._state.bound_clusters(key.cluster, key.name)):
@@ -259,7 +281,8 @@ class WorkspaceUpkeep:
         export = self._state.export(reference.get("path", ""), reference["name"], cluster)
         taken = self._state.taken_names(cluster, name, self._catalogue.definitions(cluster))
         old = obj.get("status") or {}
-        status = bound_status(export, taken, obj["spec"], old, rfc3339(self._clock.now()))
+        now = rfc3339(self._clock.now())
+        status = bound_status(export, taken, obj["spec"], old, now, cluster)
         if status != old:
             obj["status"] = status
             await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])

@@ -1,0 +1,90 @@
+"""Schemas that exports offer: valid from the start, since they never change, and kept while bound.
+
+An APIResourceSchema is judged as the CustomResourceDefinition it amounts to: what would not be
+served there is refused here, so that no binding ever meets a schema it cannot use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skerry.api.errors import FieldError, Forbidden
+from skerry.api.keys import ObjectKey
+from skerry.logic.resource import Object
+from skerry.logic.schema import validate
+from skerry.logic.workspaces.names import ROOT
+from skerry.logic.workspaces.schemas import conversion_errors, schema_errors
+from skerry.server.admission.operation import Operation
+from skerry.server.codec import encode
+from skerry.server.workspaces.state import APIS, KEPT_SCHEMAS, HubState
+from skerry.store.base import Write
+
+_DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+def kept_schema(state: HubState, schema: Object) -> Write | None:
+    """Return the write that keeps a schema about to be deleted, if anybody binds it."""
+    uid = schema["metadata"]["uid"]
+    if not state.uses(uid):
+        return None
+    return Write(ObjectKey(*KEPT_SCHEMAS, ROOT, "", uid).path(), encode(schema))
+
+
+class SchemaRules:
+    """Judges schemas and their conversions, and keeps the system's group from definitions."""
+
+    def __init__(self, state: HubState) -> None:
+        self._state = state
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.type == (APIS, "apiresourceschemas"):
+            self._schema(operation)
+        elif operation.verb == "DELETE":
+            return
+        elif operation.type == (APIS, "apiconversions"):
+            self._conversion(operation)
+        elif operation.type == _DEFINITIONS:
+            _definition(operation)
+
+    def _schema(self, operation: Operation) -> None:
+        obj = operation.obj
+        if operation.verb == "DELETE":
+            write = kept_schema(self._state, obj)
+            if write is not None and not operation.dry_run:
+                operation.writes.append(write)
+        elif operation.old is not None:
+            if obj.get("spec") != operation.old.get("spec"):
+                raise _refused(operation, "spec: Invalid value: is immutable")
+        elif not validate(operation.call.resource.schema, obj):
+            # What is not of its form is refused for that.
+            errors = schema_errors(obj)
+            if errors:
+                raise _refused(operation, _listed(errors))
+
+    def _conversion(self, operation: Operation) -> None:
+        """Refuse a conversion of no schema, or one that makes no sense for it."""
+        name = operation.obj["metadata"]["name"]
+        schema = self._state.schemas.get((operation.call.info.cluster, name))
+        if schema is None:
+            why = f'apiresourceschema.apis.kcp.io "{name}" not found'
+            raise _refused(operation, f"error getting APIResourceSchema {name}: {why}")
+        errors = conversion_errors(schema, operation.obj)
+        if errors:
+            told = str(errors[0]) if len(errors) == 1 else _listed(errors)
+            raise _refused(operation, f"error compiling conversion rules: {told}")
+
+
+def _definition(operation: Operation) -> None:
+    group = str((operation.obj.get("spec") or {}).get("group", ""))
+    if group.endswith(APIS):
+        raise _refused(operation, f"{group} is a reserved group")
+
+
+def _listed(errors: Sequence[FieldError]) -> str:
+    """Return errors as a list is printed in Go."""
+    return f"[{' '.join(map(str, errors))}]"
+
+
+def _refused(operation: Operation, why: str) -> Forbidden:
+    group, resource = operation.type
+    return Forbidden.of(group, resource, operation.obj["metadata"].get("name", ""), why)
