@@ -129,7 +129,10 @@ async def test_an_unschedulable_pod_says_so_and_is_placed_when_a_node_comes() ->
     async with scheduling(world):
         await add_node(world, "small", allocatable={"cpu": "10m"})
         await add_pod(world, "p")
-        waiting = await until(world, "p", lambda p: (p.get("status") or {}).get("conditions"))
+        # The pod may be heard of first; then there were no nodes at all for a moment.
+        waiting = await until(
+            world, "p", lambda p: "Insufficient cpu" in str(p.get("status", {}).get("conditions"))
+        )
         condition = waiting["status"]["conditions"][0]
         assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
         assert condition["reason"] == "Unschedulable"
