@@ -28,7 +28,7 @@ from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import TransportError
 from tests.e2e.hub.hubs import Hub
-from tests.e2e.processes import ServerProcess
+from tests.e2e.syncer.edges import Edge, ForeignEdge, new_edge
 
 Object = dict[str, Any]
 
@@ -94,15 +94,13 @@ class SyncerProcess:
 class Places:
     """Everything of one test."""
 
-    def __init__(
-        self, directory: Path, hub: Hub | None = None, edge: ServerProcess | None = None
-    ) -> None:
+    def __init__(self, directory: Path, hub: Hub | None = None, edge: Edge | None = None) -> None:
         """A *hub* that runs already is shared with others, and not to be harmed."""
         self.directory = directory
         self._shared = hub is not None and bool(hub.url)
         self.name = f"florin-{directory.name[-20:].lower().replace('_', '-').strip('-')}"
         self.hub = hub or Hub(directory / "hub", "--init")
-        self.edge = edge or ServerProcess(directory / "edge")
+        self.edge: Edge = edge or new_edge(directory / "edge")
         self.hub_kubeconfig = directory / "florin-hub.kubeconfig"
         self.mailbox = ""
         self.access: HubAccess
@@ -127,7 +125,10 @@ class Places:
                 await self.at_edge.transport.close()
             if not self._shared:
                 self.hub.stop(signal.SIGKILL)
-            self.edge.kill()
+            if isinstance(self.edge, ForeignEdge):
+                await self.edge.clean()
+            else:
+                self.edge.kill()
 
     @property
     def in_mailbox(self) -> Client:

@@ -223,9 +223,8 @@ async def test_a_hub_whose_clock_is_a_day_off_is_served_and_knows_who_lives(
         places.syncer = places.new_syncer("--heartbeat-seconds", "1")
         with mailbox_controller(hub, tmp_path):
             await begun(places)
-            web = await places.arrives(DEPLOYMENTS, "web")
-            web["status"] = {"replicas": 1, "observedGeneration": 1}
-            await places.at_edge.update_status(DEPLOYMENTS, web)
+            status = {"status": {"replicas": 1, "observedGeneration": 1}}
+            await places.at_edge.patch(DEPLOYMENTS, "web", status, "shop", subresource="status")
             await until(
                 places.in_mailbox,
                 DEPLOYMENTS,

@@ -39,8 +39,8 @@ async def test_a_workload_goes_down_its_status_comes_up_and_it_goes_again(
         await begun(places, *flags)
         web = await places.arrives(DEPLOYMENTS, "web")
         assert "edge.kcp.io/projected" not in (web["metadata"].get("labels") or {})
-        web["status"] = {"replicas": 1, "observedGeneration": 1}
-        await places.at_edge.update_status(DEPLOYMENTS, web)
+        status = {"status": {"replicas": 1, "observedGeneration": 1}}
+        await places.at_edge.patch(DEPLOYMENTS, "web", status, "shop", subresource="status")
         told = await until(
             places.in_mailbox,
             DEPLOYMENTS,
