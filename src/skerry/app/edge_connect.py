@@ -1,7 +1,8 @@
-"""Logs and exec of an embedded edge: the server's requests answered by the node's agent.
+"""Logs, exec and attach of an embedded edge: the server's requests answered by the node's agent.
 
-The agent knows nothing of HTTP and the server nothing of processes; here the two meet. Exec speaks
-the channel protocol of Kubernetes over WebSocket: the first byte of a message names the stream.
+The agent knows nothing of HTTP and the server nothing of processes; here the two meet. Exec and
+attach speak the channel protocol of Kubernetes over WebSocket: the first byte of a message names
+the stream.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 from skerry.api.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
 from skerry.app.edge_forward import Dial, as_duplex, forwarding
 from skerry.edge.agent.agent import NodeAgent
+from skerry.edge.agent.attach import Listener, attached
 from skerry.edge.agent.container import ContainerLife
-from skerry.edge.agent.execute import Session, session
+from skerry.edge.agent.execute import Conversation, session
 from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.network import Network, Streams
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
@@ -46,7 +49,7 @@ class AgentConnection:
     async def connect(self, call: Call, pod: Object | None, container: str) -> Answer:
         """Answer a request about a pod; proxies are not served by the agent."""
         kind = call.info.subresource
-        if pod is None or kind not in ("log", "exec", "portforward"):
+        if pod is None or kind not in ("log", "exec", "attach", "portforward"):
             raise ServiceUnavailable(f"{kind} is not supported by the agent of an embedded node")
         if kind == "portforward":
             return forwarding(call.request, self._dialling(pod))
@@ -56,6 +59,8 @@ class AgentConnection:
         if life is None or life.running is None or life.run_spec is None:
             name = pod["metadata"]["name"]
             raise BadRequest(f'container {container} of pod "{name}" is not running')
+        if kind == "attach":
+            return _conversing(call, attaching(life))
         return self._exec(call, life.run_spec)
 
     def _dialling(self, pod: Object) -> Dial:
@@ -96,35 +101,63 @@ class AgentConnection:
         argv = [value for name, value in pairs if name == "command"]
         if not argv:
             raise BadRequest("you must specify at least 1 command")
-        headers = handshake(request, _PROTOCOLS)
         flags = {name: request.query.get(name) in ("true", "1") for name in ("stdin", "tty")}
-        quiet = request.query.get("stdout") in (None, "false", "0") and not flags["tty"]
 
-        async def run(duplex: Sender) -> None:
-            socket = WebSocket(as_duplex(duplex))
-            # An empty message tells the client that the connection stands.
-            socket.send(bytes([_ERROR if quiet else _STDOUT]))
-            socket.send(bytes([_ERROR]) + await self._conversation(socket, spec, argv, flags))
-            socket.close()
-            with contextlib.suppress(ConnectionError):
-                await socket.drain()
+        def begin() -> AbstractAsyncContextManager[Conversation]:
+            return session(self._runtime, spec, argv, stdin=flags["stdin"], tty=flags["tty"])
 
-        return Upgrade(run, status=101, headers=tuple(headers))
-
-    async def _conversation(
-        self, socket: WebSocket, spec: ContainerSpec, argv: list[str], flags: Mapping[str, bool]
-    ) -> bytes:
-        """Carry a command's streams both ways; returns the Status that tells how it ended."""
-        try:
-            async with session(
-                self._runtime, spec, argv, stdin=flags["stdin"], tty=flags["tty"]
-            ) as running:
-                return exit_status(await _carried(socket, running))
-        except CannotStart as error:
-            return _failure(str(error))
+        return _conversing(call, begin)
 
 
-async def _carried(socket: WebSocket, running: Session) -> int:
+Begin = Callable[[], AbstractAsyncContextManager[Conversation]]
+
+
+def attaching(life: ContainerLife) -> Begin:
+    """Return what attaches to a container that runs."""
+
+    @asynccontextmanager
+    async def begin() -> AsyncIterator[Conversation]:
+        spec, log = life.run_spec, life.log_path()
+        if spec is not None and (spec.input.stdin or spec.input.tty):
+            async with attached(spec.directory) as found:
+                yield found
+        elif log is not None:
+            yield Listener(log)
+        else:
+            raise CannotStart("the container has ended")
+
+    return begin
+
+
+def _conversing(call: Call, begin: Begin) -> Answer:
+    """Answer with a conversation over a WebSocket, in channels."""
+    request = call.request
+    headers = handshake(request, _PROTOCOLS)
+    tty = request.query.get("tty") in ("true", "1")
+    quiet = request.query.get("stdout") in (None, "false", "0") and not tty
+
+    async def run(duplex: Sender) -> None:
+        socket = WebSocket(as_duplex(duplex))
+        # An empty message tells the client that the connection stands.
+        socket.send(bytes([_ERROR if quiet else _STDOUT]))
+        socket.send(bytes([_ERROR]) + await _conversation(socket, begin))
+        socket.close()
+        with contextlib.suppress(ConnectionError):
+            await socket.drain()
+
+    return Upgrade(run, status=101, headers=tuple(headers))
+
+
+async def _conversation(socket: WebSocket, begin: Begin) -> bytes:
+    """Carry streams both ways; returns the Status that tells how it ended."""
+    try:
+        async with begin() as running:
+            return exit_status(await _carried(socket, running))
+    except CannotStart as error:
+        return _failure(str(error))
+
+
+async def _carried(socket: WebSocket, running: Conversation) -> int:
     async with asyncio.TaskGroup() as tasks:
         listening = tasks.create_task(_listen(socket, running))
         writing = [
@@ -149,7 +182,7 @@ async def _speak(socket: WebSocket, channel: int, chunks: AsyncIterator[bytes]) 
         await socket.drain()
 
 
-async def _listen(socket: WebSocket, running: Session) -> None:
+async def _listen(socket: WebSocket, running: Conversation) -> None:
     """Pass on what the user sends, until they leave."""
     while True:
         try:

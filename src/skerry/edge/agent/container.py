@@ -28,7 +28,7 @@ from skerry.edge.agent.environment import (
     service_environment,
 )
 from skerry.edge.agent.network import Backend, free_port
-from skerry.edge.agent.plain import LOG
+from skerry.edge.agent.plain import LOG, LOST
 from skerry.edge.agent.pod_files import host_name
 from skerry.edge.agent.probes import Prober, Reach, Result, attempt, shown
 from skerry.edge.agent.runtime import (
@@ -38,6 +38,7 @@ from skerry.edge.agent.runtime import (
     Exit,
     Image,
     ImageNotFound,
+    Input,
     Mount,
     Sandbox,
 )
@@ -89,6 +90,8 @@ class ContainerLife:
         self._attempt: int = self._last_attempt()
         # An agent that comes back must not be kinder to what kept ending.
         self._failures = self._attempt
+        # Whether the present attempt is ended through no fault of its own.
+        self._excused = False
 
     @property
     def name(self) -> str:
@@ -116,6 +119,13 @@ class ContainerLife:
             await self._back_off(result)
             self._next_attempt()
 
+    async def recall(self) -> None:
+        """Know again how a container ended whose pod is over."""
+        found = self._node.runtime.adopt(self._place)
+        if found is not None:
+            self._set(identity=found.identity, restarts=self._attempt)
+            self._ended(await found.wait())
+
     # Attempts on disk.
 
     def _last_attempt(self) -> int:
@@ -142,6 +152,7 @@ class ContainerLife:
         if self._sandbox_mark() != _mark(self._around.sandbox):
             text = "Pod sandbox changed, it will be killed and re-created."
             self._tell("Normal", "SandboxChanged", text)
+            self._excused = True
             found.signal(signal.SIGKILL)
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
             pairs = json.loads((self._place / _PORTS).read_text())
@@ -253,6 +264,9 @@ class ContainerLife:
             self._place,
             *self._user(image),
             sandbox=self._around.sandbox,
+            input=Input(
+                bool(spec.get("stdin")), bool(spec.get("stdinOnce")), bool(spec.get("tty"))
+            ),
         )
 
     def _proxy_environment(self) -> dict[str, str]:
@@ -429,7 +443,11 @@ class ContainerLife:
         """Wait before the next attempt: not at all the first time, then longer and longer."""
         ended = self.state.state
         last = ended if isinstance(ended, Ended) else None
-        if result.ended - result.began > timedelta(seconds=self._node.settings.calm_seconds):
+        calm = timedelta(seconds=self._node.settings.calm_seconds)
+        # What the machine or an edge's stop ended did not fail.
+        excused = self._excused or result.reason == LOST
+        self._excused = False
+        if excused or result.ended - result.began > calm:
             self._failures = 0
         self._set(last=last)
         if self._failures:

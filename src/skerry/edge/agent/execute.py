@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import functools
 import os
 import pty
 import signal
@@ -16,10 +17,33 @@ import struct
 import termios
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 
 _CHUNK = 32 * 1024
+
+
+class Conversation(Protocol):
+    """Something whose output is read and whose input is written."""
+
+    def output(self) -> AsyncIterator[bytes]:
+        """Yield what it writes, to its end."""
+
+    def errors(self) -> AsyncIterator[bytes]:
+        """Yield what it writes to its error output."""
+
+    async def write(self, data: bytes) -> None:
+        """Give it input; harmless when it does not listen any more."""
+
+    def end_input(self) -> None:
+        """Say that no more input comes."""
+
+    def resize(self, width: int, height: int) -> None:
+        """Tell its terminal, if it has one, its size."""
+
+    async def wait(self) -> int:
+        """Return its exit code."""
 
 
 class Session:
@@ -95,8 +119,8 @@ async def session(
             stdin=other if tty else piped if stdin else asyncio.subprocess.DEVNULL,
             stdout=other if tty else piped,
             stderr=other if tty else piped,
-            start_new_session=True,
-            preexec_fn=_take_terminal if tty else None,
+            start_new_session=not tty,
+            preexec_fn=None if other is None else functools.partial(_take_terminal, other),
         )
     except OSError as error:
         if terminal is not None:
@@ -117,9 +141,13 @@ async def session(
             os.close(terminal)
 
 
-def _take_terminal() -> None:
-    """Make the terminal the session's own, so that shells control jobs and Ctrl-C is a signal."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+def _take_terminal(terminal: int) -> None:
+    """Begin a session with a terminal, so that shells control jobs and Ctrl-C is a signal.
+
+    Loops differ in what they have done by now, so nothing is taken for granted.
+    """
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 async def _terminal_output(terminal: int) -> AsyncIterator[bytes]:

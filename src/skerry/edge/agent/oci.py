@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skerry.edge.agent.plain import SOURCES, PlainRuntime, contained
+from skerry.edge.agent.plain import PlainRuntime, contained
 from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Image, Mount
 
 _PROGRAMS = ("crun", "runc")
@@ -122,7 +122,6 @@ def _bundle(spec: ContainerSpec, program: OciProgram) -> dict[str, Any]:
         "image": str(spec.image.root),
         "user": spec.sandbox.user,
         "network": spec.sandbox.network,
-        "sources": SOURCES,
     }
 
 

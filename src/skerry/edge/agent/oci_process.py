@@ -47,34 +47,28 @@ def _escaped(path: str) -> str:
     return path
 
 
-def create(oci: dict[str, Any], output: int, errors: int) -> int:
+def create(oci: dict[str, Any], given: tuple[int, int, int]) -> int:
     """Make the container, with nothing of the user's running yet; returns its first process."""
     directory = oci["directory"]
     words = ["create", "--bundle", directory, "--pid-file", f"{directory}/{_PID}"]
-    _run(oci, [*words, oci["identity"]], output, errors)
+    _run(oci, [*words, oci["identity"]], given)
     with open(f"{directory}/{_PID}") as file:
         return int(file.read())
 
 
 def start(oci: dict[str, Any]) -> None:
     """Let the container's program run; raises ``OSError``."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    try:
-        _run(oci, ["start", oci["identity"]], nothing, nothing)
-    finally:
-        os.close(nothing)
+    _run(oci, ["start", oci["identity"]])
 
 
 def delete(oci: dict[str, Any]) -> None:
     """Remove what the runtime keeps of the container; harmless when there is nothing."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
     with contextlib.suppress(OSError):
-        _run(oci, ["delete", "--force", oci["identity"]], nothing, nothing)
-    os.close(nothing)
+        _run(oci, ["delete", "--force", oci["identity"]])
 
 
-def _run(oci: dict[str, Any], words: list[str], output: int, errors: int) -> None:
-    """Run the OCI runtime to its end; what it complains of is raised."""
+def _run(oci: dict[str, Any], words: list[str], given: tuple[int, int, int] | None = None) -> None:
+    """Run the OCI runtime to its end, with the container's streams; its complaint is raised."""
     directory = oci["directory"]
     log = f"{directory}/{_LOG}"
     with contextlib.suppress(FileNotFoundError):
@@ -85,9 +79,10 @@ def _run(oci: dict[str, Any], words: list[str], output: int, errors: int) -> Non
         argv,
         {"PATH": oci["path"]},
         file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, output, 1),
-            (os.POSIX_SPAWN_DUP2, errors, 2),
+            (os.POSIX_SPAWN_DUP2, given[target], target)
+            if given
+            else (os.POSIX_SPAWN_OPEN, target, os.devnull, os.O_RDWR, 0)
+            for target in range(3)
         ],
     )
     if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:

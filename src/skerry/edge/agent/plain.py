@@ -39,6 +39,8 @@ SOURCES = str(Path(__file__).parents[3])
 RECORD = "record.json"
 EXIT = "exit.json"
 LOG = "log"
+# The reason of an end that nobody saw.
+LOST = "ContainerStatusUnknown"
 # As kubelet: containerLogMaxSize.
 _LOG_BYTES = 10 * 1024 * 1024
 _TRIAL_SECONDS = 5.0
@@ -82,6 +84,10 @@ class PlainRuntime:
             "log_bytes": _LOG_BYTES,
             "record": str(run.directory / RECORD),
             "exit": str(run.directory / EXIT),
+            "sources": SOURCES,
+            "stdin": run.input.stdin,
+            "stdin_once": run.input.once,
+            "tty": run.input.tty,
             **how,
         }
         loop = asyncio.get_running_loop()
@@ -184,7 +190,6 @@ def _sandbox(spec: ContainerSpec) -> dict[str, Any] | None:
     named += [word for words in spec.image.programs.values() for word in words]
     programs = [os.path.dirname(word) for word in named if word.startswith("/")]
     return {
-        "sources": SOURCES,
         "user": spec.sandbox.user,
         "network": spec.sandbox.network,
         "host_name": spec.sandbox.host_name,
@@ -254,15 +259,15 @@ class _ProcessContainer:
                 _moment(found["began_ns"]),
                 _moment(found["ended_ns"]),
                 found["signal"],
-                "StartError" if failure else "ContainerStatusUnknown" if found.get("lost") else "",
-                failure or (_LOST if found.get("lost") else ""),
+                "StartError" if failure else LOST if found.get("lost") else "",
+                failure or (_LOST_TEXT if found.get("lost") else ""),
             )
         # The shim was killed, or the machine went down; the program must not go on unwatched.
         end_group(self._program)
         await wait_gone(self._program)
         ended = self._last_sign()
         self._record_loss(ended)
-        return Exit(137, self.began, ended, signal.SIGKILL, "ContainerStatusUnknown", _LOST)
+        return Exit(137, self.began, ended, signal.SIGKILL, LOST, _LOST_TEXT)
 
     def _last_sign(self) -> datetime:
         """Return the last time anything is known of the container."""
@@ -284,7 +289,7 @@ class _ProcessContainer:
         signal_group(self._program, number)
 
 
-_LOST = "The container could not be located when the pod was terminated"
+_LOST_TEXT = "The container could not be located when the pod was terminated"
 
 
 def end_recorded(directory: Path) -> bool:

@@ -149,10 +149,8 @@ class PodWorker:
 
     async def _remember_end(self) -> None:
         """Know again how the containers of a finished pod ended."""
-        async with asyncio.TaskGroup() as tasks:
-            for life in self._lives:
-                if life.log_path() is not None:
-                    tasks.create_task(life.run(lambda _: False))
+        for life in self._lives:
+            await life.recall()
 
     def _time_left(self) -> float | None:
         seconds = self.pod["spec"].get("activeDeadlineSeconds")

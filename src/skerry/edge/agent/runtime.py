@@ -67,6 +67,15 @@ class Sandbox:
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """What a container wants of whoever attaches: input, until the first goes, by a terminal."""
+
+    stdin: bool = False
+    once: bool = False
+    tty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerSpec:
     """Everything a runtime must know to start one container.
 
@@ -84,6 +93,7 @@ class ContainerSpec:
     user: int | None = None
     group: int | None = None
     sandbox: Sandbox | None = None
+    input: Input = field(default_factory=Input)
 
 
 @dataclass(frozen=True, slots=True)

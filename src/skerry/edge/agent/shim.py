@@ -18,7 +18,7 @@ import selectors
 import signal
 import sys
 import time
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 # Longer lines are cut and marked partial, as containerd does.
 _LONGEST_LINE = 16 * 1024
@@ -63,9 +63,10 @@ class _Log:
 class _Lines:
     """Cuts one stream's bytes into log records."""
 
-    def __init__(self, log: _Log, stream: str) -> None:
+    def __init__(self, log: _Log, stream: str, channel: int) -> None:
         self._log = log
         self._stream = stream
+        self.channel = channel
         self._pending = b""
 
     def feed(self, data: bytes) -> None:
@@ -96,14 +97,46 @@ def _write_file(path: str, content: dict[str, Any]) -> None:
     os.replace(temporary, path)
 
 
-def _become(spec: dict[str, Any], output: int, errors: int) -> None:
+class _Ends(NamedTuple):
+    """The two sides of a program's streams: ours, and what the program gets.
+
+    ``feed`` is where its input is written, if it has any; with a terminal everything is one.
+    """
+
+    output: int
+    errors: int
+    feed: int
+    given: tuple[int, int, int]
+
+    def close_given(self) -> None:
+        for end in set(self.given):
+            os.close(end)
+
+
+def _ends(spec: dict[str, Any]) -> _Ends:
+    if spec.get("tty"):
+        ours, given = os.openpty()
+        return _Ends(ours, -1, ours, (given, given, given))
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    if not spec.get("stdin"):
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        return _Ends(out_read, err_read, -1, (nothing, out_write, err_write))
+    in_read, in_write = os.pipe()
+    return _Ends(out_read, err_read, in_write, (in_read, out_write, err_write))
+
+
+def _become(spec: dict[str, Any], given: tuple[int, int, int]) -> None:
     """Turn this (forked) process into the program; returns only by raising."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (output, 1), (errors, 2)):
+    for target, source in enumerate(given):
         os.dup2(source, target)
+    if spec.get("tty"):
+        from skerry.edge.agent import attaching
+
+        attaching.take_terminal()
     if spec.get("sandbox"):
         _enter_root(spec["sandbox"])
         if child := os.fork():
@@ -124,7 +157,6 @@ def _become(spec: dict[str, Any], output: int, errors: int) -> None:
 
 def _enter_namespaces(sandbox: dict[str, Any]) -> None:
     """Join the pod's namespaces; the next child is the first of a process namespace."""
-    sys.path.append(sandbox["sources"])
     from skerry.edge.agent import namespaces
 
     namespaces.join(sandbox["user"])
@@ -164,42 +196,35 @@ def _be_first(child: int) -> NoReturn:
             os._exit(_exit_of(status)["code"])
 
 
-def _spawn(spec: dict[str, Any]) -> tuple[int, int, int, str]:
-    """Start the program; returns its pid, the ends to read its output from, and what failed.
-
-    No pid when nothing was started at all.
-    """
-    out_read, out_write = os.pipe()
-    err_read, err_write = os.pipe()
+def _spawn(spec: dict[str, Any], ends: _Ends) -> tuple[int, str]:
+    """Start the program; returns its pid, none when nothing was started, and what failed."""
     told, tell = os.pipe()  # closed by a successful exec
     try:
         if spec.get("oci"):
-            return _created(spec["oci"], out_write, err_write), out_read, err_read, ""
+            return _created(spec["oci"], ends), ""
         if spec.get("sandbox"):
             _enter_namespaces(spec["sandbox"])
         pid = os.fork()
     except OSError as error:
-        return 0, out_read, err_read, str(error)
+        return 0, str(error)
     if pid == 0:
         try:
-            _become(spec, out_write, err_write)
+            _become(spec, ends.given)
         except OSError as error:
             os.write(tell, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode())
         os._exit(_CANNOT_START)
-    for end in (out_write, err_write, tell):
-        os.close(end)
-    return pid, out_read, err_read, os.read(told, 4096).decode(errors="replace")
+    ends.close_given()
+    os.close(tell)
+    return pid, os.read(told, 4096).decode(errors="replace")
 
 
-def _created(oci: dict[str, Any], output: int, errors: int) -> int:
+def _created(oci: dict[str, Any], ends: _Ends) -> int:
     """Have an OCI runtime make the container; returns its first process, which still waits."""
-    sys.path.append(oci["sources"])
     from skerry.edge.agent import oci_process
 
     oci_process.enter(oci)
-    pid = oci_process.create(oci, output, errors)
-    os.close(output)
-    os.close(errors)
+    pid = oci_process.create(oci, ends.given)
+    ends.close_given()
     return pid
 
 
@@ -227,37 +252,75 @@ def _exit_of(status: int) -> dict[str, Any]:
     return {"code": os.WEXITSTATUS(status), "signal": 0}
 
 
-def _copy(pid: int, streams: dict[int, _Lines]) -> int:
-    """Log what comes until the program has ended; returns its wait status."""
-    selector = selectors.DefaultSelector()
-    for end in streams:
-        selector.register(end, selectors.EVENT_READ)
-    ended = os.pidfd_open(pid)
-    selector.register(ended, selectors.EVENT_READ)
-    status, deadline = -1, float("inf")
-    while len(selector.get_map()) > 0:
-        left = deadline - time.clock_gettime(time.CLOCK_MONOTONIC)
-        if left <= 0:
-            break
-        for key, _ in selector.select(None if status < 0 else left):
-            if key.fd == ended:
-                selector.unregister(ended)
-                status = os.waitpid(pid, 0)[1]
-                deadline = time.clock_gettime(time.CLOCK_MONOTONIC) + _DRAIN_SECONDS
-                continue
-            data = os.read(key.fd, 65536)
-            if data:
-                streams[key.fd].feed(data)
-            else:
-                selector.unregister(key.fd)
-    for lines in streams.values():
-        lines.end()
-    return status
+def _attached(spec: dict[str, Any], ends: _Ends) -> Any:
+    """Let others attach to the program, where it wants input; None elsewhere."""
+    if ends.feed < 0:
+        return None
+    from skerry.edge.agent.attaching import Attachment
+
+    directory = os.path.dirname(spec["record"])
+    terminal, once = bool(spec.get("tty")), bool(spec.get("stdin_once"))
+    return Attachment(directory, ends.feed, terminal=terminal, once=once)
+
+
+class _Copying:
+    """Logs what a program writes, and shows it to whoever is attached, until it has ended."""
+
+    def __init__(self, pid: int, streams: dict[int, _Lines], attached: Any) -> None:
+        self._pid = pid
+        self._streams = streams
+        self._attached = attached
+        self._selector = selectors.DefaultSelector()
+        self._open = set(streams)
+        self._ended = os.pidfd_open(pid)
+        for end in (*streams, self._ended):
+            self._selector.register(end, selectors.EVENT_READ)
+        if attached is not None:
+            attached.watch(self._selector)
+        self._status, self._deadline = -1, float("inf")
+
+    def run(self) -> int:
+        """Go on to the end; returns the program's wait status."""
+        while self._status < 0 or self._open:
+            left = self._deadline - time.clock_gettime(time.CLOCK_MONOTONIC)
+            if left <= 0:
+                break
+            for key, _ in self._selector.select(None if self._status < 0 else left):
+                if key.data is not None:
+                    key.data.handle(key.fd)
+                elif key.fd == self._ended:
+                    self._reap()
+                else:
+                    self._take(key.fd)
+        for lines in self._streams.values():
+            lines.end()
+        if self._attached is not None:
+            self._attached.close()
+        return self._status
+
+    def _reap(self) -> None:
+        self._selector.unregister(self._ended)
+        self._status = os.waitpid(self._pid, 0)[1]
+        self._deadline = time.clock_gettime(time.CLOCK_MONOTONIC) + _DRAIN_SECONDS
+
+    def _take(self, end: int) -> None:
+        try:
+            data = os.read(end, 65536)
+        except OSError:
+            data = b""  # a terminal whose program has gone
+        if not data:
+            self._selector.unregister(end)
+            self._open.discard(end)
+            return
+        self._streams[end].feed(data)
+        if self._attached is not None:
+            self._attached.told(self._streams[end].channel, data)
 
 
 def main() -> None:
     """Run one program to its end."""
     spec = json.loads(sys.stdin.buffer.read())
+    sys.path.append(spec["sources"])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     log = _Log(spec["log"], spec["log_bytes"])
@@ -265,7 +328,9 @@ def main() -> None:
     # The parent is recorded first: whoever finds the record ends the group, program included.
     shim = {"shim": os.getpid(), "shim_start": start_time(os.getpid())}
     _write_file(spec["record"], {**shim, "began_ns": began})
-    pid, output, errors, failure = _spawn(spec)
+    ends = _ends(spec)
+    attached = _attached(spec, ends)
+    pid, failure = _spawn(spec, ends)
     if not failure:
         program = {"pid": pid, "pid_start": start_time(pid)}
         _write_file(spec["record"], {**shim, **program, "began_ns": began})
@@ -275,8 +340,9 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.write(1, (json.dumps({"pid": pid, "failure": failure}) + "\n").encode())
         os.close(1)
-    streams = {output: _Lines(log, "stdout"), errors: _Lines(log, "stderr")}
-    status = _copy(pid, streams) if pid else _CANNOT_START << 8
+    streams = {ends.output: _Lines(log, "stdout", 1), ends.errors: _Lines(log, "stderr", 2)}
+    streams.pop(-1, None)
+    status = _Copying(pid, streams, attached).run() if pid else _CANNOT_START << 8
     found = _exit_of(status)
     if spec.get("oci") and pid:
         _forget(spec["oci"])

@@ -24,7 +24,7 @@ _CANCEL = 5
 _LARGEST_FRAME = 1 << 20
 
 # Both sides start their compression with this text: names with their lengths, then likely values.
-_NAMES = (
+_NAMES = (  # noqa: SIM905 - a list of sixty lines
     "options head post put delete trace accept accept-charset accept-encoding accept-language "
     "accept-ranges age allow authorization cache-control connection content-base content-encoding "
     "content-language content-length content-location content-md5 content-range content-type date "
@@ -32,7 +32,7 @@ _NAMES = (
     "if-unmodified-since last-modified location max-forwards pragma proxy-authenticate "
     "proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade "
     "user-agent vary via warning www-authenticate method get status"
-).split()  # noqa: SIM905 - it reads better
+).split()
 _NAMES += ["200 OK", "version", "HTTP/1.1", "url", "public", "set-cookie", "keep-alive", "origin"]
 _VALUES = (
     "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"

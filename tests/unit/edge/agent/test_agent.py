@@ -311,6 +311,25 @@ async def test_what_ended_while_the_agent_was_away_is_told_afterwards(edge: Edge
         assert first(pod)["state"]["terminated"]["exitCode"] == 7
 
 
+async def test_a_finished_pod_with_volumes_is_left_in_peace_by_the_next_agent(edge: Edge) -> None:
+    await edge.configure("site", **{"index.html": "x"})
+    mount = {"name": "pages", "mountPath": PAGES}
+    ended = container("busybox", "sh", "-c", "echo said; exit 3", volumeMounts=[mount])
+    async with edge.agents():
+        await edge.run_pod("over", ended, volumes=[pages("site")], restartPolicy="Never")
+        before = await edge.pod("over", phase("Failed"))
+    async with edge.agents():
+        while not (life := edge.by_name["node-0"].life(before["metadata"]["uid"], "c")):
+            await asyncio.sleep(0.01)  # nothing announces that it was taken over
+        while life.state.identity == "":
+            await asyncio.sleep(0.01)
+        assert await log(edge, before) == "said\n"
+        await edge.delete("over")
+        await edge.gone("over")
+        assert "FailedSync" not in await edge.reasons("over")
+        assert "SandboxChanged" not in await edge.reasons("over")
+
+
 async def test_a_program_without_its_shim_is_ended_and_restarted(edge: Edge) -> None:
     async with edge.agents():
         await edge.run_pod("lost", container("busybox", "sleep", "100"))

@@ -1,0 +1,175 @@
+"""A container's input, and its output as it comes: the shim's side of ``kubectl attach``.
+
+A container that wants input (``stdin``, ``tty``) has a socket in its directory. Whoever connects
+there is sent what the program writes, and may write to it. Both ways, messages are one byte for
+the channel, four for the length, and the content; channels are those of ``kubectl exec``.
+
+Nobody may hold the program up: who does not read what it writes is left; and input waits here, at
+most one message of it, until the program takes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import selectors
+import socket
+import struct
+import termios
+from typing import Any
+
+SOCKET = "attach.sock"
+STDIN, STDOUT, STDERR, RESIZE, END = 0, 1, 2, 4, 255
+HEAD = struct.Struct("!BI")
+_CHUNK = 64 * 1024
+# The end of input, as a terminal is told it.
+_END_OF_TRANSMISSION = b"\x04"
+
+
+class Attachment:
+    """What is attached to one program."""
+
+    def __init__(self, directory: str, target: int, *, terminal: bool, once: bool) -> None:
+        """*target* is where the program's input is written; *once*: it ends with the first."""
+        self._target: int | None = target
+        self._terminal = terminal
+        self._once = once
+        self._waiting = b""
+        self._clients: dict[int, tuple[socket.socket, bytearray]] = {}
+        os.set_blocking(target, False)
+        self._selector: selectors.BaseSelector | None = None
+        # By a short way: the whole path may be longer than a socket's name can be.
+        place = os.open(directory, os.O_PATH)
+        self._listening = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{directory}/{SOCKET}")
+        self._listening.bind(f"/proc/self/fd/{place}/{SOCKET}")
+        os.close(place)
+        self._listening.listen(8)
+        self._listening.setblocking(False)
+
+    def watch(self, selector: selectors.BaseSelector) -> None:
+        """Have events of the sockets told to ``handle`` by whoever owns *selector*."""
+        self._selector = selector
+        selector.register(self._listening, selectors.EVENT_READ, self)
+
+    def close(self) -> None:
+        """Leave everybody."""
+        for client, _ in list(self._clients.values()):
+            self._leave(client)
+        if self._selector is not None:
+            self._selector.unregister(self._listening)
+        self._listening.close()
+
+    def told(self, channel: int, data: bytes) -> None:
+        """Send what the program wrote to everybody attached."""
+        if self._waiting:
+            self._write()  # whoever writes has often just read
+        message = HEAD.pack(channel, len(data)) + data
+        for client, _ in list(self._clients.values()):
+            try:
+                sent = client.send(message)
+            except OSError:
+                sent = 0
+            if sent < len(message):
+                self._leave(client)
+
+    def handle(self, descriptor: int) -> None:
+        """Take what one of the sockets has to say."""
+        if descriptor == self._listening.fileno():
+            with contextlib.suppress(OSError):
+                client, _ = self._listening.accept()
+                client.setblocking(False)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+                self._clients[client.fileno()] = (client, bytearray())
+                self._register(client.fileno())
+        elif descriptor in self._clients:
+            self._read(*self._clients[descriptor])
+        else:
+            self._write()
+
+    def _register(self, descriptor: int, events: int = selectors.EVENT_READ) -> None:
+        if self._selector is not None:
+            self._selector.register(descriptor, events, self)
+
+    def _read(self, client: socket.socket, pending: bytearray) -> None:
+        try:
+            data = client.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._leave(client)
+            return
+        pending += data
+        while len(pending) >= HEAD.size:
+            channel, size = HEAD.unpack_from(pending)
+            if len(pending) < HEAD.size + size:
+                return
+            content = bytes(pending[HEAD.size : HEAD.size + size])
+            del pending[: HEAD.size + size]
+            self._message(channel, content)
+
+    def _message(self, channel: int, content: bytes) -> None:
+        if channel == STDIN and self._target is not None:
+            self._waiting += content
+            self._write()
+        elif channel == RESIZE and self._terminal and self._target is not None:
+            with contextlib.suppress(ValueError, KeyError, TypeError, OSError, struct.error):
+                size: dict[str, Any] = json.loads(content)
+                packed = struct.pack("HHHH", int(size["Height"]), int(size["Width"]), 0, 0)
+                fcntl.ioctl(self._target, termios.TIOCSWINSZ, packed)
+        elif channel == END:
+            self._end_input()
+
+    def _write(self) -> None:
+        """Give the program as much as it takes; the rest when it takes more."""
+        target, selector = self._target, self._selector
+        if target is None or selector is None:
+            return
+        try:
+            self._waiting = self._waiting[os.write(target, self._waiting) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._waiting = b""  # it does not listen any more
+        asked = target in selector.get_map()
+        if self._terminal:
+            return  # watched for output already, which comes when input was taken
+        if self._waiting and not asked:
+            self._register(target, selectors.EVENT_WRITE)
+        elif not self._waiting and asked:
+            selector.unregister(target)
+
+    def _leave(self, client: socket.socket) -> None:
+        self._clients.pop(client.fileno(), None)
+        if self._selector is not None:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(client)
+        client.close()
+        if self._once and not self._clients:
+            self._end_input()
+
+    def _end_input(self) -> None:
+        """Tell the program that no more comes, if only one was to give it input."""
+        if not self._once or self._target is None:
+            return
+        if self._terminal:
+            with contextlib.suppress(OSError):
+                os.write(self._target, _END_OF_TRANSMISSION)
+            return
+        if self._selector is not None and self._target in self._selector.get_map():
+            self._selector.unregister(self._target)
+        with contextlib.suppress(OSError):
+            os.set_blocking(self._target, True)
+            os.write(self._target, self._waiting)
+        os.close(self._target)
+        self._target = None
+
+
+def take_terminal() -> None:
+    """Make the terminal that is the standard input the session's own."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
