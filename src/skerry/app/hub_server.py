@@ -24,7 +24,7 @@ from skerry.server.http.message import Request
 from skerry.server.rest.read import Reader
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens
-from skerry.server.workspaces.account_tokens import AccountTokens
+from skerry.server.workspaces.account_tokens import AccountTokens, for_own_accounts
 from skerry.server.workspaces.births import WorkspaceBirth
 from skerry.server.workspaces.bootstrap import Bootstrap, tenancy_identity
 from skerry.server.workspaces.catalogue import HubCatalogue
@@ -58,6 +58,7 @@ _AWAITED = frozenset(
 )
 
 
+_TOKEN = ("", "serviceaccounts", "token")
 # As long as a read waits for a revision that lies ahead.
 _KNOWN_SECONDS = 3.0
 
@@ -196,10 +197,13 @@ class HubServer(ApiServer):
             "get": homes.before(handlers.verbs["get"]),
             "list": wholesale.before(handlers.verbs["list"]),
         }
+        subresources = dict(handlers.subresources)
+        if _TOKEN in subresources:
+            subresources[_TOKEN] = for_own_accounts(subresources[_TOKEN], parts.store)
         return replace(
             handlers,
             verbs=crossings.guarded(verbs),
-            subresources=crossings.guarded(handlers.subresources),
+            subresources=crossings.guarded(subresources),
             common_subresources=crossings.guarded(handlers.common_subresources),
             paths={path: without_cluster(each) for path, each in handlers.paths.items()},
             trees={path: without_cluster(each) for path, each in handlers.trees.items()},

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 
+from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
@@ -17,6 +18,9 @@ from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.logic.workspaces.projected import is_projected
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
+from skerry.server.engine import ResourceHandler
+from skerry.server.http.message import Answer
+from skerry.server.rest.call import Call
 from skerry.server.security.tokens import BoundObject, ServiceAccountTokens, TokenRequest
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
@@ -83,8 +87,10 @@ class AccountTokens:
         name = (secret["metadata"].get("annotations") or {}).get(_ACCOUNT, "")
         key = ObjectKey("", "serviceaccounts", cluster, operation.call.namespace, name)
         entry = await self._store.get(key.path()) if name else None
-        if entry is not None and not (secret.get("data") or {}).get("token"):
-            self._fill(secret, decode(entry.value, entry.revision), cluster)
+        account = decode(entry.value, entry.revision) if entry is not None else None
+        if account is None or is_projected(account) or (secret.get("data") or {}).get("token"):
+            return
+        self._fill(secret, account, cluster)
 
     def _fill(self, secret: Object, account: Object, cluster: str) -> None:
         metadata, owner = secret["metadata"], account["metadata"]
@@ -104,3 +110,19 @@ class AccountTokens:
             **(secret.get("data") or {}),
             **{key: base64.b64encode(text.encode()).decode() for key, text in values.items()},
         }
+
+
+def for_own_accounts(plain: ResourceHandler, store: Store) -> ResourceHandler:
+    """Return a handler of token requests that knows copies: those are accounts elsewhere only."""
+
+    async def handle(call: Call) -> Answer:
+        key = ObjectKey(
+            "", "serviceaccounts", call.info.cluster, call.namespace, call.info.name
+        ).path()
+        entry = await store.get(key)
+        if entry is not None and is_projected(decode(entry.value, entry.revision)):
+            why = "it is a copy on its way to an edge, and no account here"
+            raise Forbidden.of("", "serviceaccounts", call.info.name, why)
+        return await plain(call)
+
+    return handle

@@ -342,6 +342,16 @@ async def test_a_deletion_is_finished_by_the_next_start(tmp_path: Path) -> None:
         assert await hub.keys() == before
 
 
+async def test_administrators_keep_their_tokens(tmp_path: Path) -> None:
+    store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
+    async with running_hub(tmp_path, store) as hub:
+        before = dict(hub.tokens)
+    async with running_hub(tmp_path, store) as hub:
+        for user in ("kcp-admin", "shard-admin"):
+            path = f"/clusters/root{WORKSPACES}"
+            assert (await hub.ask(before[user], "GET", path)).status == 200
+
+
 async def test_a_start_brings_back_what_an_interrupted_one_left_out(tmp_path: Path) -> None:
     store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
     async with running_hub(tmp_path, store) as hub:
@@ -429,6 +439,14 @@ async def test_projected_objects_have_no_effect_on_the_hub(hub: Hub) -> None:
                "metadata": {"name": "sa", "labels": projected}}  # fmt: skip
     made = await hub.create(org, "/api/v1/namespaces/default/serviceaccounts", account)
     assert "secrets" not in made
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = f"/clusters/{org}/api/v1/namespaces/default/serviceaccounts/sa/token"
+    assert (await hub.ask("kcp-admin", "POST", path, asked)).status == 403
+    token = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+             "metadata": {"name": "t",
+                          "annotations": {"kubernetes.io/service-account.name": "sa"}}}  # fmt: skip
+    kept = await hub.create(org, "/api/v1/namespaces/default/secrets", token)
+    assert "data" not in kept
     # Without the label it is what it says.
     path = f"/clusters/{org}{BINDERS}/g"
     unlabelled = {"metadata": {"labels": None}}
