@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from skerry.api.errors import MethodNotAllowed
+from skerry.api.errors import MethodNotAllowed, NotFound
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Request, Response, User
@@ -21,6 +21,8 @@ from skerry.server.http.message import Answer, Request, Response, User
 ROOT = "/extensions"
 WATCH = f"{ROOT}/v1/watch"
 BATCH = f"{ROOT}/v1/batch"
+# No cluster, or all of them: there each type has rules of its own about what can be read.
+_NOWHERE = ("", "*")
 _NAMES = {"multiplexed-watch": WATCH, "batch": BATCH}
 
 
@@ -41,7 +43,17 @@ def extension_handlers(
     watch: ExtensionHandler, batch: ExtensionHandler
 ) -> Mapping[str, ExtensionHandler]:
     """Return who answers on which path."""
-    return {ROOT: _document, WATCH: _posted(watch), BATCH: _posted(batch)}
+    handlers = {ROOT: _document, WATCH: _posted(watch), BATCH: _posted(batch)}
+    return {path: _in_one_cluster(handler) for path, handler in handlers.items()}
+
+
+def _in_one_cluster(handler: ExtensionHandler) -> ExtensionHandler:
+    async def handle(visit: Visit) -> Answer:
+        if visit.cluster in _NOWHERE:
+            raise NotFound.path()
+        return await handler(visit)
+
+    return handle
 
 
 async def _document(visit: Visit) -> Answer:

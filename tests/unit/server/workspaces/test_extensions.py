@@ -1,0 +1,107 @@
+"""Shared streams and batches keep to one workspace, and to what their user may do there."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from skerry.server.http.message import Request, Stream
+from tests.unit.server.harness import MemorySender
+from tests.unit.server.workspaces.hub import (
+    BINDERS,
+    CONFIG_MAPS,
+    ROLES,
+    Hub,
+    HubPlace,
+    config_map,
+    grants,
+    in_hub,
+    role,
+)
+
+WATCH, BATCH = "/extensions/v1/watch", "/extensions/v1/batch"
+MAPS: dict[str, Any] = {"id": "maps", "version": "v1", "resource": "configmaps"}
+SECRETS: dict[str, Any] = {"id": "secrets", "version": "v1", "resource": "secrets"}
+PATHS = {"nonResourceURLs": ["/extensions", "/extensions/v1/*"], "verbs": ["get", "post"]}
+
+
+@pytest.fixture
+def hub_place(tmp_path: Path) -> HubPlace:
+    return HubPlace(tmp_path)
+
+
+async def streamed(hub: Hub, user: str, path: str, body: Any, count: int) -> list[Any]:
+    """Return the first lines of a stream."""
+    token = {"authorization": f"Bearer {hub.tokens[user]}"}
+    request = Request("POST", path, "", token, orjson.dumps(body))
+    answer = await hub.running.api.engine.handle(request)
+    assert isinstance(answer, Stream), answer
+    sender = MemorySender()
+
+    async def run() -> None:
+        await answer.run(sender)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run())
+        async with asyncio.timeout(10):
+            lines = [await sender.lines.get() for _ in range(count)]
+        running.cancel()
+    return lines
+
+
+@in_hub
+async def test_a_stream_shows_one_workspace_and_only_what_its_user_may_read(hub: Hub) -> None:
+    mine = await hub.workspace("root", "mine", "universal")
+    other = await hub.workspace("root", "other", "universal")
+    reading = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]}
+    entering = {"nonResourceURLs": ["/"], "verbs": ["access"]}
+    await hub.create(mine, ROLES, role("reader", reading, entering, PATHS))
+    await hub.create(mine, BINDERS, grants("alice", "reader", "alice"))
+    for where in (mine, other):
+        await hub.create(where, CONFIG_MAPS, config_map("same", of=where))
+    body = {"watches": [{**MAPS, "namespace": "default"}, SECRETS]}
+    lines = await streamed(hub, "alice", f"/clusters/{mine}{WATCH}", body, 4)
+    shown = [line["object"]["data"] for line in lines if line["type"] == "ADDED"]
+    assert {"of": mine} in shown
+    assert {"of": other} not in shown
+    refused = [line for line in lines if line["type"] == "ERROR"]
+    assert [(line["watch"], line["object"]["code"]) for line in refused] == [("secrets", 403)]
+    for where in (other, "root", "*"):
+        for path in ("/extensions", WATCH, BATCH):
+            method = "GET" if path == "/extensions" else "POST"
+            reply = await hub.ask("alice", method, f"/clusters/{where}{path}", body)
+            assert reply.status == 403, (where, path)
+
+
+@in_hub
+async def test_a_batch_writes_only_where_it_was_sent_and_only_what_its_user_may(hub: Hub) -> None:
+    mine = await hub.workspace("root", "mine", "universal", admin="alice")
+    other = await hub.workspace("root", "other", "universal")
+    part = {"method": "POST", "path": CONFIG_MAPS, "body": config_map("new", of="x")}
+    lines = await streamed(hub, "alice", f"/clusters/{mine}{BATCH}", {"requests": [part]}, 1)
+    assert [answer["code"] for answer in lines[0]["answers"]] == [201]
+    await hub.get(mine, f"{CONFIG_MAPS}/new")
+    for path in (f"/clusters/{other}{CONFIG_MAPS}", f"/api/../clusters/{other}{CONFIG_MAPS}"):
+        body = {"requests": [{**part, "path": path}]}
+        token = {"authorization": f"Bearer {hub.tokens['alice']}"}
+        request = Request("POST", f"/clusters/{mine}{BATCH}", "", token, orjson.dumps(body))
+        answer = await hub.running.api.engine.handle(request)
+        if isinstance(answer, Stream):
+            sender = MemorySender()
+            await answer.run(sender)
+            assert sender.lines.get_nowait()["answers"][0]["code"] in (403, 404, 405)
+    missing = await hub.ask("kcp-admin", "GET", f"/clusters/{other}{CONFIG_MAPS}/new")
+    assert missing.status == 404
+
+
+@in_hub
+async def test_across_all_workspaces_there_are_no_extensions(hub: Hub) -> None:
+    for path in ("/extensions", WATCH, BATCH):
+        method = "GET" if path == "/extensions" else "POST"
+        body = {"watches": [MAPS]}
+        reply = await hub.ask("shard-admin", method, f"/clusters/*{path}", body)
+        assert reply.status == 404, path
