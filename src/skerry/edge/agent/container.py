@@ -68,6 +68,7 @@ class Surroundings:
     changed: Callable[[], None]
     ports_changed: Callable[[], None]
     sources_changed: asyncio.Event
+    process_of: Callable[[str], int]
     # Set before anything of the pod is started, on a node whose pods have namespaces.
     sandbox: Sandbox | None = None
 
@@ -264,6 +265,7 @@ class ContainerLife:
             self._place,
             *self._user(image),
             sandbox=self._around.sandbox,
+            beside=self._around.process_of(spec.get("targetContainerName") or ""),
             input=Input(
                 bool(spec.get("stdin")), bool(spec.get("stdinOnce")), bool(spec.get("tty"))
             ),

@@ -142,7 +142,10 @@ def configuration(spec: ContainerSpec, root: str) -> dict[str, Any]:
         "mounts": [*_OWN_MOUNTS, *(_mount(item) for item in spec.mounts)],
         "linux": {
             # The network is the one the runtime itself is started on.
-            "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")],
+            "namespaces": [
+                {"type": "pid"} | ({"path": f"/proc/{spec.beside}/ns/pid"} if spec.beside else {}),
+                *({"type": kind} for kind in ("ipc", "uts", "mount")),
+            ],
             "maskedPaths": _MASKED,
             "readonlyPaths": _READ_ONLY,
         },

@@ -193,6 +193,7 @@ def _sandbox(spec: ContainerSpec) -> dict[str, Any] | None:
         "user": spec.sandbox.user,
         "network": spec.sandbox.network,
         "host_name": spec.sandbox.host_name,
+        "processes": f"/proc/{spec.beside}/ns/pid" if spec.beside else "",
         "root": str(root),
         "mounts": [[str(m.source), m.path, m.read_only] for m in spec.mounts],
         "required": [sys.prefix, sys.base_prefix, *programs],
@@ -245,6 +246,10 @@ class _ProcessContainer:
         # The directory is the pod's uid, the container's name and the attempt.
         text = "/".join(self._directory.parts[-4:])
         return f"skerry://{hashlib.sha256(text.encode()).hexdigest()}"
+
+    @property
+    def process(self) -> int:
+        return self._program.pid
 
     async def wait(self) -> Exit:
         await wait_gone(self._shim)

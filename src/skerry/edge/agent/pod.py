@@ -76,6 +76,10 @@ class PodWorker:
             ContainerLife(node, pod, item, around) for item in spec.get("initContainers") or ()
         ]
         self._containers = [ContainerLife(node, pod, item, around) for item in spec["containers"]]
+        # Added while the pod runs, to look at it; they come last and never again.
+        self._added: list[ContainerLife] = []
+        self._more_added = asyncio.Event()
+        self._take_added()
 
     # What the agent calls.
 
@@ -86,7 +90,15 @@ class PodWorker:
             life.pod = pod
         if "deletionTimestamp" in pod["metadata"]:
             self._ending.set()
+        self._take_added()
         self._sources_changed.set()
+
+    def _take_added(self) -> None:
+        known = {life.name for life in self._added}
+        for item in self.pod["spec"].get("ephemeralContainers") or ():
+            if item["name"] not in known:
+                self._added.append(ContainerLife(self._node, self.pod, item, self._around))
+                self._more_added.set()
 
     def sources_changed(self) -> None:
         """Look again at what the pod refers to."""
@@ -111,7 +123,11 @@ class PodWorker:
 
     @property
     def _lives(self) -> list[ContainerLife]:
-        return [*self._initial, *self._containers]
+        return [*self._initial, *self._containers, *self._added]
+
+    def _process_of(self, container: str) -> int:
+        life = self.life(container)
+        return 0 if life is None or life.running is None else life.running.process
 
     async def run(self) -> None:
         """Run the pod until nothing of it is left."""
@@ -171,7 +187,9 @@ class PodWorker:
             upkeep = tasks.create_task(self._keep_volumes())
             sidecars = await self._initialize(tasks)
             if sidecars is not None:
+                added = tasks.create_task(self._run_added())
                 await self._run_containers()
+                await self._stop_added(added)
                 for name, task in sidecars:
                     await self._stop_sidecar(name, task)
             upkeep.cancel()
@@ -203,6 +221,23 @@ class PodWorker:
         async with asyncio.TaskGroup() as tasks:
             for life in self._containers:
                 tasks.create_task(life.run(again))
+
+    async def _run_added(self) -> None:
+        """Run what is added to the pod, each once, until cancelled."""
+        begun = 0
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                for life in self._added[begun:]:
+                    tasks.create_task(life.run(restarting("Never")))
+                begun = len(self._added)
+                self._more_added.clear()
+                await self._more_added.wait()
+
+    async def _stop_added(self, running: asyncio.Task[None]) -> None:
+        running.cancel()
+        await asyncio.wait([running])
+        for life in self._added:
+            await life.stop(0)
 
     async def _stop_sidecar(self, life: ContainerLife, task: asyncio.Task[Exit]) -> None:
         task.cancel()
@@ -332,6 +367,7 @@ class PodWorker:
             self._moved,
             self._network_changed,
             self._sources_changed,
+            self._process_of,
         )
 
     def _moved(self) -> None:
@@ -381,6 +417,7 @@ class PodWorker:
             self._began(),
             self._sandboxed,
             self._failure,
+            added=tuple(life.state for life in self._added),
         )
 
     def _shown(self, life: ContainerLife) -> ContainerState:
@@ -450,7 +487,7 @@ class PodWorker:
     async def _stop(self, grace: float) -> None:
         """Stop every container: the main ones side by side, then sidecars, last one first."""
         async with asyncio.TaskGroup() as tasks:
-            for life in self._containers:
+            for life in (*self._containers, *self._added):
                 tasks.create_task(life.stop(grace))
         for life in reversed(self._initial):
             await life.stop(min(grace, 10.0))

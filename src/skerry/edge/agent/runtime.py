@@ -93,6 +93,8 @@ class ContainerSpec:
     user: int | None = None
     group: int | None = None
     sandbox: Sandbox | None = None
+    # A process whose process namespace the container shares, instead of having its own.
+    beside: int = 0
     input: Input = field(default_factory=Input)
 
 
@@ -118,6 +120,10 @@ class Container(Protocol):
     @property
     def began(self) -> datetime:
         """When it was started."""
+
+    @property
+    def process(self) -> int:
+        """The first process of the container, by its number on this machine."""
 
     async def wait(self) -> Exit:
         """Wait for the end; every caller gets the same answer."""

@@ -156,13 +156,17 @@ def _become(spec: dict[str, Any], given: tuple[int, int, int]) -> None:
 
 
 def _enter_namespaces(sandbox: dict[str, Any]) -> None:
-    """Join the pod's namespaces; the next child is the first of a process namespace."""
+    """Join the pod's namespaces; the next child is in a process namespace, its first or not."""
     from skerry.edge.agent import namespaces
 
+    processes = sandbox["processes"]
     namespaces.join(sandbox["user"])
     if sandbox["network"]:
         namespaces.join(sandbox["network"])
-    namespaces.unshare(namespaces.CLONE_NEWPID)
+    if processes:
+        namespaces.join(processes)
+    else:
+        namespaces.unshare(namespaces.CLONE_NEWPID)
 
 
 def _enter_root(sandbox: dict[str, Any]) -> None:

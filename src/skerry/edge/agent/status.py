@@ -81,6 +81,7 @@ class PodState:
     failure: tuple[str, str] | None = None
     # Nothing of the pod runs or will run again, whatever its restart policy says.
     over: bool = False
+    added: tuple[ContainerState, ...] = ()
 
 
 def pod_status(pod: Object, state: PodState, now: datetime) -> Object:
@@ -102,6 +103,8 @@ def pod_status(pod: Object, state: PodState, now: datetime) -> Object:
     if state.initial:
         status["initContainerStatuses"] = [_container(item) for item in state.initial]
     status["containerStatuses"] = [_container(item) for item in state.containers]
+    if state.added:
+        status["ephemeralContainerStatuses"] = [_added(item) for item in state.added]
     return status
 
 
@@ -251,6 +254,11 @@ def _container(item: ContainerState) -> Object:
     if item.identity:
         found["containerID"] = item.identity
     return found
+
+
+def _added(item: ContainerState) -> Object:
+    """Return the status of an added container, of which nobody asks whether it is ready."""
+    return {**_container(item), "ready": False, "started": None}
 
 
 def _state(state: State) -> Object:
