@@ -20,6 +20,7 @@ from skerry.runtime.transport import (
     whole,
 )
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream
+from skerry.server.http.packing import PackedSender
 from skerry.server.http.server import HttpServer
 
 Serving = Callable[[], Awaitable[None]]
@@ -319,5 +320,31 @@ async def test_gzip_is_unpacked_whole_and_streamed() -> None:
     assert answer.body == b'{"some": "text"}' * 20_000
     async with transport.stream("GET", "/") as stream:
         assert await whole(stream) == answer.body
+    await transport.close()
+    await listening.stop(0.1)
+
+
+async def test_a_packed_stream_is_read_as_it_comes_though_its_packer_rests_in_between() -> None:
+    went_on = asyncio.Event()
+
+    async def run(sender: Sender) -> None:
+        packed = PackedSender(sender)
+        packed.write(b"one\n")
+        await went_on.wait()
+        packed.rest()
+        packed.write(b"two\n")
+        packed.write(b"three\n")
+
+    async def handle(request: Request) -> Answer:
+        return Stream(run=run, headers=(("Content-Encoding", "gzip"),))
+
+    listening = HttpServer(handle)
+    port = await listening.start()
+    transport = HttpTransport("127.0.0.1", port, None, gzip=True)
+    async with asyncio.timeout(10), transport.stream("GET", "/") as stream:
+        chunks = lines(aiter(stream))
+        assert await anext(chunks) == b"one"
+        went_on.set()
+        assert [line async for line in chunks] == [b"two", b"three"]
     await transport.close()
     await listening.stop(0.1)
