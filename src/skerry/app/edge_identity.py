@@ -93,7 +93,10 @@ async def mailbox_of(
     try:
         target = await hub.at(imw).get(SYNC_TARGETS, sync_target)
     except NotFound as error:
-        raise NoMailbox(f"workspace {imw} has no SyncTarget {sync_target!r}") from error
+        raise NoMailbox(
+            f"workspace {imw} has no SyncTarget {sync_target!r}: make it with kubectl kubestellar "
+            f"ensure location {sync_target} KEY=VALUE, or name its workspace with --imw"
+        ) from error
     metadata = target["metadata"]
     cluster = (metadata.get("annotations") or {}).get("kcp.io/cluster", "")
     name = f"{cluster}-mb-{metadata['uid']}"
@@ -103,7 +106,7 @@ async def mailbox_of(
     except TimeoutError as error:
         raise NoMailbox(
             f"workspace {espw} has no ready mailbox {name} for {sync_target!r}: is the mailbox "
-            "controller running?"
+            "controller running? It is one of skerry controllers, and of skerry up --init"
         ) from error
 
 

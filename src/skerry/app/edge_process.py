@@ -142,9 +142,13 @@ class EdgeProcess:
 
 def _check_ports(config: EdgeConfig) -> None:
     """Raise when a port the edge needs belongs to somebody else."""
-    wanted = [(config.api_address, config.api_port, "its API server")]
-    wanted += [(port.address, port.host_port, "extraPortMappings") for port in config.published]
-    for address, port, purpose in wanted:
+    delete = f"skerry edge delete {config.name} and create it anew"
+    wanted = [(config.api_address, config.api_port, "its API server", delete)]
+    wanted += [
+        (port.address, port.host_port, "extraPortMappings", "name another hostPort there")
+        for port in config.published
+    ]
+    for address, port, purpose, way_out in wanted:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -152,7 +156,7 @@ def _check_ports(config: EdgeConfig) -> None:
             except OSError as error:
                 raise EdgeError(
                     f"edge {config.name} needs port {port} on {address} for {purpose}, "
-                    f"which cannot be had: {error.strerror}"
+                    f"which cannot be had: {error.strerror}; end who has it, or {way_out}"
                 ) from error
 
 

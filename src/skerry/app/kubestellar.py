@@ -231,4 +231,8 @@ async def check_provider(hub: HubAccess, espw: str) -> None:
     try:
         await hub.at(espw).list_page(WORKSPACES, limit=1)
     except ApiError as error:
-        raise CommandFailed(2, f"{espw} is no edge service provider workspace: {error}") from error
+        raise CommandFailed(
+            2,
+            f"{espw} is no edge service provider workspace: {error}; kubestellar init makes "
+            "root:espw, --espw names another",
+        ) from error

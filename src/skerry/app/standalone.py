@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import signal
 import ssl
@@ -288,7 +289,10 @@ async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContex
         return await http.start(settings.bind_address, settings.port, tls=tls)
     except OSError as error:
         where = f"{settings.bind_address}:{settings.port}"
-        raise StartError(f"cannot listen on {where}: {error.strerror or error}") from error
+        told = f"cannot listen on {where}: {error.strerror or error}"
+        if error.errno == errno.EADDRINUSE:
+            told += "; --port names another, 0 takes any"
+        raise StartError(told) from error
 
 
 def _reachable(address: str) -> str:

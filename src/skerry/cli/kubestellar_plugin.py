@@ -67,7 +67,10 @@ class Call:
         )
         self.hub = identity.open_hub(paths, parsed.value("context"), parsed.value("server"))
         if not self.hub.current:
-            raise CommandFailed(1, "the current context does not lead to a workspace")
+            raise CommandFailed(
+                1,
+                "the current context does not lead to a workspace: enter one with kubectl ws root",
+            )
 
     @property
     def imw(self) -> str:
@@ -185,11 +188,13 @@ def run(words: Sequence[str]) -> int:
         return asyncio.run(_carried_out(parsed))
     except CommandFailed as error:
         return _failed(error, error.code)
+    except TransportError as error:
+        hint = "is the hub running, and the kubeconfig its own? See skerry status"
+        return _failed(CommandFailed(1, f"no hub answers: {error}; {hint}"), 1)
     except (
         UsageError,
         CommandError,
         ApiError,
-        TransportError,
         KubeconfigError,
         CliKubeconfigError,
         RequestFailed,

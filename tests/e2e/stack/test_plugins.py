@@ -175,10 +175,23 @@ def test_a_cluster_is_prepared_in_one_step_and_again_without_harm(person: Person
 
 def test_what_stands_in_the_way_of_a_syncer_has_its_own_exit_code(person: Person) -> None:
     said = person("kubectl kubestellar prep-for-syncer nobody", code=5)
-    assert "has no SyncTarget 'nobody'" in said.err
+    assert "has no SyncTarget 'nobody': make it with kubectl kubestellar ensure" in said.err
     person("kubectl kubestellar ensure location there env=x")
     said = person("kubectl kubestellar prep-for-syncer there --espw root:nowhere", code=2)
     assert "root:nowhere is no edge service provider workspace" in said.err
+
+
+def test_without_a_hub_it_is_said_where_to_look(tmp_path: Path) -> None:
+    config = tmp_path / "nowhere"
+    config.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c,"
+        " clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1/clusters/root'}}],"
+        " users: [], contexts: [{name: c, context: {cluster: c, user: ''}}]}"
+    )
+    person = Person(tmp_path, config, installed(tmp_path / "bin"))
+    said = person("kubectl kubestellar remove wmw x", code=1)
+    assert said.err.startswith("kubectl-kubestellar: no hub answers: cannot connect")
+    assert "See skerry status" in said.err
 
 
 def test_help_is_no_failure(person: Person) -> None:
