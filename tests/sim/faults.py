@@ -8,6 +8,7 @@ TCP and TLS see to that.
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class FaultyTransport:
         self._inner = inner
         self._ids = ids
         self.rates = rates or Rates()
+        # Every request and when it was made: what a run did, to be compared with another.
+        self.steps: list[str] = []
 
     def heal(self) -> None:
         self.rates = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -52,6 +55,7 @@ class FaultyTransport:
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> Answer:
+        self._note(method, path, query, body)
         await self._delay()
         if self._happens(self.rates.lost_request):
             raise TransportError("injected: the request was lost")
@@ -73,6 +77,7 @@ class FaultyTransport:
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> AsyncIterator[AnswerStream]:
+        self._note(method, path, query, body)
         await self._delay()
         if self._happens(self.rates.lost_request):
             raise TransportError("injected: the request was lost")
@@ -81,6 +86,10 @@ class FaultyTransport:
 
     async def close(self) -> None:
         await self._inner.close()
+
+    def _note(self, method: str, path: str, query: str, body: bytes) -> None:
+        now = asyncio.get_running_loop().time()
+        self.steps.append(f"{now:.6f} {method} {path}?{query} {zlib.crc32(body):08x}")
 
     async def _delay(self) -> None:
         if self.rates.longest_delay_seconds:

@@ -140,7 +140,8 @@ class Waking:
 
     def _told(self, kind: str, place: Place, touched: Iterable[Place]) -> None:
         _log.info(f"queueing {kind}", v=3, key=str(place))
-        self._wake(touched, Cause(kind, place))
+        # Sorted, here and wherever a set becomes a queue: a run can then be told from its seed.
+        self._wake(sorted(touched), Cause(kind, place))
 
     def _wake(self, places: Iterable[Place], cause: Cause) -> None:
         for place in places:

@@ -1,4 +1,8 @@
-"""What there is to tell the owners of placements, and when it is news."""
+"""What there is to tell the owners of placements, and when it is news.
+
+Before a mailbox has been looked at from end to end, nobody knows what there is to tell of it: that
+there are no problems would be as wrong as the first of them alone.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ class Problems:
         self._changed = changed
         self._told: dict[tuple[str, Where], tuple[Told, ...]] = {}
         self._by_placement: dict[PlacementName, dict[tuple[str, Where], list[Problem]]] = {}
+        self._complete: set[str] = set()
+        self._waiting: dict[str, set[PlacementName]] = {}
 
     def merged(self, mailbox: str, item: Item, told: Iterable[Told]) -> None:
         """Take what is to be told of one object in one mailbox, in place of what was."""
@@ -29,6 +35,19 @@ class Problems:
     def refused(self, mailbox: str, item: Item, told: Iterable[Told]) -> None:
         """Take what the mailbox said of an attempt to write; nothing when it went well."""
         self._put((_REFUSED, (mailbox, item)), tuple(told))
+
+    def complete(self, mailbox: str) -> None:
+        """Take that everything in a mailbox has been looked at."""
+        self._complete.add(mailbox)
+        for placement in sorted(self._waiting.pop(mailbox, ())):
+            self._changed(placement)
+
+    def awaits(self, placement: PlacementName, mailboxes: Iterable[str]) -> bool:
+        """Tell whether some of *mailboxes* is still to be looked at; that it was, will be news."""
+        pending = [mailbox for mailbox in mailboxes if mailbox not in self._complete]
+        for mailbox in pending:
+            self._waiting.setdefault(mailbox, set()).add(placement)
+        return bool(pending)
 
     def of(self, placement: PlacementName) -> dict[tuple[Problem, Item], list[str]]:
         """Return a placement's problems with the objects and mailboxes they are about."""
@@ -40,6 +59,9 @@ class Problems:
 
     def forget_mailbox(self, mailbox: str) -> None:
         """Drop what is known of a mailbox that is not there any more."""
+        self._complete.discard(mailbox)
+        for placement in sorted(self._waiting.pop(mailbox, ())):
+            self._changed(placement)
         for key in [key for key in self._told if key[1][0] == mailbox]:
             self._put(key, ())
 
@@ -60,5 +82,5 @@ class Problems:
             self._told[key] = told
         else:
             self._told.pop(key, None)
-        for placement in {each.placement for each in (*old, *told)}:
+        for placement in sorted({each.placement for each in (*old, *told)}):
             self._changed(placement)

@@ -144,8 +144,9 @@ class Relations:
             for name in sorted(names):
                 yield self._placements[name]
 
-    def mailboxes_of(self, names: Iterable[PlacementName]) -> set[str]:
-        return {mailbox for name in names for mailbox in self._placements[name].where}
+    def mailboxes_of(self, names: Iterable[PlacementName]) -> list[str]:
+        """Return where these placements go, each mailbox once, in order."""
+        return sorted({mailbox for name in names for mailbox in self._placements[name].where})
 
     def wanting(self, mailbox: str, cluster: str, item: Item) -> list[PlacementName]:
         """Return the placements of a workspace that want its *item* in a mailbox for itself."""

@@ -204,7 +204,7 @@ class Workspaces:
     def _refeed(
         self, cluster: str, old: WorkspaceTypes, new: WorkspaceTypes, changed: set[GroupResource]
     ) -> None:
-        for resource in changed:
+        for resource in sorted(changed):
             before, now = old.served.get(resource), new.served.get(resource)
             if before is not None and before.local and (now is None or not now.local):
                 self._feeds.stop(_feed_key(cluster, before, before.versions[0]))

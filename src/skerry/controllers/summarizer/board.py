@@ -241,7 +241,7 @@ class Board:
                 touched = self.names.release(cause)
                 self._wake_placement(place)
             key = self.names.key(cause)
-            for each in touched if key is None else {*touched, key}:
+            for each in sorted(touched if key is None else {*touched, key}):
                 self._wake_summary(each)
 
     def _wake_all(self, place: Place) -> None:

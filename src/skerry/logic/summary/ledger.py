@@ -83,8 +83,8 @@ class Ledger:
     # -- what is asked -----------------------------------------------------------------------
 
     def changes(self) -> list[Change]:
-        """Return what may be different since last asked."""
-        found, self._changes = list(self._changes), {}
+        """Return what may be different since last asked, in a fixed order."""
+        found, self._changes = sorted(self._changes), {}
         return found
 
     def tally(self, placement: Place, item: Item) -> Accumulator | None:
