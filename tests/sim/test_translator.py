@@ -587,6 +587,22 @@ async def test_kinds_that_would_act_on_a_foreign_hub_are_withheld_there() -> Non
 
 
 @virtual
+async def test_a_restart_takes_nothing_back_that_is_still_to_be_told() -> None:
+    """Reading takes a while; until it is done, nothing is known of problems and nothing is said."""
+    hub = Hub(rates=Rates(0.0, 0.0, 0.0, 0.0, longest_delay_seconds=2.0))
+    async with hub.running():
+        await hub.put(CLUSTER_ROLES, role("reader", go="yes"))
+        async with hub.translating(TranslatorSettings()):
+            await hub.place("all", "florin", nonNamespacedObjects=[ROLES])
+            await asyncio.sleep(100)
+        assert (await hub.conditions("all"))["Translated"]["reason"] == "KindWithheld"
+        revision = await hub.store.revision()
+        async with hub.translating(TranslatorSettings()):
+            await asyncio.sleep(100)
+        assert await hub.store.revision() == revision
+
+
+@virtual
 async def test_copies_wait_for_a_namespace_that_is_still_going_away() -> None:
     """kcp takes seconds over a namespace and refuses meanwhile; its end is an event to wait for."""
     hub = Hub()

@@ -185,7 +185,7 @@ class PlacementTranslator:
             announce=(context.recorder or self._recorder).announce,
         )
         status = Reconciler(
-            StatusObserver(self._placements, self.problems).observe,
+            StatusObserver(self._placements, self.problems, self._mailboxes_of).observe,
             lambda observed: decide_status(observed, clock.now()),
             executor,
         )
@@ -247,6 +247,12 @@ class PlacementTranslator:
 
     def _look_at_status(self, name: PlacementName) -> None:
         self.status_queue.add_after(name, self._settings.status_delay_seconds)
+
+    def _mailboxes_of(self, name: PlacementName) -> list[str]:
+        """Return the mailboxes there are at a placement's destinations."""
+        placement = self.relations.get(name)
+        where = placement.where if placement is not None else ()
+        return [mailbox for mailbox in where if self.mailboxes.cluster(mailbox) is not None]
 
     def _schema_table(self) -> Mapping[tuple[str, str], Object] | None:
         if not self._schemas.synced.is_set():

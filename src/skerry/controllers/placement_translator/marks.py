@@ -54,6 +54,10 @@ class Marks:
         self.settle(mailbox, item)
         self._aside.setdefault(mailbox, set()).add(item)
 
+    def waits(self, mailbox: str) -> bool:
+        """Tell whether something of a mailbox waits for more to be read."""
+        return bool(self._aside.get(mailbox))
+
     def bring_back(self, types: Collection[GroupResource] | None = None) -> None:
         """More has been read: look again at what was put aside, all of it or some *types*."""
         aside, self._aside = self._aside, {}

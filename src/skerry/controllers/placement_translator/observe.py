@@ -111,6 +111,8 @@ class Observer:
                 look = self._look(mailbox, cluster, item)
                 if look is not None:
                     looks.append(look)
+        if not self._marks.waits(mailbox):
+            self._problems.complete(mailbox)
         fresh = await self._refreshed(mailbox, [*looks, config] if config else looks)
         if not fresh:
             return None

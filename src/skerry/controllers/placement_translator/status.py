@@ -7,7 +7,7 @@ however many destinations it concerns; what does not fit is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -44,14 +44,23 @@ class StatusObserved:
 class StatusObserver:
     """Reads what is to be told."""
 
-    def __init__(self, placements: Informer, problems: Problems) -> None:
+    def __init__(
+        self,
+        placements: Informer,
+        problems: Problems,
+        mailboxes: Callable[[PlacementName], Iterable[str]],
+    ) -> None:
+        """*mailboxes* returns the mailboxes there are at a placement's destinations."""
         self._placements = placements
         self._problems = problems
+        self._mailboxes = mailboxes
 
     async def observe(self, name: PlacementName) -> StatusObserved | None:
         placement = self._placements.index.get(Key(name.cluster, "", name.name))
         # The scheduler writes first what the rest of the status must have.
         if placement is None or "specGeneration" not in (placement.get("status") or {}):
+            return None
+        if self._problems.awaits(name, self._mailboxes(name)):
             return None
         malformed = ""
         try:
