@@ -13,6 +13,7 @@ from skerry.app.edge_config import EdgeConfigError, load_config
 from skerry.app.edge_node import edge_kind, edge_settings
 from skerry.app.standalone import StartError, run_server
 from skerry.app.supervised import announcing
+from skerry.edge.agent.pod_network import NetworkLost
 
 
 def run_edge(directory: Path, ready_fd: int = -1) -> int:
@@ -20,7 +21,7 @@ def run_edge(directory: Path, ready_fd: int = -1) -> int:
     try:
         config = load_config(directory)
         run_server(edge_settings(directory, config), edge_kind(config), announcing(ready_fd))
-    except* (EdgeConfigError, StartError) as group:
+    except* (EdgeConfigError, StartError, NetworkLost) as group:
         for line in _lines(group):
             sys.stderr.write(f"skerry edge: {line}\n")
         failed = True

@@ -23,9 +23,18 @@ from skerry.edge.agent.network import (
     free_port,
     publish,
 )
+from skerry.edge.agent.pod_network import NetworkLost, end_network
 from skerry.edge.agent.services import SLICES
 from skerry.edge.agent.sources import SERVICES
-from tests.unit.edge.agent.harness import Edge, container, phase
+from tests.unit.edge.agent.harness import (
+    Edge,
+    container,
+    fetched,
+    first,
+    phase,
+    ready,
+    why_no_namespaces,
+)
 from tests.unit.edge.agent.test_agent import httpd, log, pages
 
 Object = dict[str, Any]
@@ -146,8 +155,13 @@ class TestProxyRequests:
             parse_head(head)
 
 
-async def test_pods_reach_services_by_name_and_by_environment(tmp_path: Path) -> None:
-    edge = Edge(tmp_path)
+@pytest.mark.parametrize("namespaces", [False, True], ids=["processes", "namespaces"])
+async def test_pods_reach_services_by_name_and_by_environment(
+    tmp_path: Path, namespaces: bool
+) -> None:
+    if namespaces and (refused := why_no_namespaces()):
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    edge = Edge(tmp_path, namespaces=namespaces)
     async with edge.up(), edge.agents():
         service = {"selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]}
         await edge.direct.create(
@@ -175,8 +189,60 @@ async def test_pods_reach_services_by_name_and_by_environment(tmp_path: Path) ->
             " f'http://{host}:{port}/'):\n"
             "    print(u.urlopen(url).read().decode())\n"
         )
+        if namespaces:
+            # Then names and addresses are real, for programs that know no proxy as well.
+            script += (
+                "import socket\n"
+                "with socket.create_connection(('web', 80)) as s:\n"
+                "    s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')\n"
+                "    print(s.makefile().read().split()[-1])\n"
+            )
         await edge.run_pod(
             "client", container("python", "python", "-c", script), restartPolicy="Never"
         )
         client = await edge.pod("client", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
-        assert await log(edge, client) == "found\nfound\nfound\n"
+        assert await log(edge, client) == "found\n" * (4 if namespaces else 3)
+
+
+async def test_pods_have_processes_files_and_an_address_of_their_own(tmp_path: Path) -> None:
+    if refused := why_no_namespaces():
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    edge = Edge(tmp_path, namespaces=True)
+    script = (
+        "import os, socket\n"
+        "print(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()))\n"
+        "print(socket.gethostname(), socket.gethostbyname('alone'), os.listdir('/tmp'))\n"
+        "open('/made', 'w').close()\n"
+        "try:\n    open('/usr/made', 'w')\n"
+        "except OSError as error:\n    print(error.strerror)\n"
+    )
+    async with edge.up(), edge.agents():
+        await edge.run_pod(
+            "alone", container("python", "python", "-c", script), restartPolicy="Never"
+        )
+        pod = await edge.pod("alone", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        text = await log(edge, pod)
+    address = pod["status"]["podIP"]
+    assert text == f"[1, 2]\nalone {address} []\nRead-only file system\n"
+    assert not Path("/made").exists()
+
+
+async def test_a_lost_network_restarts_what_was_on_it(tmp_path: Path) -> None:
+    if refused := why_no_namespaces():
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    edge = Edge(tmp_path, namespaces=True)
+    async with edge.up():
+        await edge.configure("site", **{"index.html": "found"})
+        async with edge.agents():
+            await edge.run_pod("server", httpd(), volumes=[pages("site")])
+            before = await edge.pod("server", ready)
+            assert edge.network.inside is not None
+            end_network(tmp_path / "keeper")
+            with pytest.raises(NetworkLost):
+                await edge.network.inside.lost()
+        async with edge.agents():
+            after = await edge.pod("server", lambda p: ready(p) and first(p)["restartCount"] == 1)
+            uid = after["metadata"]["uid"]
+            assert await fetched(edge, edge.network.pod_port(uid, 80)) == "found"
+            assert after["status"]["podIP"] == before["status"]["podIP"]
+            assert "SandboxChanged" in await edge.reasons("server")
