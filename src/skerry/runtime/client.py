@@ -100,6 +100,13 @@ class WriteOptions:
     field_manager: str = ""
     dry_run: bool = False
     field_validation: Literal["", "Ignore", "Warn", "Strict"] = ""
+    # Whether the answer need only tell metadata: a large object costs as much to read as to send.
+    metadata_only: bool = False
+
+    @property
+    def accept(self) -> str:
+        """What is wanted in return."""
+        return _METADATA_ITEM if self.metadata_only else _JSON
 
     def parameters(self) -> dict[str, str]:
         found = {
@@ -333,7 +340,7 @@ class Client:
         """Create *obj*, or a *subresource* of the object called *name* (a binding, a token)."""
         where = namespace or _namespace(obj)
         path = self.path(gvr, where, name, subresource)
-        return await self.call("POST", path, options.parameters(), obj)
+        return await self.call("POST", path, options.parameters(), obj, accept=options.accept)
 
     async def update(
         self,
@@ -345,7 +352,7 @@ class Client:
     ) -> Object:
         """Replace an object; ``Conflict`` when its resourceVersion is not the newest."""
         path = self.path(gvr, _namespace(obj), obj["metadata"]["name"], subresource)
-        return await self.call("PUT", path, options.parameters(), obj)
+        return await self.call("PUT", path, options.parameters(), obj, accept=options.accept)
 
     async def update_status(
         self, gvr: GroupVersionResource, obj: Object, *, options: WriteOptions = PLAIN_WRITE
@@ -373,8 +380,15 @@ class Client:
         if kind == "apply" and force:
             query["force"] = "true"
         path = self.path(gvr, namespace, name, subresource)
-        content_type = _PATCH_TYPES[kind]
-        return await self.call("PATCH", path, query, patch, content_type=content_type, quiet=quiet)
+        return await self.call(
+            "PATCH",
+            path,
+            query,
+            patch,
+            accept=options.accept,
+            content_type=_PATCH_TYPES[kind],
+            quiet=quiet,
+        )
 
     async def delete(
         self,

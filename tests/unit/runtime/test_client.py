@@ -314,3 +314,14 @@ async def test_what_a_server_is_is_asked_once_however_many_wonder() -> None:
     versions = await asyncio.gather(client.version(), client.version())
     assert [*versions] == [{"minor": "32"}] * 2
     assert len(transport.asked) == 2
+
+
+async def test_a_write_may_want_no_more_than_metadata_in_return() -> None:
+    transport = Scripted(*[(200, {"metadata": {"name": "a"}})] * 3)
+    client, options = on(transport), WriteOptions(metadata_only=True)
+    obj = {"metadata": {"name": "a", "namespace": "n"}}
+    await client.create(CONFIG_MAPS, obj, options=options)
+    await client.update(CONFIG_MAPS, obj, options=options)
+    await client.patch(CONFIG_MAPS, "a", {}, "n", options=options)
+    for *_, headers, _ in transport.asked:
+        assert headers["accept"].startswith("application/json;as=PartialObjectMetadata;")

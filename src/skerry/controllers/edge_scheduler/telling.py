@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from skerry.controllers.edge_scheduler.keys import NAME, Cause, Waking
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.placement.records import Place
-from skerry.logic.placement.slices import placement_name
+from skerry.logic.placement.slices import digest_of, placement_name
 from skerry.logic.plan import Create, Plan, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
@@ -37,33 +38,36 @@ class SliceExecutor(Executor):
         dry_run: bool = False,
     ) -> None:
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
-        # We write nothing twice and nothing unknown, so the server need not look for it.
-        self._options = replace(self._options, field_validation="Ignore")
+        # We write nothing twice and nothing unknown, so the server need not look for it; and we
+        # know what we sent, so it need not send it back.
+        self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
         self._written = written
         self._waking = waking
         self._remembers = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
-        places: list[Place] = []
+        digests: dict[Place, str] = {}
         for action in plan:
             if isinstance(action, Create | Update) and self._remembers:
-                places.append(Place(action.target.cluster, action.target.name))
-                self._written.expect(places[-1], action.object["destinations"])
+                place = Place(action.target.cluster, action.target.name)
+                digests[place] = digest_of(action.object["destinations"])
+                self._written.expect(place, digests[place])
         try:
             outcomes = await super().execute(plan)
         finally:
-            for place in places:
+            for place in digests:
                 self._written.expect_nothing(place)
         for outcome in outcomes:
-            self._tell(outcome)
+            self._tell(outcome, digests)
         return outcomes
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: Outcome, digests: Mapping[Place, str]) -> None:
         action, answer = outcome.action, outcome.object
         if answer is None or not isinstance(action, Create | Update):
             return
-        if self._remembers:
-            self._written.note(answer)
+        digest = digests.get(Place(action.target.cluster, action.target.name))
+        if digest is not None:
+            self._written.note(answer, digest)
         cluster = action.target.cluster
         cause = self._waking.cause(Place(cluster, placement_name(answer)))
         _log.info(

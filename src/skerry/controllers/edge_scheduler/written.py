@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from skerry.logic.placement.records import Place, place_of
-from skerry.logic.placement.slices import digest_of, placement_name
+from skerry.logic.placement.slices import placement_name
 from skerry.logic.resource import Object
 
 
@@ -34,22 +34,25 @@ class WrittenSlices:
         # Digests of writes under way, whose event may come before their answer.
         self._expected: dict[Place, str] = {}
 
-    def expect(self, place: Place, destinations: list[dict[str, str]]) -> None:
-        """Take the next event that tells of these destinations for our own."""
-        self._expected[place] = digest_of(destinations)
+    def expect(self, place: Place, digest: str) -> None:
+        """Take the next event that tells of destinations with that digest for our own."""
+        self._expected[place] = digest
 
     def expect_nothing(self, place: Place) -> None:
         """Say that a write has ended, well or not."""
         self._expected.pop(place, None)
 
-    def note(self, answer: Object) -> None:
-        """Remember a slice as the server has it after our write, if the cache has not seen it."""
+    def note(self, answer: Object, digest: str) -> None:
+        """Remember a slice as the server has it after our write, if the cache has not seen it.
+
+        *answer* may be its metadata only; *digest* is that of the destinations it was sent.
+        """
         metadata = {k: v for k, v in answer["metadata"].items() if k != "managedFields"}
         if _number(metadata.get("resourceVersion")) <= _number(self._seen()):
             return
         place = place_of(answer)
         self._drop(place)
-        self._written[place] = HeldSlice(metadata, digest_of(answer.get("destinations")))
+        self._written[place] = HeldSlice(metadata, digest)
         self._names.setdefault(_owner(place, metadata), set()).add(place.name)
 
     def wrote(self, cached: Object) -> bool:

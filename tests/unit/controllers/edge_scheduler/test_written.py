@@ -10,6 +10,7 @@ from skerry.logic.placement.slices import Owner, digest_of, lean_slice
 
 Object = dict[str, Any]
 PLACE = Place("wmw", "web")
+NOTHING = digest_of([])
 
 
 def a_slice(version: str, name: str = "web", *destinations: str) -> Object:
@@ -34,7 +35,7 @@ class Cache:
 def test_what_we_wrote_counts_while_the_cache_is_behind() -> None:
     cache = Cache()
     written = WrittenSlices(lambda: cache.seen)
-    written.note(a_slice("9", "web", "a"))
+    written.note(a_slice("9"), digest_of([{"cluster": "a"}]))
     held = written.newest(PLACE, lean_slice(a_slice("4")))
     assert held is not None
     assert held.metadata["resourceVersion"] == "9"
@@ -46,7 +47,7 @@ def test_what_we_wrote_counts_while_the_cache_is_behind() -> None:
 def test_the_cache_counts_once_it_has_read_beyond() -> None:
     cache = Cache()
     written = WrittenSlices(lambda: cache.seen)
-    written.note(a_slice("9"))
+    written.note(a_slice("9"), NOTHING)
     cache.seen = "9"
     assert written.newest(PLACE, None) is None, "it was deleted since"
     assert list(written.names(PLACE)) == []
@@ -56,13 +57,13 @@ def test_an_answer_older_than_the_cache_is_not_remembered() -> None:
     cache = Cache()
     written = WrittenSlices(lambda: cache.seen)
     cache.seen = "12"
-    written.note(a_slice("9"))
+    written.note(a_slice("9"), NOTHING)
     assert written.newest(PLACE, None) is None
 
 
 def test_our_own_event_is_known_by_its_version() -> None:
     written = WrittenSlices(lambda: "5")
-    written.note(a_slice("9"))
+    written.note(a_slice("9"), NOTHING)
     assert written.wrote(lean_slice(a_slice("9")))
     assert not written.wrote(lean_slice(a_slice("10")))
     assert not written.wrote(lean_slice(a_slice("9", "other")))
@@ -70,16 +71,16 @@ def test_our_own_event_is_known_by_its_version() -> None:
 
 def test_an_event_that_overtakes_the_answer_is_known_by_its_content_once() -> None:
     written = WrittenSlices(lambda: "5")
-    written.expect(PLACE, [{"cluster": "a"}])
+    written.expect(PLACE, digest_of([{"cluster": "a"}]))
     assert not written.wrote(lean_slice(a_slice("9", "web", "b")))
     assert written.wrote(lean_slice(a_slice("9", "web", "a")))
     assert not written.wrote(lean_slice(a_slice("10", "web", "a")))
-    written.expect(PLACE, [])
+    written.expect(PLACE, NOTHING)
     written.expect_nothing(PLACE)
     assert not written.wrote(lean_slice(a_slice("9")))
 
 
 def test_versions_that_are_no_numbers_are_not_remembered() -> None:
     written = WrittenSlices(lambda: "opaque")
-    written.note(a_slice("also-opaque"))
+    written.note(a_slice("also-opaque"), NOTHING)
     assert written.newest(PLACE, None) is None
