@@ -2,6 +2,10 @@
 
 Candidates are named as soon as something is found missing, before any of them is acted on, so
 that a thousand objects missing from one list are judged together and not one by one.
+
+An approval is good for exactly the objects that were shown, by identity: the same names placed
+anew and missing again are another question. What was let go is not asked about again while a
+watch still shows it.
 """
 
 from __future__ import annotations
@@ -20,11 +24,21 @@ _log = Logger("syncer-deletions")
 class DeletionGate:
     """Open, or held with a question to a person."""
 
-    def __init__(self, budget: Budget, clock: Clock, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        clock: Clock,
+        changed: Callable[[], None],
+        identity: Callable[[Ref], str],
+    ) -> None:
+        """*identity* tells one object from a later one of the same name."""
         self._budget = budget
         self._clock = clock
         self._changed = changed
-        self._candidates: set[Ref] = set()
+        self._identity = identity
+        self._candidates: dict[Ref, str] = {}
+        # Deleted, though the edge may still show them.
+        self._going: set[Ref] = set()
         self._recent: deque[float] = deque()
         self._placed = 0
         self._approved = ""
@@ -38,28 +52,30 @@ class DeletionGate:
     def is_open(self, ref: Ref) -> bool:
         """Tell whether *ref* may be deleted now; naming it makes it a candidate."""
         self.name((ref,), self._placed)
-        return self.verdict.allowed or ref in self._released
+        return self.verdict.allowed or ref in self._released or ref in self._going
 
     def name(self, refs: Iterable[Ref], placed: int) -> None:
         """Say that these may have to go, of *placed* objects there are."""
         before = len(self._candidates)
-        self._candidates.update(refs)
+        for ref in refs:
+            if ref not in self._candidates and ref not in self._going:
+                self._candidates[ref] = f"{ref.text} {self._identity(ref)}"
         if not self._recent:
             self._placed = max(placed, len(self._candidates))
         if len(self._candidates) != before:
             self._judge()
 
     def unname(self, ref: Ref) -> None:
-        """Say that *ref* is wanted after all."""
+        """Say that *ref* is wanted after all, or gone."""
         self._released.discard(ref)
-        if ref in self._candidates:
-            self._candidates.discard(ref)
+        self._going.discard(ref)
+        if self._candidates.pop(ref, None) is not None:
             self._judge()
 
     def deleted(self, ref: Ref) -> None:
         """Count a deletion that was carried out."""
-        if ref in self._candidates:
-            self._candidates.discard(ref)
+        if self._candidates.pop(ref, None) is not None:
+            self._going.add(ref)
             if ref not in self._released:
                 self._recent.append(self._clock.monotonic())
             self._released.discard(ref)
@@ -74,12 +90,12 @@ class DeletionGate:
         horizon = self._clock.monotonic() - self._budget.window_seconds
         while self._recent and self._recent[0] < horizon:
             self._recent.popleft()
-        waiting = self._candidates - self._released
+        waiting = self._candidates.keys() - self._released
         judged = verdict(
             self._budget,
             placed=self._placed,
             recent=len(self._recent),
-            pending=waiting,
+            pending=[self._candidates[ref] for ref in waiting],
             approved=self._approved,
         )
         if judged.allowed and not self.verdict.allowed and self._approved == self.verdict.name:

@@ -32,6 +32,11 @@ class Memory:
         self.journal.put(_PLACED + ref.text, None if record is None else record.encode())
         (self._placed.discard if record is None else self._placed.add)(ref)
 
+    def edge_uid(self, ref: Ref) -> str:
+        """Return which object at the edge the record is of; empty when there is none yet."""
+        record = self.placed(ref)
+        return "" if record is None else record.edge_uid
+
     def released(self, ref: Ref) -> str:
         """Return the UID of an object that was placed once and left at the edge on purpose."""
         return str(self.journal.get(_RELEASED + ref.text) or "")

@@ -76,7 +76,7 @@ class Session:
             metrics=metrics,
             memory=memory,
             trust=trust,
-            gate=DeletionGate(settings.budget, hub.clock, self._gate_changed),
+            gate=DeletionGate(settings.budget, hub.clock, self._gate_changed, memory.edge_uid),
             outcomes=Outcomes(metrics, self._report),
             config=ConfigView(self._hub_factory, memory, trust, self._config_changed),
             mailbox=WatchedMailbox(

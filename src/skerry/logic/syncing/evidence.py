@@ -12,11 +12,10 @@ the worst mistake there is; the syncer cannot tell which, so it asks.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skerry.logic.syncing.records import Placed
-from skerry.logic.syncing.refs import Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +101,13 @@ _ALLOWED = Verdict(True)
 
 
 def verdict(
-    budget: Budget, *, placed: int, recent: int, pending: Iterable[Ref], approved: str
+    budget: Budget, *, placed: int, recent: int, pending: Sequence[str], approved: str
 ) -> Verdict:
-    """Judge *pending* deletions after *recent* ones, of what was *placed* at the window's start."""
-    waiting = sorted(ref.text for ref in pending)
+    """Judge *pending* deletions after *recent* ones, of what was *placed* at the window's start.
+
+    Each is told by whatever makes it this very object; the name to approve stands for all of them.
+    """
+    waiting = sorted(pending)
     if recent + len(waiting) <= budget.limit(placed):
         return _ALLOWED
     name = hashlib.blake2b("\n".join(waiting).encode(), digest_size=5).hexdigest()
