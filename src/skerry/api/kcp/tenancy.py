@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from skerry.api.kcp.building import (
     AGE,
     Raw,
@@ -28,7 +30,7 @@ _INITIALIZER = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)
 _PHASES = ("Scheduling", "Initializing", "Ready")
 
 
-def _type_reference(description: str) -> Raw:
+def _type_reference(description: str, **more: Any) -> Raw:
     return struct(
         {
             "name": text("Name of the type.", pattern=_TYPE_NAME),
@@ -36,6 +38,7 @@ def _type_reference(description: str) -> Raw:
         },
         description,
         required=("name",),
+        **more,
     )
 
 
@@ -115,7 +118,10 @@ def workspace_type() -> Raw:
                 ),
                 "APIs bound in every workspace of the type.",
             ),
-            "defaultChildWorkspaceType": _type_reference("Type of children that name none."),
+            "defaultChildWorkspaceType": _type_reference(
+                "Type of children that name none. Not taken over from types this one extends.",
+                default={"name": "universal", "path": "root"},
+            ),
             "extend": struct(
                 {"with": listing(_type_reference(""), "Types this one adds to.")},
                 "What this type takes over from others.",

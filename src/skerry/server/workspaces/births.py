@@ -345,6 +345,6 @@ def _reference(marks: Marks) -> Object:
 def _check_name(name: str) -> None:
     """Raise unless *name* can be one segment of a path."""
     if not _NAME.match(name):
-        detail = f"should match '{WORKSPACE_NAME}'"
+        detail = f"metadata.name in body should match '{WORKSPACE_NAME}'"
         error = FieldError.invalid("metadata.name", name, detail)
         raise Invalid.of(TENANCY, "Workspace", name, [error])

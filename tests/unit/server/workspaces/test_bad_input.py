@@ -229,6 +229,26 @@ async def test_types_that_cannot_be_meant_are_refused(
 
 
 @in_hub
+async def test_children_of_a_type_that_says_nothing_of_them_are_universal(hub: Hub) -> None:
+    org = await hub.workspace("root", "org", "universal")
+    base = of_tenancy("WorkspaceType", "base", defaultChildWorkspaceType=TYPE | {"name": "team"})
+    await hub.create(org, TYPES, base)
+    extend = {"with": [{"name": "base", "path": "root:org"}]}
+    made = await hub.create(org, TYPES, of_tenancy("WorkspaceType", "mine", extend=extend))
+    assert made["spec"]["defaultChildWorkspaceType"] == {"name": "universal", "path": "root"}
+
+
+@in_hub
+async def test_a_workspace_is_refused_a_name_that_no_path_can_have(hub: Hub) -> None:
+    reply = await hub.ask(
+        "kcp-admin", "POST", f"/clusters/root{WORKSPACES}", of_tenancy("Workspace", "a.b")
+    )
+    assert reply.status == 422
+    rule = "metadata.name in body should match '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'"
+    assert reply.body["message"].endswith(f'metadata.name: Invalid value: "a.b": {rule}')
+
+
+@in_hub
 async def test_a_type_says_where_its_initializer_finds_its_work(hub: Hub) -> None:
     org = await hub.workspace("root", "org", "universal")
     made = await hub.create(org, TYPES, of_tenancy("WorkspaceType", "slow", initializer=True))
