@@ -37,6 +37,7 @@ from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_rules import SchemaRules
+from skerry.server.workspaces.slices import SliceRules, Slices
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
@@ -128,6 +129,7 @@ class HubServer(ApiServer):
             root_ca=self._facts.root_ca,
         )
         self._clusters = ClusterRules(parts.store, clock)
+        self._slices = Slices(state, catalogue, parts.store, self._base_url)
         own: list[Admission] = [
             ReservedMetadata(),
             self.birth,
@@ -152,6 +154,7 @@ class HubServer(ApiServer):
                 base_url=self._base_url,
                 namespaces=self.namespaces.within,
             ),
+            SliceRules(self._slices, parts.authorizer, clock),
             BindingRules(state, catalogue, parts.authorizer, clock),
             ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
         ]
@@ -225,7 +228,13 @@ class HubServer(ApiServer):
         for observed in self._observed:
             await observed.follow(parts.store, self.dispatcher)
         self._upkeep = WorkspaceUpkeep(
-            parts.store, self.dispatcher, self.state, self._hub_catalogue, parts.clock, identity
+            parts.store,
+            self.dispatcher,
+            self.state,
+            self._hub_catalogue,
+            parts.clock,
+            self._slices,
+            identity,
         )
 
     async def run(self) -> None:

@@ -37,6 +37,13 @@ _CLAIMED = (
 )
 
 
+_UNCHANGED: dict[str, Any] = {
+    "x-kubernetes-validations": [
+        {"rule": "self == oldSelf", "message": "APIExport reference must not be changed"}
+    ]
+}
+
+
 def _claim(*, state: bool) -> Raw:
     properties = {
         "all": truth("Whether all objects are claimed."),
@@ -173,7 +180,12 @@ def api_export_endpoint_slice() -> Raw:
     """APIExportEndpointSlice: where an export's objects are seen."""
     spec = struct(
         {
-            "export": struct({"name": text(), "path": text()}, "The export.", required=("name",)),
+            "export": struct(
+                {"name": text(), "path": text(pattern=_PATH)},
+                "The export; cannot be changed.",
+                required=("name",),
+                **_UNCHANGED,
+            ),
             "partition": text("Name of a Partition in the same workspace."),
         },
         required=("export",),

@@ -145,12 +145,8 @@ class ExportRules:
         self._namespaces = namespaces
 
     async def admit(self, operation: Operation) -> None:
-        if operation.verb == "DELETE":
-            return
-        if operation.type == (APIS, "apiexports"):
+        if operation.type == (APIS, "apiexports") and operation.verb != "DELETE":
             await self._export(operation)
-        elif operation.type == (APIS, "apiexportendpointslices"):
-            self._slice(operation)
 
     async def _export(self, operation: Operation) -> None:
         obj, cluster = operation.obj, operation.call.info.cluster
@@ -209,28 +205,6 @@ class ExportRules:
             write = self._seeder.born(types, cluster, obj)
             # One without a key in it makes way.
             operation.writes.append(Write(write.key, write.value))
-
-    def _slice(self, operation: Operation) -> None:
-        if operation.subresource:
-            return
-        cluster, obj = operation.call.info.cluster, operation.obj
-        reference = (obj.get("spec") or {}).get("export") or {}
-        export = self._state.export(reference.get("path", ""), reference.get("name", ""), cluster)
-        now = rfc3339(self._clock.now())
-        if export is None:
-            where = f"{reference.get('path') or cluster}:{reference.get('name', '')}"
-            why = (
-                f"unable to create APIExportEndpointSlice: no permission to bind to export {where}"
-            )
-            raise self._refused(operation, why)
-        url = f"{self._base_url()}/services/apiexport/{export.cluster}/{export.name}"
-        obj["status"] = {
-            "conditions": [
-                {"lastTransitionTime": now, "status": "True", "type": kind}
-                for kind in ("APIExportValid", "EndpointURLsReady", "PartitionValid")
-            ],
-            "endpoints": [{"url": url}],
-        }
 
     def _refused(self, operation: Operation, why: str) -> Forbidden:
         name = operation.obj["metadata"].get("name", "")

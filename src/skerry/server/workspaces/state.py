@@ -56,6 +56,8 @@ class HubState:
     types: dict[tuple[str, str], Object] = field(default_factory=dict)
     # How versions of a schema are converted; each has the name of its schema.
     conversions: dict[tuple[str, str], Object] = field(default_factory=dict)
+    # Slices that say where an export's views are.
+    slices: dict[tuple[str, str], Object] = field(default_factory=dict)
     # Schemas that were deleted while bound, by UID: their types are in use until unbound.
     kept: dict[str, Object] = field(default_factory=dict)
     # Called with a cluster's name when the types it serves may have changed.
@@ -94,6 +96,7 @@ class HubState:
             (TENANCY, workspace_types, _whole(self._type_changed)),
             (APIS, "apiresourceschemas", _whole(self._schema_changed)),
             (APIS, "apiconversions", _whole(self._conversion_changed)),
+            (APIS, "apiexportendpointslices", _whole(self._slice_changed)),
             (*KEPT_SCHEMAS, _whole(self._kept_changed)),
             (APIS, "apiexports", _whole(self._export_changed)),
             (APIS, "apibindings", self._binding_changed),
@@ -118,6 +121,7 @@ class HubState:
             self.schemas,
             self.types,
             self.conversions,
+            self.slices,
             self._resources,
             self.by_identity,
             self._alike,
@@ -170,6 +174,9 @@ class HubState:
             if any(stale.intersection(binding.bound) for binding in family.values()):
                 self.types_changed(cluster)
         self._offers_changed()
+
+    def _slice_changed(self, key: ObjectKey, obj: Object | None) -> None:
+        _put(self.slices, (key.cluster, key.name), obj)
 
     def _kept_changed(self, key: ObjectKey, obj: Object | None) -> None:
         if obj is None:

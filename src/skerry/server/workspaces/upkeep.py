@@ -25,6 +25,7 @@ from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import Emptied, Emptying, mark, without_finalizer
 from skerry.server.workspaces.exports import identity_key, verify_identity
+from skerry.server.workspaces.slices import SLICES, Slices
 from skerry.server.workspaces.state import APIS, CORE, KEPT_SCHEMAS, TENANCY, HubState
 from skerry.store.base import Conflict, Entry, Store, Write
 
@@ -45,6 +46,7 @@ class WorkspaceUpkeep:
         state: HubState,
         catalogue: HubCatalogue,
         clock: Clock,
+        slices: Slices,
         tenancy_identity: str,
     ) -> None:
         self._store = store
@@ -52,6 +54,7 @@ class WorkspaceUpkeep:
         self._state = state
         self._catalogue = catalogue
         self._clock = clock
+        self._slices = slices
         self._emptying = Emptying(store, dispatcher, state, catalogue, clock)
         self._due: dict[str, None] = {}
         self._handled: set[str] = set()
@@ -87,6 +90,7 @@ class WorkspaceUpkeep:
     def _offer_changed(self, change: Change) -> None:
         key = ObjectKey.parse(change.event.key)
         if key.resource == "apiexports":
+            self._queue_slices(key)
             if change.event.previous is not None:
                 self._queue(change.event.key)
         elif change.event.value is not None and change.event.previous is None:
@@ -94,6 +98,15 @@ class WorkspaceUpkeep:
                 self._queue(ObjectKey(APIS, "apiexports", key.cluster, "", export).path())
         if self._state.waiting:
             self._retry_waiting()
+
+    def _queue_slices(self, export: ObjectKey) -> None:
+        """Look at the slices of an export that came, went or changed."""
+        for (cluster, name), obj in self._state.slices.items():
+            reference = (obj.get("spec") or {}).get("export") or {}
+            path = reference.get("path", "")
+            where = self._state.resolve(path) if path else cluster
+            if (where, reference.get("name")) == (export.cluster, export.name):
+                self._queue(ObjectKey(*SLICES, cluster, "", name).path())
 
     def _offering(self, schema: ObjectKey) -> Iterator[str]:
         for (cluster, name), export in self._state.exports.items():
@@ -161,7 +174,9 @@ class WorkspaceUpkeep:
                 return
             obj = decode(entry.value, entry.revision)
             marked = "deletionTimestamp" in obj["metadata"]
-            if parsed.resource == "apibindings":
+            if parsed.resource == SLICES[1]:
+                await self._settle_slice(entry, obj, parsed.cluster)
+            elif parsed.resource == "apibindings":
                 await (self._unbind(entry, obj, parsed) if marked else self._refresh(parsed))
             elif marked and parsed.resource == "logicalclusters":
                 await self._empty_cluster(entry, obj, parsed)
@@ -262,6 +277,12 @@ class WorkspaceUpkeep:
         key = await identity_key(self._store, cluster, obj)
         if key is not None:
             verify_identity(obj, key, rfc3339(self._clock.now()))
+            await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
+
+    async def _settle_slice(self, entry: Entry, obj: Object, cluster: str) -> None:
+        status = await self._slices.status(cluster, obj, rfc3339(self._clock.now()))
+        if status != obj.get("status"):
+            obj["status"] = status
             await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
 
     async def _rebind(self, key: ObjectKey) -> None:
