@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +289,53 @@ def test_kubectl_reads_logs_runs_commands_and_rolls_back(machine: Machine) -> No
     assert "3" in history
     assert "\n1 " not in history
     assert machine.get("nodes")["items"][0]["metadata"]["annotations"]["node.skerry.io/isolation"]
+
+
+@pytest.mark.parametrize("runtime", ["auto", "processes"])
+def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: str) -> None:
+    machine.skerry("edge", "create", "florin", "--runtime", runtime)
+    site = WORKLOAD.format(name="common", port=8081)
+    machine.kubectl("apply", "-f", "-", stdin=site)
+    place = ("-n", "commonstuff")
+    machine.kubectl(*place, "rollout", "status", "deployment/commond", "--timeout=30s")
+    with forwarded(machine, *place, "deployment/commond", ":80") as port:
+        assert "This is a common web site." in page(port)
+        assert "This is a common web site." in page(port)
+
+    once = ("--image=busybox", "--restart=Never", "-i", "--rm", "--quiet", "--", "cat")
+    assert machine.kubectl("run", "echo", *once, stdin="one\ntwo\n") == "one\ntwo\n"
+
+    pod = machine.get("pods", *place)["items"][0]["metadata"]["name"]
+    if "namespaces" in machine.kubectl("get", "nodes", "-o", "yaml"):
+        # Without, a container's paths are the machine's, and kubectl wonders at them.
+        sent, back = machine.home / "sent", machine.home / "back"
+        sent.write_text("copied")
+        machine.kubectl(*place, "cp", str(sent), f"{pod}:/tmp/there")
+        machine.kubectl(*place, "cp", f"{pod}:/tmp/there", str(back))
+        assert back.read_text() == "copied"
+    words = ("--image=busybox", "--container=look", "--profile=general", "--", "sh", "-c")
+    machine.kubectl(*place, "debug", pod, *words, "echo looked")
+    deadline = time.monotonic() + 20
+    while machine.kubectl(*place, "logs", pod, "-c", "look", check=False) != "looked\n":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@contextmanager
+def forwarded(machine: Machine, *words: str) -> Iterator[int]:
+    """Have kubectl forward a port while inside; yields the one it listens on."""
+    with subprocess.Popen(
+        ["kubectl", "port-forward", *words],
+        env=machine.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            said = process.stdout.readline()
+            yield int(said.partition("127.0.0.1:")[2].split()[0])
+        finally:
+            process.terminate()
 
 
 def test_a_taken_port_is_told_in_one_sentence_and_leaves_nothing(machine: Machine) -> None:
