@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ _GATHER_SECONDS = 0.02
 _MOST_PARTS = 100
 _LARGEST_BODY_BYTES = 64 * 1024
 EXTENSION = "batch"
+_KEPT_HEADERS = ("accept", "user-agent")
 
 
 class _Part(msgspec.Struct):
@@ -39,13 +41,34 @@ class _Answers(msgspec.Struct):
 
 
 _ANSWERS = msgspec.json.Decoder(_Answers)
-_Waiting = tuple[dict[str, Any], "asyncio.Future[Answer]"]
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    """A write that waits for company, and where its answer goes."""
+
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    answer: asyncio.Future[Answer]
+
+    def part(self, base: str) -> dict[str, Any]:
+        return {
+            "method": "PATCH",
+            "path": self.path.removeprefix(base),
+            "query": self.query,
+            "contentType": self.headers.get("content-type", ""),
+            "body": orjson.Fragment(self.body),
+            "quiet": True,
+        }
 
 
 class BatchingTransport(WrappedTransport):
     """A transport to the cluster below *base* that sends quiet writes together.
 
-    It does so once *facts* say that the server takes them.
+    It does so once *facts* say that the server takes them. One that finds no company goes as it
+    is, which costs the server less.
     """
 
     def __init__(self, inner: Transport, clock: Clock, base: str, facts: ServerFacts) -> None:
@@ -53,7 +76,7 @@ class BatchingTransport(WrappedTransport):
         self._clock = clock
         self._base = base
         self._facts = facts
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_Write] = []
         self._turn = asyncio.Lock()
 
     async def request(
@@ -64,62 +87,58 @@ class BatchingTransport(WrappedTransport):
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> Answer:
-        if not self._is_gathered(method, path, headers, body):
+        if method != "PATCH" or not self._is_gathered(path, headers, body):
             return await super().request(method, path, query, headers, body)
-        part = {
-            "method": method,
-            "path": path.removeprefix(self._base),
-            "query": query,
-            "contentType": headers.get("content-type", ""),
-            "body": orjson.Fragment(body),
-            "quiet": True,
-        }
-        waiting: _Waiting = (part, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        write = _Write(path, query, headers, body, answer)
+        self._waiting.append(write)
         try:
             async with self._turn:
-                if not waiting[1].done():
+                if not answer.done():
                     await self._clock.sleep(_GATHER_SECONDS)
-                    await self._send_some(headers)
+                    await self._send_some()
         finally:
-            if waiting in self._waiting:
-                self._waiting.remove(waiting)
-        return await waiting[1]
+            if write in self._waiting:
+                self._waiting.remove(write)
+        return await answer
 
-    def _is_gathered(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bool:
+    def _is_gathered(self, path: str, headers: Mapping[str, str], body: bytes) -> bool:
         quiet = QUIET.items() <= headers.items()
         small = 0 < len(body) <= _LARGEST_BODY_BYTES
         mine = path.startswith((f"{self._base}/api/", f"{self._base}/apis/"))
-        offered = EXTENSION in (self._facts.extensions or {})
-        return offered and method == "PATCH" and quiet and small and mine
+        return quiet and small and mine and EXTENSION in (self._facts.extensions or {})
 
-    async def _send_some(self, headers: Mapping[str, str]) -> None:
+    async def _send_some(self) -> None:
         """Send the oldest that wait, and hand the answers out."""
         taken, self._waiting = self._waiting[:_MOST_PARTS], self._waiting[_MOST_PARTS:]
         error = TransportError("the request it went with was given up")
         try:
-            answers = await self._sent([part for part, _ in taken], headers)
-            for (_, waiting), answer in zip(taken, answers, strict=True):
-                if not waiting.done():
-                    waiting.set_result(answer)
+            answers = await self._sent(taken)
+            for write, answer in zip(taken, answers, strict=True):
+                if not write.answer.done():
+                    write.answer.set_result(answer)
         except TransportError as failure:
             error = failure
         finally:
-            for _, waiting in taken:
-                if not waiting.done():
-                    waiting.set_exception(TransportError(str(error)))
-                    waiting.exception()  # it may be that nobody waits any more
+            for write in taken:
+                if not write.answer.done():
+                    write.answer.set_exception(TransportError(str(error)))
+                    write.answer.exception()  # it may be that nobody waits any more
 
-    async def _sent(self, parts: list[dict[str, Any]], headers: Mapping[str, str]) -> list[Answer]:
-        kept = {name: headers[name] for name in ("accept", "user-agent") if name in headers}
+    async def _sent(self, taken: list[_Write]) -> list[Answer]:
+        first = taken[0]
+        if len(taken) == 1:
+            alone = super().request("PATCH", first.path, first.query, first.headers, first.body)
+            return [await alone]
+        kept = {name: first.headers[name] for name in _KEPT_HEADERS if name in first.headers}
         kept["content-type"] = "application/json"
-        payload = orjson.dumps({"requests": parts})
+        payload = orjson.dumps({"requests": [write.part(self._base) for write in taken]})
         path = self._base + (self._facts.extensions or {}).get(EXTENSION, "")
         whole = await super().request("POST", path, "", kept, payload)
         if whole.status in (404, 405):
             self._facts.extensions = None  # another server, or another version of it
             raise TransportError("the server no longer takes batches")
-        return _read(whole, len(parts))
+        return _read(whole, len(taken))
 
 
 def _read(whole: Answer, count: int) -> list[Answer]:

@@ -65,6 +65,8 @@ class Batches:
     async def _part(self, visit: Visit, part: PartTerms) -> bytes:
         outer = visit.request
         headers = {name: outer.headers[name] for name in _KEPT_HEADERS if name in outer.headers}
+        if part.quiet:
+            headers["prefer"] = "return=minimal"
         request = Request(
             part.method,
             outer.path.removesuffix(BATCH) + unquote(part.path),
@@ -75,7 +77,7 @@ class Batches:
             outer.impersonator,
             outer.received,
         )
-        return _told(await self._handle(request), quiet=part.quiet)
+        return _told(await self._handle(request))
 
 
 def _parts(body: bytes) -> list[PartTerms]:
@@ -93,11 +95,11 @@ def _parts(body: bytes) -> list[PartTerms]:
     return parts
 
 
-def _told(answer: Answer, *, quiet: bool) -> bytes:
+def _told(answer: Answer) -> bytes:
     if not isinstance(answer, Response):
         # Only connections to nodes answer with a stream, and they are not made here.
         return b'{"code":405}'
     body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-    if not body or (quiet and answer.status < 300):
+    if not body:
         return b'{"code":%d}' % answer.status
     return b'{"code":%d,"body":%b}' % (answer.status, body)

@@ -38,6 +38,10 @@ from skerry.store.base import Unavailable
 # What kubectl and client-go accept when they ask what there is.
 _DISCOVERY = "as=APIGroupDiscoveryList"
 
+# What a writer says that needs no answer but that it was done (RFC 7240).
+_MINIMAL = "return=minimal"
+_WRITES = frozenset(("create", "update", "patch"))
+
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
 # On every answer: which history of objects it was given from. A client that remembers what it saw
 # can tell a restored or replaced store from the one it knows before it believes an absence.
@@ -206,6 +210,8 @@ class Engine:
         if single and route.named is not None and not route.named(call.key().path()):
             raise call.not_found()
         answer = await self._handler(call)(call)
+        if request.headers.get("prefer") == _MINIMAL and info.verb in _WRITES:
+            answer = _without_body(answer)
         return _with_warnings(answer, call.warnings) if call.warnings else answer
 
     def _may_have_namespace(self, info: RequestInfo, types: TypeSet) -> bool:
@@ -311,6 +317,14 @@ def error_answer(error: ApiError, accept: str = "") -> Response:
     return Response(
         status=error.code, body=dump(error.status()), headers=tuple(error.headers.items())
     )
+
+
+def _without_body(answer: Answer) -> Answer:
+    """Return a success as its code alone; failures and streams are told in full."""
+    if not isinstance(answer, Response) or answer.status >= 300:
+        return answer
+    applied = ("Preference-Applied", _MINIMAL)
+    return Response(204, b"", headers=(*answer.headers, applied))
 
 
 def _sign(answer: Answer, identity: str) -> None:

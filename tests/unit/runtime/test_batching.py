@@ -87,6 +87,15 @@ async def test_a_write_whose_answer_is_wanted_goes_alone() -> None:
 
 
 @virtual
+async def test_a_write_without_company_goes_as_it_is_and_brings_no_body_back() -> None:
+    async with batching() as (client, noting):
+        assert await patched(client, "map-0", "1") == {}
+        assert noting.passed == ["PATCH /api/v1/namespaces/default/configmaps/map-0"]
+        with pytest.raises(NotFound, match='configmaps "nobody" not found'):
+            await patched(client, "nobody", "1")
+
+
+@virtual
 async def test_a_server_that_takes_no_batches_gets_none() -> None:
     async with batching() as (client, noting):
         client.facts.extensions = {}

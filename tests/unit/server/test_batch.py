@@ -45,7 +45,7 @@ async def test_answers_come_in_order_and_one_failure_is_nobody_elses() -> None:
         for name in "ac":
             await server.create(MAPS, config_map(name))
         answers = await sent(server, patch("a", "1"), patch("b", "2"), patch("c", "3", quiet=True))
-        assert [answer["code"] for answer in answers] == [200, 404, 200]
+        assert [answer["code"] for answer in answers] == [200, 404, 204]
         assert answers[0]["body"]["data"] == {"k": "1"}
         assert answers[1]["body"]["message"] == 'configmaps "b" not found'
         assert "body" not in answers[2]
@@ -89,3 +89,16 @@ async def test_only_writes_of_resources_are_taken() -> None:
         assert isinstance(refused, Response)
         body = refused.body if isinstance(refused.body, bytes) else b"".join(refused.body)
         assert "at most 200" in orjson.loads(body)["message"]
+
+
+@virtual
+async def test_a_write_that_prefers_no_answer_gets_none_unless_it_fails() -> None:
+    async with serving() as server:
+        minimal = {"prefer": "return=minimal"}
+        made = await server.create(MAPS, config_map("a"), headers=minimal)
+        assert (made.status, made.raw) == (204, b"")
+        assert ("Preference-Applied", "return=minimal") in made.headers
+        refused = await server.create(MAPS, config_map("a"), headers=minimal)
+        assert (refused.status, refused.body["reason"]) == (409, "AlreadyExists")
+        read = await server.get(f"{MAPS}/a", headers=minimal)
+        assert read.body["metadata"]["name"] == "a"
