@@ -484,6 +484,10 @@ def _command(words: Sequence[str]) -> tuple[str, list[str]]:
     return "", list(words)
 
 
+# What a shell says of a program that a broken pipe has ended.
+_BROKEN_PIPE = 141
+
+
 def call(
     words: Sequence[str],
     environment: Mapping[str, str],
@@ -493,6 +497,11 @@ def call(
     """Run *action*, tell of mistakes as kubectl's plugins do, and return the exit code."""
     try:
         action(words, environment)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads on; what is still to be flushed at the end has nowhere to go either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
     except (CommandError, KubeconfigError, RequestFailed, UsageError) as error:
         print(f"{prefix}: {error}", file=sys.stderr)
         return 1
