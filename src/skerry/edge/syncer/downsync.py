@@ -73,7 +73,7 @@ class Downsync:
         try:
             observed = self._observed(ref, await self._live(gvr, ref))
         except Forbidden as error:
-            self._failed(ref, _refusal(error, "get", ref))
+            self._refused_by(error, "get", ref)
             raise NotYet(error.message) from error
         decision = await self._decided(observed, gvr)
         await self._act(ref, observed, decision)
@@ -191,7 +191,7 @@ class Downsync:
             self._invalid(ref, decision, error)
             return
         except ApiError as error:
-            self._failed(ref, _refusal(error, "patch", ref))
+            self._refused_by(error, "patch", ref)
             if isinstance(error, NotFound):
                 self._missing(ref)
             raise NotYet(error.message) from error
@@ -250,6 +250,12 @@ class Downsync:
         if ref.namespace:
             self._s.down.add(Ref.to_namespace(ref.namespace))
         self._s.served_edge.suspect()
+
+    def _refused_by(self, error: ApiError, verb: str, ref: Ref) -> None:
+        outcome = _refusal(error, verb, ref)
+        self._failed(ref, outcome)
+        if outcome.reason == "EdgeForbidden":
+            self._s.rights.miss(ref, verb)
 
     def _failed(self, ref: Ref, outcome: Outcome) -> None:
         if self._s.outcomes.get(ref) != outcome:

@@ -22,6 +22,7 @@ from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.outcomes import Outcomes
 from skerry.edge.syncer.reporting import Reporting
 from skerry.edge.syncer.returning import Returning
+from skerry.edge.syncer.rights import MissingRights
 from skerry.edge.syncer.served import Served
 from skerry.edge.syncer.state import SyncerSettings, SyncerState
 from skerry.edge.syncer.trust import Trust, WitnessTransport
@@ -83,6 +84,7 @@ class Session:
                 self._hub_factory, self._mailbox_changed, self._mailbox_completed
             ),
             view=EdgeView(self._edge_factory, self._edge_changed),
+            rights=MissingRights(edge, self._right_granted),
             served_hub=Served(hub, self._hub_factory, ids, self._types_changed),
             served_edge=Served(edge, self._edge_factory, ids, self._edge_types_changed),
             down=queues[0],
@@ -120,6 +122,7 @@ class Session:
             self._reporting.run,
             self._heartbeat.run,
             self._edge_witness.run,
+            state.rights.run,
             *(controller.run for controller in self._controllers()),
         ]
         async with asyncio.TaskGroup() as tasks:
@@ -230,6 +233,14 @@ class Session:
         )
         self._up.adjust()
         self._report()
+
+    def _right_granted(self, kind: GroupResource, namespace: str) -> None:
+        self._add(
+            ref
+            for ref, outcome in list(self.state.outcomes.troubled.items())
+            if outcome.reason == "EdgeForbidden"
+            and (ref.group_resource, ref.namespace) == (kind, namespace)
+        )
 
     def _gate_changed(self) -> None:
         self._add(self.state.gate.candidates)

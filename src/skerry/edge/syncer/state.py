@@ -12,6 +12,7 @@ from skerry.edge.syncer.mailbox import Mailbox
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.outcomes import Outcomes
+from skerry.edge.syncer.rights import MissingRights
 from skerry.edge.syncer.served import Served
 from skerry.edge.syncer.trust import Trust
 from skerry.kit.ids import IdSource
@@ -56,6 +57,7 @@ class SyncerState:
     config: ConfigView
     mailbox: Mailbox
     view: EdgeView
+    rights: MissingRights
     served_hub: Served
     served_edge: Served
     down: WorkQueue[Ref]
