@@ -30,7 +30,7 @@ async def edge_scheduler(seed: int) -> FaultyTransport:
     async with hub.running("imw1", "imw2", "a", "b"):
         for _ in range(2):
             async with hub.controlled("edge-scheduler", "mailbox"):
-                for _ in range(15):
+                for _ in range(40):
                     await people.act()
                     await asyncio.sleep(hub.ids.fraction() * 2)
                 await asyncio.sleep(30)

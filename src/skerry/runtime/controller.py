@@ -31,6 +31,7 @@ O = TypeVar("O")  # noqa: E741 - what was observed
 
 # Enough to hide one round trip each; the loop is one thread whatever the number.
 WORKERS = 4
+_RESULTS = ("success", "error", "terminal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Controller(Generic[K, O]):
         self._ids = ids
         self._informers = informers
         self._workers = workers
-        self._reconciled = (metrics or RuntimeMetrics()).reconciled
+        reconciled = (metrics or RuntimeMetrics()).reconciled
+        self._counts = {result: reconciled.labels(name, result) for result in _RESULTS}
         self._log = Logger(name)
 
     async def run(self) -> None:
@@ -87,7 +89,6 @@ class Controller(Generic[K, O]):
                 self.queue.done(key)
 
     async def _reconcile(self, key: K) -> None:
-        log = self._log.bind(key=str(key), reconcile_id=self._ids.suffix(8))
         try:
             plan = await self._attempt(key)
         except InvariantError:
@@ -95,11 +96,12 @@ class Controller(Generic[K, O]):
         except Terminal as error:
             self.queue.forget(key)
             self._count("terminal")
-            log.error("giving up until the object changes", error=error)
+            self._about(key).error("giving up until the object changes", error=error)
         except Exception as error:  # noqa: BLE001 - the loop's own promise, see above
             attempt = self.queue.failures(key) + 1
             delay = self.queue.retry(key)
             self._count("error")
+            log = self._about(key)
             # Losing a race is ordinary; only a person's concern if it goes on.
             tell = log.debug if isinstance(error, Conflict) and attempt < 5 else log.warning
             tell("reconcile failed", attempt=attempt, seconds=round(delay, 3), error=error)
@@ -117,5 +119,9 @@ class Controller(Generic[K, O]):
         await self._reconciler.executor.execute(plan)
         return plan
 
+    def _about(self, key: K) -> Logger:
+        """Return the log of one reconcile; most have nothing to say, and need none."""
+        return self._log.bind(key=str(key), reconcile_id=self._ids.suffix(8))
+
     def _count(self, result: str) -> None:
-        self._reconciled.labels(self.name, result).inc()
+        self._counts[result].inc()

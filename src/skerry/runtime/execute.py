@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from prometheus_client import Counter
+
 from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.kit.log import Logger
 from skerry.logic.plan import (
@@ -74,6 +76,8 @@ class Executor:
         self._controller = controller
         self._options = WriteOptions(field_manager=controller, dry_run=dry_run)
         self._counted = (metrics or RuntimeMetrics()).actions
+        # By verb and result: to find a counter by its labels costs more than to count.
+        self._counts: dict[tuple[str, str], Counter] = {}
         self._announce = announce
         self._intercept = intercept
         self._log = Logger(controller)
@@ -117,17 +121,27 @@ class Executor:
                 await self._intercept(action)
             outcome = await self._perform(action)
         except (ApiError, TransportError):
-            self._counted.labels(self._controller, verb, "failed").inc()
+            self._count(verb, "failed")
             raise
-        self._counted.labels(self._controller, verb, outcome.result).inc()
-        self._log.info(
-            verb,
-            v=4 if outcome.result in ("exists", "unchanged", "gone") else 2,
-            key=target_text(action),
-            reason=action.reason,
-            result=outcome.result,
-        )
+        self._count(verb, outcome.result)
+        verbosity = 4 if outcome.result in ("exists", "unchanged", "gone") else 2
+        if self._log.enabled(verbosity):
+            self._log.info(
+                verb,
+                v=verbosity,
+                key=target_text(action),
+                reason=action.reason,
+                result=outcome.result,
+            )
         return outcome
+
+    def _count(self, verb: str, result: str) -> None:
+        counter = self._counts.get((verb, result))
+        if counter is None:
+            counter = self._counts[verb, result] = self._counted.labels(
+                self._controller, verb, result
+            )
+        counter.inc()
 
     async def _perform(self, action: Action) -> Outcome:
         match action:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
@@ -69,9 +69,12 @@ class FeedKey(NamedTuple):
         return GroupVersionResource(self.group, self.version, resource)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What is remembered of an object."""
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """What is remembered of an object.
+
+    There are many and each event makes one: made in C, and nothing for the garbage collector to
+    walk, as none can be part of a circle.
+    """
 
     cluster: str
     namespace: str
