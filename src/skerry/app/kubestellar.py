@@ -146,6 +146,24 @@ async def _removed(client: Client, gvr: GroupVersionResource, name: str, shown: 
     return [f'{shown} "{name}" deleted']
 
 
+async def namesake_warning(hub: HubAccess, parent: str, name: str) -> str:
+    """Return a warning where the workspace is to be made one level below one of the same name.
+
+    That is how it looks when the command is given in the wrong place, most often one too deep.
+    """
+    above = parent.rpartition(":")[0]
+    if not above:
+        return ""
+    try:
+        await hub.at(above).get(WORKSPACES, name)
+    except ApiError:
+        return ""  # there is none, or none we may know of
+    return (
+        f"{above} has a workspace {name!r} too: if that is the one you mean, "
+        f"first: kubectl ws {above}"
+    )
+
+
 async def ensure_wmw(hub: HubAccess, parent: str, name: str, *, with_kube: bool) -> list[str]:
     """Make sure of a workload workspace below *parent*, with its bindings."""
     lines: list[str] = []

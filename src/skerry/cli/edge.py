@@ -46,7 +46,12 @@ def _with_name(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option(
         "--data-dir", type=_DIRECTORY, help="The edge's directory  [default: ~/.skerry/edges/NAME]"
     )(command)
-    return click.argument("name")(command)
+    return click.argument("name", shell_complete=_known_names)(command)
+
+
+def _known_names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Offer the edges there are."""
+    return [found.name for found in _home().edges() if found.name.startswith(begun)]
 
 
 _kubeconfig_option = click.option(

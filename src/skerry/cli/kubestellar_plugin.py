@@ -120,6 +120,8 @@ async def _ensure_wmw(call: Call) -> None:
     if wish not in ("true", "false"):
         raise CommandFailed(1, f"--with-kube must be true or false, not {wish!r}")
     parent = call.hub.current
+    if warning := await kubestellar.namesake_warning(call.hub, parent, name):
+        print(f"Warning: {warning}", file=sys.stderr)
     _print(await kubestellar.ensure_wmw(call.hub, parent, name, with_kube=wish == "true"))
     call.enter(f"{parent}:{name}")
 

@@ -141,6 +141,8 @@ def test_a_workload_workspace_is_made_with_its_bindings_and_removed(person: Pers
     assert len(made) == 11
     assert person.workspace == f"{home}:work"
     person("kubectl get deployments,edgeplacements -A")
+    again = person("kubectl kubestellar ensure wmw work --with-kube false")
+    assert again.err.startswith(f"Warning: {home} has a workspace 'work' too")
     person(f"kubectl ws {home}")
     without = person.lines("kubectl kubestellar ensure wmw work --with-kube false")
     assert 'apibinding.apis.kcp.io "bind-kubernetes" deleted' in without

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -37,6 +38,16 @@ def test_commands_subcommands_flags_and_values_are_offered() -> None:
     assert "bootstrap" in offered("skerry edge ", 2)
     assert "--data-dir" in offered("skerry hub --", 2)
     assert offered("skerry hub --store ", 3) == ["sqlite", "memory", "etcd"]
+
+
+def test_edges_are_offered_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("florin", "guilder"):
+        folder = tmp_path / "edges" / name
+        folder.mkdir(parents=True)
+        (folder / "edge.json").touch()
+    monkeypatch.setenv("SKERRY_HOME", str(tmp_path))
+    assert offered("skerry edge stop ", 3) == ["florin", "guilder"]
+    assert offered("skerry edge stop g", 3) == ["guilder"]
 
 
 @pytest.mark.parametrize(
