@@ -246,7 +246,9 @@ class Edge:
             return
         self._proxy.listening = self._inside.listening(GATEWAY, _PROXY_PORT)
         names = DnsServer(self._services.names.records)
-        tasks.create_task(names.run(self._inside.datagrams(self._dns_address, _DNS_PORT)))
+        place = (self._dns_address, _DNS_PORT)
+        asked = names.run(self._inside.datagrams(*place), self._inside.listening(*place))
+        tasks.create_task(asked)
         tasks.create_task(self._inside.lost())
 
 
@@ -286,7 +288,10 @@ def _dns_service(address: str) -> Object:
         "spec": {
             "type": "ClusterIP",
             "clusterIP": address,
-            "ports": [{"name": "dns", "port": _DNS_PORT, "protocol": "UDP"}],
+            "ports": [
+                {"name": "dns", "port": _DNS_PORT, "protocol": "UDP"},
+                {"name": "dns-tcp", "port": _DNS_PORT, "protocol": "TCP"},
+            ],
         },
     }
 

@@ -30,6 +30,7 @@ _LIFE_SECONDS = 5
 # What any client takes in one datagram.
 _LONGEST = 512
 _TRUNCATED = 0x0200
+_CONNECTION_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ Lookup = Callable[[str], Sequence[Record] | None]
 """Returns every record of a name, without its last dot; None when nobody has that name."""
 
 
-def answered(query: bytes, lookup: Lookup) -> bytes | None:
+def answered(query: bytes, lookup: Lookup, longest: int = _LONGEST) -> bytes | None:
     """Return the answer to a query; None for what is no query at all."""
     if len(query) < 12:
         return None
@@ -66,8 +67,8 @@ def answered(query: bytes, lookup: Lookup) -> bytes | None:
         return struct.pack("!HHHHHH", identity, kept | _NO_NAME, 1, 0, 0, 0) + question
     found = [_packed(item) for item in records if kind in (item.kind, ANY) or item.kind == CNAME]
     answer = b"".join(found)
-    if 12 + len(question) + len(answer) > _LONGEST:
-        found = _fitting(found, _LONGEST - 12 - len(question))
+    if 12 + len(question) + len(answer) > longest:
+        found = _fitting(found, longest - 12 - len(question))
         answer, kept = b"".join(found), kept | _TRUNCATED
     return struct.pack("!HHHHHH", identity, kept, 1, len(found), 0, 0) + question + answer
 
@@ -112,7 +113,7 @@ def _packed(record: Record) -> bytes:
 
 
 class DnsServer(asyncio.DatagramProtocol):
-    """Answers queries on a socket."""
+    """Answers queries on a socket, and what is too long for that on a connection."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
@@ -130,12 +131,31 @@ class DnsServer(asyncio.DatagramProtocol):
     def error_received(self, exc: Exception) -> None:
         _log.debug("dns client has gone", error=exc)
 
-    async def run(self, bound: socket.socket) -> None:
-        """Serve until cancelled."""
+    async def run(self, bound: socket.socket, listening: socket.socket) -> None:
+        """Serve datagrams and connections until cancelled."""
         loop = asyncio.get_running_loop()
         transport, _ = await loop.create_datagram_endpoint(lambda: self, sock=bound)
         self._transport = transport
+        server = await asyncio.start_server(self._serve, sock=listening)
         try:
             await asyncio.Event().wait()
         finally:
             transport.close()
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the queries of one connection, which has room for answers of any size."""
+        try:
+            async with asyncio.timeout(_CONNECTION_SECONDS):
+                while True:
+                    (size,) = struct.unpack("!H", await reader.readexactly(2))
+                    query = await reader.readexactly(size)
+                    answer = answered(query, self._lookup, longest=0xFFFF)
+                    if answer is None:
+                        return
+                    writer.write(struct.pack("!H", len(answer)) + answer)
+                    await writer.drain()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError):
+            return  # the client has gone, or has nothing more to ask
+        finally:
+            writer.close()

@@ -134,9 +134,13 @@ class PodNetwork:
             raise
         return found
 
+    def datagram_socket(self) -> socket.socket:
+        """Return a UDP socket of the router; raises ``CannotStart``."""
+        return self._socket({"datagram": ""})
+
     def datagrams(self, address: str, port: int) -> socket.socket:
         """Return a UDP socket bound in the router; raises ``OSError``."""
-        found = self._socket({"datagram": ""})
+        found = self.datagram_socket()
         try:
             found.bind((address, port))
         except OSError:

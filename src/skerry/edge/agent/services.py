@@ -14,6 +14,7 @@ import contextlib
 from collections.abc import Hashable, Iterable
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.edge.agent.datagrams import DatagramForwarder
 from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, PortTaken, Resolve
 from skerry.edge.agent.runtime import CannotStart
 from skerry.edge.agent.service_names import ServiceNames
@@ -30,6 +31,7 @@ _SERVICE_NAME = "kubernetes.io/service-name"
 _log = Logger("network")
 
 _PortKey = tuple[str, str, str]  # namespace, Service, port name
+_Place = tuple[str, str, int]  # protocol, address, port
 _API_SERVER = ("default", "kubernetes")
 DNS_SERVICE = ("kube-system", "kube-dns")
 
@@ -49,7 +51,7 @@ class ServiceProxy:
         self._services = factory.informer(SERVICES)
         self._slices = factory.informer(SLICES)
         self._slices.index.add_index(_BY_SERVICE, _service_of)
-        self._forwarders: dict[_PortKey, Forwarder] = {}
+        self._forwarders: dict[_PortKey, Forwarder | DatagramForwarder] = {}
         self.names = ServiceNames(
             lambda namespace, name: self._services.index.get(Key("", namespace, name)),
             lambda namespace, name: self._slices.index.by(_BY_SERVICE, (namespace, name)),
@@ -67,7 +69,7 @@ class ServiceProxy:
             return self._api_server
         key = (metadata["namespace"], metadata["name"], str(port.get("name") or ""))
         forwarder = self._forwarders.get(key)
-        return None if forwarder is None else (LOOPBACK, forwarder.port)
+        return (LOOPBACK, forwarder.port) if isinstance(forwarder, Forwarder) else None
 
     def backend(self, key: _PortKey) -> Backend | None:
         """Return the next ready endpoint of a Service's port."""
@@ -141,9 +143,8 @@ class ServiceProxy:
                     self._tasks.create_task(forwarder.stop())
         for key in wanted.keys() - self._forwarders.keys():
             # At once: a pod started next must find the port in its environment.
-            forwarder = Forwarder(self._resolving(key), "/".join(key), self._network.dial)
             try:
-                self._bind(forwarder, wanted[key])
+                forwarder = self._bound(key, wanted[key])
             except (PortTaken, CannotStart, OSError) as error:
                 _log.error("no port for a service", key="/".join(key), error=error)
                 continue
@@ -152,14 +153,22 @@ class ServiceProxy:
                 self._tasks.create_task(forwarder.serve())
         self._set_node_ports()
 
-    def _bind(self, forwarder: Forwarder, place: Backend) -> None:
-        inside = self._network.inside
+    def _bound(self, key: _PortKey, place: _Place) -> Forwarder | DatagramForwarder:
+        """Return what forwards a port, with its place taken."""
+        protocol, address, port = place
+        inside, name = self._network.inside, "/".join(key)
+        if protocol == "UDP" and inside is not None:
+            passing = DatagramForwarder(self._resolving(key), name, inside.datagram_socket)
+            passing.take(inside.datagrams(address, port))
+            return passing
+        forwarder = Forwarder(self._resolving(key), name, self._network.dial)
         if inside is None:
-            forwarder.bind(*place)
+            forwarder.bind(address, port)
         else:
-            forwarder.take(inside.listening(*place))
+            forwarder.take(inside.listening(address, port))
+        return forwarder
 
-    def _places(self, service: Object) -> dict[_PortKey, Backend]:
+    def _places(self, service: Object) -> dict[_PortKey, _Place]:
         """Return where each port of a Service is to be listened for."""
         spec, key = service["spec"], key_of(service)
         place = (key.namespace, key.name)
@@ -169,13 +178,15 @@ class ServiceProxy:
             return {}
         if inside and address == "None":
             return {}
-        return {
-            (*place, str(port.get("name") or "")): (
-                (address, int(port["port"])) if inside else (LOOPBACK, 0)
-            )
-            for port in spec.get("ports") or ()
-            if port.get("protocol", "TCP") == "TCP"
-        }
+        # Without a network of their own pods could not be told where UDP leads.
+        served = ("TCP", "UDP") if inside else ("TCP",)
+        found: dict[_PortKey, _Place] = {}
+        for port in spec.get("ports") or ():
+            protocol = port.get("protocol", "TCP")
+            if protocol in served:
+                real = (address, int(port["port"])) if inside else (LOOPBACK, 0)
+                found[(*place, str(port.get("name") or ""))] = (protocol, *real)
+        return found
 
     def _resolving(self, key: _PortKey) -> Resolve:
         return lambda: self.backend(key)

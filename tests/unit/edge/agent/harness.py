@@ -87,8 +87,9 @@ class Edge(EngineWorld):
         async with asyncio.TaskGroup() as tasks:
             started = [tasks.create_task(part.run()) for part in (factory, services, proxy)]
             if inside is not None:
-                bound = inside.datagrams(DNS, 53)
-                started.append(tasks.create_task(DnsServer(services.names.records).run(bound)))
+                asked = DnsServer(services.names.records)
+                places = (inside.datagrams(DNS, 53), inside.listening(DNS, 53))
+                started.append(tasks.create_task(asked.run(*places)))
             for number, name in enumerate(self.names):
                 context = NodeContext(
                     name,

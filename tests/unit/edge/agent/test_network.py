@@ -246,3 +246,45 @@ async def test_a_lost_network_restarts_what_was_on_it(tmp_path: Path) -> None:
             assert await fetched(edge, edge.network.pod_port(uid, 80)) == "found"
             assert after["status"]["podIP"] == before["status"]["podIP"]
             assert "SandboxChanged" in await edge.reasons("server")
+
+
+async def test_datagrams_reach_a_service_and_answers_come_back(tmp_path: Path) -> None:
+    if refused := why_no_namespaces():
+        pytest.skip(f"pods cannot have namespaces here: {refused}")
+    edge = Edge(tmp_path, namespaces=True)
+    serving = (
+        "import socket\n"
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('0.0.0.0', 5353))\n"
+        "while True:\n    data, who = s.recvfrom(100); s.sendto(data.upper(), who)\n"
+    )
+    asking = (
+        "import socket\n"
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.2)\n"
+        "for _ in range(50):\n"
+        "    s.sendto(b'hello', ('echo', 53))\n"
+        "    try:\n        print(*s.recvfrom(100)); break\n"
+        "    except TimeoutError:\n        pass\n"
+    )
+    async with edge.up(), edge.agents():
+        port = {"name": "u", "port": 53, "targetPort": 5353, "protocol": "UDP"}
+        service = {"clusterIP": "10.96.0.53", "ports": [port]}
+        await edge.direct.create(
+            SERVICES, {"metadata": {"name": "echo"}, "spec": service}, "default"
+        )
+        await edge.run_pod("server", container("python", "python", "-c", serving))
+        pod = await edge.pod("server", ready)
+        endpoint = {"addresses": [pod["status"]["podIP"]], "conditions": {"ready": True}}
+        await edge.direct.create(
+            SLICES,
+            {
+                "metadata": {"name": "e", "labels": {"kubernetes.io/service-name": "echo"}},
+                "addressType": "IPv4",
+                "endpoints": [endpoint],
+                "ports": [{"name": "u", "port": 5353, "protocol": "UDP"}],
+            },
+            "default",
+        )
+        asked = container("python", "python", "-c", asking)
+        await edge.run_pod("client", asked, restartPolicy="Never")
+        client = await edge.pod("client", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        assert await log(edge, client) == "b'HELLO' ('10.96.0.53', 53)\n"
