@@ -185,6 +185,8 @@ async def _deletions(measured: Measured, prefix: str, names: list[str], what: st
         return server.request("DELETE", f"{_WORKSPACES}/{names[index]}")
 
     outcome = await load(server, make, connections=8, count=len(names))
+    # The other connection may have been idle for too long.
+    client = await _Client(server).open()
     while await _count(client) > left:
         await asyncio.sleep(0.01)
     many = time.perf_counter() - began
