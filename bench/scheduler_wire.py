@@ -381,6 +381,9 @@ def run(
 
     def outcome(workload: Workload, size: int) -> Outcome:
         with _server(kubeconfig) as target:
+            if kubeconfig is not None:
+                # Whatever a run that was cut short has left.
+                asyncio.run(_clear(target.server))
             try:
                 return asyncio.run(_measured(target, command, workload, size))
             finally:
