@@ -25,6 +25,8 @@ from skerry.edge.agent.environment import (
     Facts,
     arguments,
     environment,
+    proxy_environment,
+    run_as,
     service_environment,
 )
 from skerry.edge.agent.network import Backend, free_port
@@ -42,7 +44,6 @@ from skerry.edge.agent.runtime import (
     Mount,
     Sandbox,
 )
-from skerry.edge.agent.service_names import DOMAIN
 from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
 from skerry.logic.plan import EventType
 from skerry.logic.resource import Object
@@ -240,8 +241,11 @@ class ContainerLife:
 
     def _assembled(self, image: Image) -> ContainerSpec:
         node, facts, spec = self._node, self._around.facts, self.spec
+        sandbox = self._around.sandbox
         namespace = self.pod["metadata"]["namespace"]
-        values = {"HOSTNAME": host_name(self.pod), **self._proxy_environment()}
+        values = {"HOSTNAME": host_name(self.pod)}
+        if proxy := node.sources.proxy_url(namespace):
+            values |= proxy_environment(proxy, alone=bool(sandbox and sandbox.network))
         if self.pod["spec"].get("enableServiceLinks", True):
             services = node.sources.services_for(namespace)
             values |= service_environment(services, node.sources.reached_at)
@@ -263,41 +267,15 @@ class ContainerLife:
             (*self._around.mounts_of(spec), ended),
             self.ports,
             self._place,
-            *self._user(image),
-            sandbox=self._around.sandbox,
+            # Only root can give a namespace other users than itself; without a namespace, a process
+            # of another user could not even reach the pod's volumes.
+            *(run_as(self.pod, spec, image) if sandbox and os.geteuid() == 0 else (None, None)),
+            sandbox=sandbox,
             beside=self._around.process_of(spec.get("targetContainerName") or ""),
             input=Input(
                 bool(spec.get("stdin")), bool(spec.get("stdinOnce")), bool(spec.get("tty"))
             ),
         )
-
-    def _proxy_environment(self) -> dict[str, str]:
-        """Return what leads programs that speak HTTP to Services, and out of a pod's network."""
-        proxy = self._node.sources.proxy_url(self.pod["metadata"]["namespace"])
-        if not proxy:
-            return {}
-        if self._around.sandbox is None or not self._around.sandbox.network:
-            return {"http_proxy": proxy, "no_proxy": "localhost,127.0.0.1"}
-        # Nothing but the proxy leads out; what is inside needs none.
-        near = f"localhost,127.0.0.1,.svc,.{DOMAIN},10.0.0.0/8"
-        return {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": near}
-
-    def _user(self, image: Image) -> tuple[int | None, int | None]:
-        """Return the user and group the container asks for, where there is more than one.
-
-        Only root can give a namespace other users than itself; without a namespace of its own, a
-        process of another user could not even reach the pod's volumes.
-        """
-        if self._around.sandbox is None or os.geteuid() != 0:
-            return None, None
-        wanted = {
-            **(self.pod["spec"].get("securityContext") or {}),
-            **(self.spec.get("securityContext") or {}),
-        }
-        user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
-        if user is None:
-            return image.user, image.group if group is None else group
-        return user, 0 if group is None else group
 
     # While it runs.
 

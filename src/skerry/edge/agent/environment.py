@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.edge.agent.runtime import Image
 from skerry.logic.quantity import Quantity
 from skerry.logic.resource import Object
 
@@ -185,6 +186,29 @@ def service_environment(
                 suffix = port["name"].upper().replace("-", "_")
                 found[f"{name}_SERVICE_PORT_{suffix}"] = str(real)
     return found
+
+
+def proxy_environment(proxy: str, *, alone: bool) -> dict[str, str]:
+    """Return what leads programs that speak HTTP to Services, and out of a pod's own network.
+
+    In a pod that is *alone* on its network nothing else leads out; what is inside needs no proxy.
+    """
+    if not alone:
+        return {"http_proxy": proxy, "no_proxy": "localhost,127.0.0.1"}
+    near = "localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/8"
+    return {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": near}
+
+
+def run_as(pod: Object, container: Object, image: Image) -> tuple[int | None, int | None]:
+    """Return the user and group a container asks for, else those of its image."""
+    wanted = {
+        **(pod["spec"].get("securityContext") or {}),
+        **(container.get("securityContext") or {}),
+    }
+    user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
+    if user is None:
+        return image.user, image.group if group is None else group
+    return user, 0 if group is None else group
 
 
 def arguments(

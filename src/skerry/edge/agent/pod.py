@@ -22,7 +22,7 @@ from skerry.edge.agent.container import ContainerLife, Surroundings, restarting
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.environment import Facts, expanded
 from skerry.edge.agent.network import PodPorts
-from skerry.edge.agent.pod_files import host_name, hosts_file, resolver_file
+from skerry.edge.agent.pod_files import files_in_etc, host_name, write_files
 from skerry.edge.agent.pod_network import PodNetwork
 from skerry.edge.agent.runtime import CannotStart, Exit, Mount, Sandbox
 from skerry.edge.agent.status import (
@@ -45,7 +45,6 @@ from skerry.runtime.transport import TransportError
 PODS = GroupVersionResource("", "v1", "pods")
 _FACTS = "pod.json"
 _ETC = "etc"
-_ETC_FILES = ("hosts", "hostname", "resolv.conf")
 # How often tokens and followed volumes are looked after when nothing announces a change.
 _UPKEEP_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
@@ -313,7 +312,10 @@ class PodWorker:
                 if not source.exists():
                     source.mkdir(parents=True)
             found.append(Mount(mount["mountPath"], source, bool(mount.get("readOnly"))))
-        return [*self._files_in_etc({mount.path for mount in found}), *found]
+        sandbox = self._around.sandbox
+        if sandbox is None or not sandbox.network:
+            return found
+        return [*files_in_etc(self._directory / _ETC, {mount.path for mount in found}), *found]
 
     # Network.
 
@@ -323,7 +325,7 @@ class PodWorker:
             try:
                 found = self._attached(self._node.network.inside)
                 self._around.sandbox = replace(found, host_name=host_name(self.pod))
-                self._write_files()
+                write_files(self._directory / _ETC, self.pod, self._address, self._node.dns_address)
             except (CannotStart, OSError) as error:
                 text = f"Failed to create pod sandbox: {error}"
                 self._node.recorder.record(self.pod, "Warning", "FailedCreatePodSandBox", text)
@@ -336,27 +338,6 @@ class PodWorker:
         if self.pod["spec"].get("hostNetwork"):
             return network.outside()
         return network.attach(self.uid, self._address)
-
-    def _write_files(self) -> None:
-        """Write what every container of the pod finds in /etc."""
-        directory = self._directory / _ETC
-        directory.mkdir(parents=True, exist_ok=True)
-        machines = Path("/etc/resolv.conf")
-        known = machines.read_text() if machines.exists() else ""
-        files = {
-            "hosts": hosts_file(self.pod, self._address),
-            "hostname": f"{host_name(self.pod)}\n",
-            "resolv.conf": resolver_file(self.pod, self._node.dns_address, known),
-        }
-        for name, text in files.items():
-            (directory / name).write_text(text)
-
-    def _files_in_etc(self, taken: set[str]) -> list[Mount]:
-        sandbox = self._around.sandbox
-        if sandbox is None or not sandbox.network:
-            return []
-        paths = {f"/etc/{name}": self._directory / _ETC / name for name in _ETC_FILES}
-        return [Mount(path, source) for path, source in paths.items() if path not in taken]
 
     def _surroundings(self) -> Surroundings:
         self._state_moved = asyncio.Event()

@@ -1,15 +1,18 @@
 """The files every pod with a network of its own finds in /etc: hosts, resolv.conf, hostname.
 
-Pure text, in kubelet's form.
+Their text is kubelet's, and pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
+from skerry.edge.agent.runtime import Mount
 from skerry.edge.agent.service_names import DOMAIN
 from skerry.logic.resource import Object
 
+_FILES = ("hosts", "hostname", "resolv.conf")
 _HEAD = "# Kubernetes-managed hosts file.\n"
 _LOOPBACK = (
     "127.0.0.1\tlocalhost\n"
@@ -21,6 +24,26 @@ _LOOPBACK = (
 )
 # What a name may be written as before the search list is tried.
 _NDOTS = "5"
+
+
+def write_files(directory: Path, pod: Object, address: str, dns_address: str) -> None:
+    """Write what every container of a pod finds in /etc."""
+    directory.mkdir(parents=True, exist_ok=True)
+    machines = Path("/etc/resolv.conf")
+    known = machines.read_text() if machines.exists() else ""
+    texts = (
+        hosts_file(pod, address),
+        f"{host_name(pod)}\n",
+        resolver_file(pod, dns_address, known),
+    )
+    for name, text in zip(_FILES, texts, strict=True):
+        (directory / name).write_text(text)
+
+
+def files_in_etc(directory: Path, taken: Collection[str]) -> list[Mount]:
+    """Return the mounts of these files, except where a container has others."""
+    paths = {f"/etc/{name}": directory / name for name in _FILES}
+    return [Mount(path, source) for path, source in paths.items() if path not in taken]
 
 
 def host_name(pod: Object) -> str:
