@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SIM_SEEDS ?= 1000
+AGREEMENT_EXAMPLES ?= 500
 TEST_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -40,8 +41,9 @@ fmt: $(STAMP) ## Format and sort imports
 	$(BIN)/ruff format src tests bench
 	$(BIN)/ruff check --fix-only --quiet src tests bench
 
-sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000)
+sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), and decisions over many clusters
 	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q tests/sim
+	SKERRY_AGREEMENT_EXAMPLES=$(AGREEMENT_EXAMPLES) $(BIN)/python -m pytest -q tests/unit/scheduler -k agreement
 
 e2e: $(STAMP) ## Run only the end-to-end tests
 	$(BIN)/python -m pytest -q tests/e2e

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 
 from skerry.kit.clock import Clock
 from skerry.scheduler.queue import SchedulingQueue
@@ -16,8 +16,8 @@ async def run_loop(scheduler: PodScheduler, ready: asyncio.Event, tasks: asyncio
     Lets others run now and then: decisions alone could keep the loop busy for seconds.
     """
 
-    def spawn(work: Awaitable[None]) -> None:
-        tasks.create_task(_awaited(work))
+    def spawn(work: Coroutine[None, None, None]) -> None:
+        tasks.create_task(work)
 
     made = 0
     while True:
@@ -34,10 +34,6 @@ async def run_loop(scheduler: PodScheduler, ready: asyncio.Event, tasks: asyncio
 
 # Decisions between two turns of the loop; about a millisecond of work.
 _YIELD_EVERY = 16
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work
 
 
 # How often the queue is asked what time has ripened; kube-scheduler's own intervals.

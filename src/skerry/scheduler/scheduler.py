@@ -8,7 +8,7 @@ back to the queue knowing who turned it down.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -430,7 +430,9 @@ class PodScheduler:
 
     # The loop.
 
-    async def step(self, queued: QueuedPod, spawn: Callable[[Awaitable[None]], None]) -> None:
+    async def step(
+        self, queued: QueuedPod, spawn: Callable[[Coroutine[None, None, None]], None]
+    ) -> None:
         """Make one attempt; *spawn* runs beside whatever then needs the server."""
         if self._extenders:
             outcome = await self.attempt_with_extenders(queued)

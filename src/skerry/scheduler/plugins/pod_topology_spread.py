@@ -123,6 +123,7 @@ class PodTopologySpread:
             _SYSTEM_DEFAULTS if self._system else args.get("defaultConstraints") or ()
         )
         self._defaults = tuple(listed)
+        self._default_actions = frozenset(item["whenUnsatisfiable"] for item in listed)
         # (requirement, tolerations, policies) → rows that count, until some node changes.
         self._eligible: dict[Any, NDArray[np.bool_] | None] = {}
         self._eligible_at = -1
@@ -135,7 +136,7 @@ class PodTopologySpread:
             if known is None:
                 known = pod.spec.derived[key] = _compiled(pod.spec.spread, pod, action)
             return known
-        if not any(item["whenUnsatisfiable"] == action for item in self._defaults):
+        if action not in self._default_actions:
             return ()
         selector = default_selector(pod, self._objects)
         if selector.empty:
