@@ -574,6 +574,35 @@ async def test_edge_born_objects_come_up_from_the_midst_of_what_was_placed(tmp_p
 
 
 @virtual
+async def test_a_placed_object_in_the_place_of_a_report_is_a_wish(tmp_path: Path) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        rule = {"apiGroup": "", "resources": ["configmaps"], "namespaces": ["*"], "names": ["*"]}
+        await world.configure({**SPEC, "upsync": [rule]})
+        await world.put(CONFIG_MAPS, "page", {"data": {"index.html": "hello"}})
+        world.start()
+        await world.settle(10)
+        born = {"metadata": {"name": "taken"}, "data": {"of": "edge"}}
+        await world.edge.client.create(CONFIG_MAPS, born, "shop")
+        await world.settle(10)
+        assert await world.in_hub(CONFIG_MAPS, "taken") is not None
+        projected = {"edge.kcp.io/projected": "yes"}
+        await world.put(CONFIG_MAPS, "taken", {"data": {"of": "hub"}}, labels=projected)
+        await world.settle(10)
+        assert (await world.conditions())["configmaps/shop.taken"]["reason"] == "NotOurs"
+        live = await world.at_edge(CONFIG_MAPS, "taken")
+        assert live is not None
+        assert live["data"] == {"of": "edge"}
+        # The edge's own goes: the wish stays where it is, and comes down.
+        await world.edge.client.delete(CONFIG_MAPS, "taken", "shop")
+        await world.settle(120)
+        live = await world.at_edge(CONFIG_MAPS, "taken")
+        assert live is not None
+        assert live["data"] == {"of": "hub"}
+        assert (await world.conditions())["Synced"]["status"] == "True"
+
+
+@virtual
 async def test_what_we_placed_once_is_not_taken_for_edge_born_when_its_record_is_lost(
     tmp_path: Path,
 ) -> None:

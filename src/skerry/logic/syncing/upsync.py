@@ -15,7 +15,7 @@ from typing import Any, Literal
 from skerry.logic.resource import Object
 from skerry.logic.syncing.carrying import carried, digest, is_system_object
 from skerry.logic.syncing.downsync import Outcome
-from skerry.logic.syncing.marks import UPSYNCED
+from skerry.logic.syncing.marks import PROJECTED, UPSYNCED
 from skerry.logic.syncing.records import Raised
 from skerry.logic.syncing.refs import Ref
 
@@ -85,5 +85,11 @@ def raised_content(obj: Mapping[str, Any]) -> Object:
 
 
 def is_report(obj: Mapping[str, Any]) -> bool:
-    """Tell whether a mailbox object is a copy of an edge-born one."""
-    return (obj["metadata"].get("annotations") or {}).get(UPSYNCED) == "true"
+    """Tell whether a mailbox object is a copy of an edge-born one.
+
+    What is placed under the name of such a copy takes its place: it is a wish from then on.
+    """
+    metadata = obj["metadata"]
+    if (metadata.get("labels") or {}).get(PROJECTED) == "yes":
+        return False
+    return (metadata.get("annotations") or {}).get(UPSYNCED) == "true"
