@@ -275,16 +275,22 @@ class Decider:
         """Say why each node that was not feasible was not."""
         if found.evaluation is None:
             return found.diagnosis
+        # Of a node refused either way people are told what is in the way once all have come.
+        promised = found.promised | self._promised(profile, found.state, pod, self._refused(found))
         rows = self._table.rows()
+        if promised:
+            rows = rows[~np.isin(rows, list(promised))]
         diagnosis = profile.evaluator.diagnose(found.evaluation, found.state, pod, rows)
         diagnosis.total = len(self._table)
-        # Of a node refused either way people are told what is in the way once all have come.
-        refused = diagnosis.codes != 0
-        promised = self._promised(profile, found.state, pod, refused)
-        for row, status in (found.promised | promised).items():
+        for row, status in promised.items():
             diagnosis.set(row, status)
             diagnosis.blame(status)
         return diagnosis
+
+    def _refused(self, found: Found) -> NDArray[np.bool_]:
+        refused = self._table.live.copy()
+        refused[found.feasible()] = False
+        return refused
 
     def scores(self, profile: Profile, pod: PodInfo, found: Found) -> dict[str, Scores]:
         """Return each plugin's weighted points of the feasible rows."""
