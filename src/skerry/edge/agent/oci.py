@@ -14,9 +14,10 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from skerry.edge.agent.image_layout import inside
 from skerry.edge.agent.plain import PlainRuntime, contained
 from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Image, Mount
 
@@ -109,8 +110,12 @@ def _bundle(spec: ContainerSpec, program: OciProgram) -> dict[str, Any]:
     directory = spec.directory / "bundle"
     directory.mkdir(parents=True, exist_ok=True)
     root = directory / "rootfs"
-    text = json.dumps(configuration(spec, str(root)), indent=1)
-    (directory / "config.json").write_text(text)
+    wanted = configuration(spec, str(root))
+    (directory / "config.json").write_text(json.dumps(wanted, indent=1))
+    for mount in wanted["mounts"]:
+        source = Path(mount["source"])
+        is_file = mount["type"] == "bind" and not source.is_dir()
+        make_place(spec.image.root, directory / "upper", mount["destination"], is_file=is_file)
     return {
         "program": program.words,
         # crun looks at them even then, and does not like every arrangement.
@@ -123,6 +128,24 @@ def _bundle(spec: ContainerSpec, program: OciProgram) -> dict[str, Any]:
         "user": spec.sandbox.user,
         "network": spec.sandbox.network,
     }
+
+
+def make_place(lower: Path, upper: Path, path: str, *, is_file: bool) -> None:
+    """Have a place to mount on in the container's own layer, unless the image has one.
+
+    The runtime would make it, but may not where the image's files belong to somebody else.
+    """
+    real = inside(lower, PurePosixPath(path).parts).relative_to(lower)
+    if (lower / real).exists():
+        return
+    for parent in reversed(real.parents):
+        made, known = upper / parent, lower / parent
+        made.mkdir(parents=True, exist_ok=True)
+        made.chmod(known.stat().st_mode & 0o7777 if known.is_dir() else 0o755)
+    if is_file:
+        (upper / real).touch()
+    else:
+        (upper / real).mkdir(exist_ok=True)
 
 
 def configuration(spec: ContainerSpec, root: str) -> dict[str, Any]:

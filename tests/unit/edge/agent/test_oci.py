@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from skerry.edge.agent.oci import oci_program
+from skerry.edge.agent.oci import make_place, oci_program
 from skerry.edge.agent.processes import Process, wait_gone
 from tests.unit.edge.agent.harness import Edge, container, first, phase, ready, why_no_namespaces
 from tests.unit.edge.agent.test_agent import log, record
@@ -162,3 +162,19 @@ async def test_without_an_oci_runtime_the_pod_says_what_to_install(tmp_path: Pat
         await edge.run_pod("lacking", container("acme/box", "sh"), restartPolicy="Never")
         pod = await edge.pod("lacking", phase("Failed"))
     assert "install" in first(pod)["state"]["terminated"]["message"]
+
+
+def test_places_for_mounts_are_made_beside_the_images_own(tmp_path: Path) -> None:
+    lower, upper = tmp_path / "lower", tmp_path / "upper"
+    (lower / "run").mkdir(parents=True, mode=0o711)
+    (lower / "etc").mkdir()
+    (lower / "etc" / "hosts").touch()
+    (lower / "var").mkdir()
+    (lower / "var" / "run").symlink_to("/run")
+    make_place(lower, upper, "/etc/hosts", is_file=True)
+    make_place(lower, upper, "/var/run/secrets/token", is_file=False)
+    make_place(lower, upper, "/etc/resolv.conf", is_file=True)
+    found = {str(path.relative_to(upper)) for path in upper.rglob("*")}
+    assert found == {"run", "run/secrets", "run/secrets/token", "etc", "etc/resolv.conf"}
+    # A layer's directory hides the mode of the one below.
+    assert (upper / "run").stat().st_mode & 0o777 == (lower / "run").stat().st_mode & 0o777
