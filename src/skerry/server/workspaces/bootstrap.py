@@ -94,7 +94,7 @@ class Bootstrap:
 
     def _export(self, name: str, kinds: Sequence[Raw], now: str) -> tuple[list[Object], Export]:
         key = self.ids.bytes(32).hex()
-        identity = identity_hash(key)
+        identity = identity_hash(key.encode())
         offered = [schemas.schema_object(kind, _PREFIX) for kind in kinds]
         for schema in offered:
             # Bindings refer to schemas by UID, so it must be known before they are written.

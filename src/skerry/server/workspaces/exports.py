@@ -46,9 +46,9 @@ def identity_secret(export: str, key: str) -> list[Object]:
     ]
 
 
-def identity_hash(key: str) -> str:
+def identity_hash(key: bytes) -> str:
     """Return the identity a key makes."""
-    return hashlib.sha256(key.encode()).hexdigest()
+    return hashlib.sha256(key).hexdigest()
 
 
 def export_status(name: str, cluster: str, identity: str, base_url: str, now: str) -> Object:
@@ -63,8 +63,8 @@ def export_status(name: str, cluster: str, identity: str, base_url: str, now: st
     }
 
 
-async def identity_key(store: Store, cluster: str, export: Object) -> str | None:
-    """Return the key in the Secret an export names; None when there is none."""
+async def identity_key(store: Store, cluster: str, export: Object) -> bytes | None:
+    """Return the key in the Secret an export names; None without Secret, empty without key."""
     reference = _secret_of(export)
     namespace, name = reference.get("namespace", ""), reference.get("name", "")
     if not namespace or not name:
@@ -73,24 +73,23 @@ async def identity_key(store: Store, cluster: str, export: Object) -> str | None
     if entry is None:
         return None
     held = (decode(entry.value, entry.revision).get("data") or {}).get("key")
-    try:
-        return base64.b64decode(held).decode() if held else None
-    except ValueError:
-        return None
+    return base64.b64decode(held or "")
 
 
-def verify_identity(export: Object, key: str | None, now: str) -> None:
+def verify_identity(export: Object, key: bytes | None, now: str) -> None:
     """Write into an export's status whether its Secret is what its identity was made of.
 
     The first key makes the identity; it never changes after that, since objects are stored by it.
     """
     status = export["status"]
-    found = identity_hash(key) if key is not None else ""
+    found = identity_hash(key) if key else ""
     known = status.get("identityHash") or found
     condition: Object = {"lastTransitionTime": now, "status": "True", "type": "IdentityValid"}
     if not found:
-        name = _secret_of(export).get("name", "")
-        condition |= _unverified(f'secret "{name}" not found')
+        named = _secret_of(export)
+        where = f"{named.get('namespace', '')}/{named.get('name', '')}"
+        missing = f'secret "{named.get("name", "")}" not found'
+        condition |= _unverified(missing if key is None else f"secret {where} is missing data.key")
     elif found != known:
         text = f'identity secret hash "{found}" must match status.identityHash "{known}"'
         condition |= _unverified(f"hash mismatch: {text}")
@@ -191,9 +190,10 @@ class ExportRules:
         if own:
             spec["identity"] = {"secretRef": {"name": name, "namespace": IDENTITY_NAMESPACE}}
         key = await identity_key(self._store, cluster, obj)
-        if key is None and own:
-            key = self._ids.bytes(32).hex()
-            self._write_identity(operation, cluster, name, key)
+        if not key and own:
+            made = self._ids.bytes(32).hex()
+            self._write_identity(operation, cluster, name, made)
+            key = made.encode()
         obj["status"] = export_status(name, cluster, "", self._base_url(), now)
         verify_identity(obj, key, now)
 

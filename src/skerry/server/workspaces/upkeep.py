@@ -275,7 +275,7 @@ class WorkspaceUpkeep:
             return
         cluster = ObjectKey.parse(entry.key).cluster
         key = await identity_key(self._store, cluster, obj)
-        if key is not None:
+        if key:
             verify_identity(obj, key, rfc3339(self._clock.now()))
             await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
 

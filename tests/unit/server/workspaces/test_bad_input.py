@@ -270,8 +270,9 @@ async def test_a_type_says_where_its_initializer_finds_its_work(hub: Hub) -> Non
 # -- identities ------------------------------------------------------------------------------
 
 
-def secret(name: str, key: str) -> dict[str, Any]:
-    data = {"key": base64.b64encode(key.encode()).decode()}
+def secret(name: str, key: str | bytes) -> dict[str, Any]:
+    raw = key.encode() if isinstance(key, str) else key
+    data = {"key": base64.b64encode(raw).decode()} if raw else {}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
 
 
@@ -315,6 +316,19 @@ async def test_an_export_may_name_the_secret_of_its_identity(hub: Hub) -> None:
     wanted = f'identity secret hash "{hashed("other-key")}" must match status.identityHash '
     told = ("False", f'hash mismatch: {wanted}"{hashed("my-key")}"')
     assert condition(changed, "IdentityValid") == told
+
+
+@in_hub
+async def test_any_bytes_make_an_identity_but_none_do_not(hub: Hub) -> None:
+    for name, key in (("bytes", b"\xff\x00"), ("empty", b"")):
+        await hub.create("root", SECRETS, secret(name, key))
+        named = {"secretRef": {"name": name, "namespace": "default"}}
+        made = await hub.create("root", EXPORTS, export(name, identity=named))
+        if key:
+            assert made["status"]["identityHash"] == hashlib.sha256(key).hexdigest()
+        else:
+            missing = "secret default/empty is missing data.key"
+            assert condition(made, "IdentityValid") == ("False", missing)
 
 
 @in_hub
