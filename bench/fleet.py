@@ -148,6 +148,7 @@ def passed() -> int:
 
 def idle(hub: Measured, folder: Path, count: int, heartbeat: float, seconds: float) -> list[Row]:
     """Let the edges be idle for *seconds*; return what that cost."""
+    alone = hub.resident_mb()
     with edges(folder, count, heartbeat):
         time.sleep(_SETTLE_SECONDS)
         cpu, line, began = hub.cpu_seconds(), passed(), time.perf_counter()
@@ -162,7 +163,8 @@ def idle(hub: Measured, folder: Path, count: int, heartbeat: float, seconds: flo
         Row(_SUITE, f"hub CPU, {every}", percent, "%", "< 10 %", percent < 10, note),
         Row(_SUITE, f"line per edge, {every}", rate, "kbit/s", f"< {limit:g} kbit/s",
             rate < limit, note),
-        Row(_SUITE, f"hub memory, {every}", hub.resident_mb(), "MB", note=note),
+        Row(_SUITE, f"hub memory, {every}", hub.resident_mb(), "MB",
+            note=f"{note}, {alone:.0f} MB before they came"),
     ]  # fmt: skip
 
 
