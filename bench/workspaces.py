@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ class _Client:
         self._server = server
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
+        self._chunked = False
 
     async def open(self) -> _Client:
         server = self._server
@@ -87,6 +89,8 @@ class _Client:
     async def ask(self, method: str, path: str, obj: Any = None) -> tuple[int, bytes]:
         await self.send(method, path, obj)
         status, length = await self.head()
+        if self._chunked:
+            return status, b"".join([chunk async for chunk in self.chunks()])
         return status, await self._reader.readexactly(length) if length else b""
 
     async def send(self, method: str, path: str, obj: Any = None) -> None:
@@ -95,12 +99,18 @@ class _Client:
 
     async def head(self) -> tuple[int, int]:
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        self._chunked = b"\r\ntransfer-encoding: chunked" in head
         at = head.find(b"content-length:")
         length = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
         return int(head[9:12]), length
 
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the pieces of an answer whose length was not known from the start."""
+        while chunk := await self.line():
+            yield chunk
+
     async def line(self) -> bytes:
-        """Return the next event of a chunked watch."""
+        """Return the next event of a chunked watch, or the next piece of an answer."""
         size = int(await self._reader.readuntil(b"\r\n"), 16)
         return (await self._reader.readexactly(size + 2))[:-2]
 
@@ -265,13 +275,10 @@ async def _wildcard_list(measured: Measured, admin: Server, names: list[str], ea
     status, length = await client.head()
     assert status == 200
     read = 0
-    while not length:
-        # A large list comes in chunks; an empty one ends it.
-        chunk = len(await client.line())
-        if not chunk:
-            break
-        read += chunk
-    if length:
+    if not length:
+        # A large list comes in chunks.
+        read = sum([len(chunk) async for chunk in client.chunks()])
+    else:
         read = len(await client._reader.readexactly(length))
     took = time.perf_counter() - began
     grown = measured.resident_mb() - before
