@@ -12,22 +12,29 @@ from skerry.api.errors import FieldError, Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.logic.resource import Object
 from skerry.logic.schema import validate
+from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
 from skerry.logic.workspaces.names import ROOT
 from skerry.logic.workspaces.schemas import conversion_errors, schema_errors
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import encode
-from skerry.server.workspaces.state import APIS, KEPT_SCHEMAS, HubState
+from skerry.server.workspaces.state import APIS, KEPT_CONVERSION, KEPT_SCHEMAS, HubState
 from skerry.store.base import Write
 
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 def kept_schema(state: HubState, schema: Object) -> Write | None:
-    """Return the write that keeps a schema about to be deleted, if anybody binds it."""
-    uid = schema["metadata"]["uid"]
-    if not state.uses(uid):
+    """Return the write that keeps a schema about to be deleted, if anybody binds it.
+
+    How its versions are converted is kept with it: objects of it stay as they are stored.
+    """
+    metadata = schema["metadata"]
+    if not state.uses(metadata["uid"]):
         return None
-    return Write(ObjectKey(*KEPT_SCHEMAS, ROOT, "", uid).path(), encode(schema))
+    cluster = (metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
+    conversion = state.conversions.get((cluster, metadata["name"]))
+    kept = schema if conversion is None else {**schema, KEPT_CONVERSION: conversion}
+    return Write(ObjectKey(*KEPT_SCHEMAS, ROOT, "", metadata["uid"]).path(), encode(kept))
 
 
 class SchemaRules:

@@ -35,6 +35,8 @@ CORE = "core.kcp.io"
 TENANCY = "tenancy.kcp.io"
 # Where schemas are kept that were deleted while bound: no type of the API, the server's own.
 KEPT_SCHEMAS = ("kept", "schemas")
+# The member under which a kept schema keeps its conversion.
+KEPT_CONVERSION = "conversion"
 
 
 # Read at the start: never all bindings of all workspaces at once.
@@ -316,7 +318,8 @@ class HubState:
                 schema = self.kept.get(bound.schema_uid)
             if schema is None:
                 return ()
-            conversion = self.conversions.get((bound.schema_cluster, bound.schema_name))
+            written = self.conversions.get((bound.schema_cluster, bound.schema_name))
+            conversion = written or schema.get(KEPT_CONVERSION)
             known = schemas.resources_of(schema, bound.identity, conversion)
             self._resources[bound] = known
         return known

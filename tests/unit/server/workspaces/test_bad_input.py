@@ -187,6 +187,14 @@ async def test_names_of_schemas_begin_like_names(hub: Hub) -> None:
 
 
 @in_hub
+async def test_groups_of_kubernetes_may_be_offered_too(hub: Hub) -> None:
+    for group, ending in (("", "core"), ("apps", "apps")):
+        obj = schema("gizmos", group=group)
+        obj["metadata"]["name"] = f"v1.gizmos.{ending}"
+        await hub.create("root", SCHEMAS, obj)
+
+
+@in_hub
 async def test_nobody_defines_types_of_the_systems_group(hub: Hub) -> None:
     obj = definition()
     obj["spec"]["group"], obj["metadata"]["name"] = "apis.kcp.io", "widgets.apis.kcp.io"

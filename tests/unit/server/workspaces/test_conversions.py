@@ -11,6 +11,7 @@ from tests.unit.server.workspaces.hub import (
     BINDINGS,
     EXPORTS,
     SCHEMAS,
+    WORKSPACES,
     Hub,
     HubPlace,
     binding,
@@ -127,6 +128,15 @@ async def test_a_conversion_counts_from_the_moment_it_is_written(hub: Hub) -> No
     path = f"/clusters/{shop}{CONVERSIONS}/{NAME}"
     assert (await hub.ask("kcp-admin", "PATCH", path, changed, **MERGE)).status == 200
     assert (await hub.get(user, f"{V2}/a"))["spec"] == {"name": {"first": "ann!"}}
+
+
+@in_hub
+async def test_conversions_outlive_the_workspace_of_their_export(hub: Hub) -> None:
+    _, user = await offered(hub)
+    await hub.create(user, V1, widget("v1", "a", firstName="ann"))
+    await hub.ask("kcp-admin", "DELETE", f"/clusters/root{WORKSPACES}/shop")
+    await hub.gone("root", f"{WORKSPACES}/shop")
+    assert (await hub.get(user, f"{V2}/a"))["spec"] == {"name": {"first": "ANN"}}
 
 
 @in_hub
