@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.edge.agent import grpc_health
 from skerry.edge.agent.network import Backend, Connect
 from skerry.kit.clock import Clock
 from skerry.logic.resource import Object
@@ -70,8 +71,32 @@ async def _attempt(handler: Object, reach: Reach, seconds: float) -> Result:
         return await _http(handler["httpGet"], reach)
     if "tcpSocket" in handler:
         return await _tcp(reach.port(handler["tcpSocket"]["port"]), reach)
-    kinds = ", ".join(key for key in ("grpc",) if key in handler) or "unknown"
-    return Result(False, f"{kinds} probes are not supported on this node")
+    if "grpc" in handler:
+        return await _grpc(handler["grpc"], reach)
+    return Result(False, "probe has no handler this node knows")
+
+
+async def _grpc(source: Object, reach: Reach) -> Result:
+    port, service = reach.port(source["port"]), str(source.get("service") or "")
+    place = reach.dial(port)
+    refused = f'error: failed to connect service ":{port}"'
+    if place is None:
+        return Result(False, f"{refused}: connection refused")
+    try:
+        reader, writer = await reach.connect(place)
+    except OSError as error:
+        return Result(False, f"{refused}: {error.strerror or error}")
+    try:
+        status = await grpc_health.check((reader, writer), service, f"localhost:{port}")
+    except (OSError, grpc_health.RpcFailed) as error:
+        return Result(False, f"error: health rpc probe failed: {error}")
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+    if status == grpc_health.SERVING:
+        return Result(True)
+    return Result(False, f'service unhealthy (responded with "{status}")')
 
 
 async def _tcp(port: int, reach: Reach) -> Result:
