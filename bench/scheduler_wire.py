@@ -16,13 +16,22 @@ import argparse
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import signal
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +65,10 @@ _NODES = "/api/v1/nodes"
 _MARK = "bench.skerry.io/measured"
 _MEASURED = {_MARK: "true"}
 _BOUND = f"{_PODS}?watch=1&labelSelector={_MARK}&fieldSelector=spec.nodeName%21%3D"
-_APPEARED = b'{"type":"ADDED"'
+# Measured pods are numbered; the first is only there to see that the scheduler works.
+_NUMBER = re.compile(rb'"name":"(?:new|high)-(\d+)"')
+_LONGEST_NAME = 32
+_FIRST = 999_999
 # A scheduler must have bound its first pod, and then all pods, within this time.
 _PATIENCE_SECONDS = 600.0
 OURS = (
@@ -82,15 +94,20 @@ Request = tuple[str, str, Object | None]
 class Progress:
     """How many of the wanted pods are bound, and when."""
 
-    def __init__(self, wanted: int) -> None:
-        self._wanted = wanted
-        self.bound = 0
+    def __init__(self, wanted: Container[int], count: int) -> None:
+        self._wanted, self._count = wanted, count
+        self._seen: set[int] = set()
         self.samples: list[float] = []
         self.done = asyncio.Event()
 
-    def add(self, count: int) -> None:
-        self.bound += count
-        if self.bound >= self._wanted:
+    @property
+    def bound(self) -> int:
+        return len(self._seen)
+
+    def saw(self, numbers: Iterable[bytes]) -> None:
+        """Take note of pods by number; told twice, they count once."""
+        self._seen.update(number for number in map(int, numbers) if number in self._wanted)
+        if self.bound >= self._count:
             self.done.set()
 
     async def sample(self) -> None:
@@ -205,12 +222,13 @@ def _process(command: str, kubeconfig: Path) -> Iterator[subprocess.Popen[bytes]
 
 async def _first_pod_bound(server: Server) -> None:
     """Wait until the scheduler does its work: whoever binds one pod is ready for more."""
-    progress = Progress(1)
+    progress = Progress({_FIRST}, 1)
+    first = f"new-{_FIRST}"
     async with _watching(server, progress):
-        await _post(server, _PODS, [_created(pod("first"), labels=_MEASURED)], 1)
+        await _post(server, _PODS, [_created(pod(first), labels=_MEASURED)], 1)
         async with asyncio.timeout(_PATIENCE_SECONDS):
             await progress.done.wait()
-    await _try(server, [("DELETE", f"{_PODS}/first", {"gracePeriodSeconds": 0})])
+    await _try(server, [("DELETE", f"{_PODS}/{first}", {"gracePeriodSeconds": 0})])
 
 
 def _cpu_seconds(process: subprocess.Popen[bytes]) -> float:
@@ -228,26 +246,34 @@ def _resident_mb(process: subprocess.Popen[bytes]) -> float:
 @contextlib.asynccontextmanager
 async def _watching(server: Server, progress: Progress) -> AsyncIterator[None]:
     """Count measured pods as they get their node: to this watch, they appear then."""
-    reader, writer = await asyncio.open_connection(
-        server.host, server.port, ssl=server.tls, limit=1 << 22
-    )
-    writer.write(server.request("GET", _BOUND))
-    await reader.readuntil(b"\r\n\r\n")
-
-    async def follow() -> None:
-        tail = b""
-        while data := await reader.read(1 << 18):
-            data = tail + data
-            progress.add(data.count(_APPEARED))
-            # A mark cut in two is seen with the next piece, a whole one only once.
-            tail = data[1 - len(_APPEARED) :]
-
-    following = asyncio.get_running_loop().create_task(follow())
+    begun = asyncio.Event()
+    following = asyncio.get_running_loop().create_task(_follow(server, progress, begun))
     try:
+        await begun.wait()
         yield
     finally:
         following.cancel()
-        writer.close()
+        await asyncio.wait([following])
+
+
+async def _follow(server: Server, progress: Progress, begun: asyncio.Event) -> None:
+    """Watch, for ever: a busy server may end the watch of whoever reads too slowly."""
+    while True:
+        reader, writer = await asyncio.open_connection(
+            server.host, server.port, ssl=server.tls, limit=1 << 22
+        )
+        try:
+            writer.write(server.request("GET", _BOUND))
+            await reader.readuntil(b"\r\n\r\n")
+            begun.set()
+            tail = b""
+            while data := await reader.read(1 << 18):
+                data = tail + data
+                progress.saw(_NUMBER.findall(data))
+                # A name cut in two is seen with the next piece.
+                tail = data[-_LONGEST_NAME:]
+        finally:
+            writer.close()
 
 
 # What goes on while pods are measured, with scheduler_perf's intervals.
@@ -316,7 +342,7 @@ async def _measured(target: Measured, command: str, workload: Workload, size: in
     bodies = [_created(item, labels=_MEASURED) for item in workload.measured(count)]
     with _process(command, target.kubeconfig) as scheduler:
         await _first_pod_bound(server)
-        progress = Progress(count)
+        progress = Progress(range(count), count)
         async with _watching(server, progress):
             begun = target.cpu_seconds(), _cpu_seconds(scheduler)
             began = time.perf_counter()
