@@ -54,7 +54,7 @@ async def test_answers_come_in_order_and_one_failure_is_nobody_elses() -> None:
 
 @virtual
 async def test_each_part_is_authorized_for_itself() -> None:
-    async with serving(authorizer=Except("secrets")) as server:
+    async with serving(authorizer=Except("create secrets")) as server:
         await server.create(MAPS, config_map("a"))
         secret = {"method": "POST", "path": f"{CORE}/secrets", "body": {"metadata": {"name": "s"}}}
         answers = await sent(server, secret, patch("a", "1"))

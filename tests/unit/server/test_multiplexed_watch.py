@@ -33,7 +33,8 @@ class Except(Everybody):
         self.refused = set(refused)
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
-        return Decision(allowed=attributes.resource not in self.refused)
+        action = f"{attributes.verb} {attributes.resource}"
+        return Decision(allowed=action not in self.refused)
 
 
 async def ran(answer: Stream, sender: MemorySender) -> None:
@@ -185,7 +186,7 @@ async def test_what_may_not_be_watched_or_does_not_exist_fails_alone() -> None:
     unknown = {"id": "widgets", "group": "example.org", "version": "v1", "resource": "widgets"}
     wrong = {**MAPS_WATCH, "id": "wrong", "fieldSelector": "spec.nothing=1"}
     async with (
-        serving(authorizer=Except("secrets")) as server,
+        serving(authorizer=Except("watch secrets")) as server,
         streaming(server, SECRETS_WATCH, unknown, wrong, MAPS_WATCH) as sender,
     ):
         refused = [await sender.lines.get() for _ in range(3)]
@@ -207,7 +208,7 @@ async def test_a_right_taken_away_ends_that_watch_at_once_and_no_other() -> None
         streaming(server, SECRETS_WATCH, MAPS_WATCH) as sender,
     ):
         await until_caught_up(sender)
-        rights.refused.add("secrets")
+        rights.refused.add("watch secrets")
         server.api.engine.streams.recheck()
         error = await sender.lines.get()
         assert (error["watch"], error["type"]) == ("secrets", "ERROR")
@@ -215,6 +216,34 @@ async def test_a_right_taken_away_ends_that_watch_at_once_and_no_other() -> None
         await server.create(SECRETS, {"metadata": {"name": "hidden"}})
         await server.create(MAPS, config_map("seen"))
         assert await told(sender, 1) == [("maps", "ADDED", "seen")]
+
+
+@virtual
+async def test_a_right_taken_away_while_the_state_is_told_ends_the_watch_too() -> None:
+    class Slow(MemorySender):
+        going_on = asyncio.Event()
+
+        async def drain(self) -> None:
+            await self.going_on.wait()
+
+    rights = Except()
+    async with serving(authorizer=rights) as server:
+        await server.create(SECRETS, {"metadata": {"name": "s"}})
+        answer = await server.answer("POST", WATCH, {"watches": [SECRETS_WATCH, MAPS_WATCH]})
+        assert isinstance(answer, Stream)
+        sender = Slow()
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(ran(answer, sender))
+            assert await told(sender, 1) == [("secrets", "ADDED", "s")]
+            rights.refused.add("watch secrets")
+            server.api.engine.streams.recheck()
+            sender.going_on.set()
+            assert await told(sender, 1) == [("secrets", "ERROR", "")]
+            await until_caught_up(sender)
+            await server.create(SECRETS, {"metadata": {"name": "hidden"}})
+            await server.create(MAPS, config_map("seen"))
+            assert await told(sender, 1) == [("maps", "ADDED", "seen")]
+            running.cancel()
 
 
 @virtual

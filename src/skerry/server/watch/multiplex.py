@@ -42,8 +42,8 @@ from skerry.server.watch.channel import Channel
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Compacted, Unavailable
 
-# Far more than an edge has types; each costs the server a subscription.
-_MOST_WATCHES = 1000
+# More than an edge has types; each costs the server a subscription.
+_MOST_WATCHES = 300
 # A reader this far behind will not catch up.
 _QUEUED_BYTES_AT_MOST = 16 << 20
 # As ordinary watches: an hour at most, spread so that readers do not return all at once.
@@ -252,21 +252,27 @@ class MultiplexedStream:
                 await self._state(channel, wanted.known)
             else:
                 channel.after = wanted.after
-            await self._dispatcher.subscribe(channel, channel.after)
+            if channel in self._channels:
+                await self._dispatcher.subscribe(channel, channel.after)
         except Compacted as error:
             text = f"too old resource version: {channel.after} ({error.oldest})"
             self.failed(channel, Gone(text))
         except ApiError as error:
             self.failed(channel, error)
+        if channel not in self._channels:
+            self._dispatcher.unsubscribe(channel)  # it was ended while it began
 
     async def _state(self, channel: Channel, known: int) -> None:
         async for lines in channel.state(self._reader, known):
+            if channel not in self._channels:
+                return
             self._lines += lines
             self.flush()
             if self._sender is not None:
                 await self._sender.drain()
-        self._lines.append(channel.bookmark(channel.after))
-        self.flush()
+        if channel in self._channels:
+            self._lines.append(channel.bookmark(channel.after))
+            self.flush()
 
     # Going on.
 
