@@ -14,10 +14,10 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from skerry.edge.agent.image_layout import inside
+from skerry.edge.agent.image_layout import inside, parts_of
 from skerry.edge.agent.plain import PlainRuntime, contained
 from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Image, Mount
 
@@ -135,7 +135,7 @@ def make_place(lower: Path, upper: Path, path: str, *, is_file: bool) -> None:
 
     The runtime would make it, but may not where the image's files belong to somebody else.
     """
-    real = inside(lower, PurePosixPath(path).parts).relative_to(lower)
+    real = inside(lower, parts_of(path)).relative_to(lower)
     if (lower / real).exists():
         return
     for parent in reversed(real.parents):
