@@ -32,7 +32,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -257,13 +257,14 @@ async def _watching(server: Server, progress: Progress) -> AsyncIterator[None]:
 
 
 async def _follow(server: Server, progress: Progress, begun: asyncio.Event) -> None:
-    """Watch, for ever: a busy server may end the watch of whoever reads too slowly."""
+    """Watch, for ever: a busy server may end a watch, or not be ready for one yet."""
+    closing = replace(server, headers=f"{server.headers}Connection: close\r\n")
     while True:
         reader, writer = await asyncio.open_connection(
             server.host, server.port, ssl=server.tls, limit=1 << 22
         )
         try:
-            writer.write(server.request("GET", _BOUND))
+            writer.write(closing.request("GET", _BOUND))
             await reader.readuntil(b"\r\n\r\n")
             begun.set()
             tail = b""
@@ -274,6 +275,7 @@ async def _follow(server: Server, progress: Progress, begun: asyncio.Event) -> N
                 tail = data[-_LONGEST_NAME:]
         finally:
             writer.close()
+        await asyncio.sleep(0.2)
 
 
 # What goes on while pods are measured, with scheduler_perf's intervals.
