@@ -7,7 +7,7 @@ types there were.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import type_prefix
@@ -19,7 +19,7 @@ from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.schema_rules import kept_schema
-from skerry.server.workspaces.state import APIS, CORE, HubState
+from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
 from skerry.store.base import Entry, Store, Write
 
 # Deletes per transaction: large enough to be quick, small enough not to hold others up.
@@ -49,6 +49,7 @@ class Emptying:
         state: HubState,
         catalogue: HubCatalogue,
         clock: Clock,
+        workspaces: str,
     ) -> None:
         self._dispatcher = dispatcher
         # Types found to have no object anywhere, and the record of changes that was true by.
@@ -58,6 +59,8 @@ class Emptying:
         self._store = store
         self._catalogue = catalogue
         self._clock = clock
+        # Where workspaces are kept.
+        self._workspaces = workspaces
 
     async def empty(self, cluster: str, last: Sequence[Write]) -> Emptied:
         """Remove everything in *cluster* but the logical cluster itself.
@@ -69,9 +72,10 @@ class Emptying:
         }
         removal = _Removal(self._store, rfc3339(self._clock.now()))
         for group, resource in _SERVER_KEYS:
-            await removal.notes(type_prefix(group, resource, cluster))
+            if not await self._is_absent(type_prefix(group, resource)):
+                await removal.notes(type_prefix(group, resource, cluster))
         await self._keep_schemas(removal, cluster)
-        for group, resource in sorted(stored - {_LAST, _KEPT}):
+        for group, resource in sorted(stored - {_LAST, _KEPT} - self._known_absent(cluster)):
             if not await self._is_absent(type_prefix(group, resource)):
                 await removal.objects(group, resource, cluster)
         if not removal.result.waits:
@@ -80,6 +84,27 @@ class Emptying:
             removal.writes += last
         await removal.finish()
         return removal.result
+
+    def _known_absent(self, cluster: str) -> set[tuple[str, str]]:
+        """Return the types of which the server itself knows that *cluster* has no object.
+
+        It knows of everything that was created before the cluster was marked.
+        """
+        state = self._state
+        kinds: dict[str, Collection[tuple[str, str]]] = {
+            "apiconversions": state.conversions,
+            "apiexportendpointslices": state.slices,
+            "apiexports": state.exports,
+            "apiresourceschemas": state.schemas,
+        }
+        absent = {
+            (APIS, resource)
+            for resource, known in kinds.items()
+            if not any(where == cluster for where, _ in known)
+        }
+        if cluster not in state.children:
+            absent.add((TENANCY, self._workspaces))
+        return absent
 
     async def _is_absent(self, prefix: str) -> bool:
         """Tell whether there is no object of a type in any cluster.

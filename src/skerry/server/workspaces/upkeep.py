@@ -55,7 +55,9 @@ class WorkspaceUpkeep:
         self._catalogue = catalogue
         self._clock = clock
         self._slices = slices
-        self._emptying = Emptying(store, dispatcher, state, catalogue, clock)
+        self._emptying = Emptying(
+            store, dispatcher, state, catalogue, clock, f"workspaces:{tenancy_identity}"
+        )
         self._due: dict[str, None] = {}
         self._handled: set[str] = set()
         # Clusters being emptied, with the key of what they belong to.
