@@ -41,6 +41,7 @@ from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
 
 _AT_ONCE = 32
+_FEW_SITES = 100
 _SETTLING_SECONDS = 5.0
 
 
@@ -216,19 +217,51 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     ]
 
 
+async def _versions(kubeconfig: Path) -> dict[str, str]:
+    """Return which state each slice is in."""
+    async with connected(kubeconfig) as client:
+        found = await client.at("", f"root:workload-{_FEW_SITES}").list(SLICES)
+        return {
+            each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found.items
+        }
+
+
+async def _restarted(kubeconfig: Path, began: float, before: dict[str, str]) -> list[Row]:
+    """Measure how soon a scheduler that has just been started acts on news, and what it writes."""
+    async with connected(kubeconfig) as client:
+        workload = f"root:workload-{_FEW_SITES}"
+        bench = Bench(client, f"root:inventory-{_FEW_SITES}", workload, Shares())
+        async with bench.following():
+            await bench.place("after-restart", {"group": f"near-{_FEW_SITES}"}, 101)
+        spent = time.perf_counter() - began
+    # Whatever it found to correct, it would have begun to by now.
+    await asyncio.sleep(_SETTLING_SECONDS)
+    after = await _versions(kubeconfig)
+    written = sum(after.get(name) != version for name, version in before.items())
+    what = f"restart with {len(before)} slices of 100 destinations"
+    return [
+        Row("placement", f"{what}, new placement served", spent, "s", "< 15 s", spent < 15),
+        Row("placement", f"{what}, needless writes", written, "", "0", written == 0),
+    ]
+
+
 def run(peer: Path | None = None) -> list[Row]:
     """Measure *peer*, or a hub and a scheduler of our own."""
     if peer is not None:
         return _measured(peer, Shares())
-    with ours("hub", ["--init"]) as hub, controlling(hub, "edge-scheduler") as scheduler:
-        rows = _measured(hub.kubeconfig, Shares(hub, scheduler))
-        rows.append(Row("placement", "hub, resident", hub.resident_mb(), "MB"))
-        rows.append(Row("placement", "scheduler, resident", scheduler.resident_mb(), "MB"))
+    with ours("hub", ["--init"]) as hub:
+        with controlling(hub, "edge-scheduler") as scheduler:
+            rows = _measured(hub.kubeconfig, Shares(hub, scheduler))
+            rows.append(Row("placement", "hub, resident", hub.resident_mb(), "MB"))
+            rows.append(Row("placement", "scheduler, resident", scheduler.resident_mb(), "MB"))
+        before, began = asyncio.run(_versions(hub.kubeconfig)), time.perf_counter()
+        with controlling(hub, "edge-scheduler"):
+            rows += asyncio.run(_restarted(hub.kubeconfig, began, before))
         return rows
 
 
 def _measured(kubeconfig: Path, shares: Shares) -> list[Row]:
-    few = measure(kubeconfig, shares, sites=100, samples=60, placements=1000)
+    few = measure(kubeconfig, shares, sites=_FEW_SITES, samples=60, placements=1000)
     many = measure(kubeconfig, shares, sites=10_000, samples=20, placements=0)
     return [*asyncio.run(few), *asyncio.run(many)]
 
