@@ -7,12 +7,15 @@ from typing import Any
 
 import orjson
 
+from skerry.logic.placement.inventory import Inventory
 from skerry.scheduler.config.defaults import DEFAULT_ARGUMENTS, DEFAULT_PLUGINS
 from skerry.scheduler.config.gates import known_gates
 from skerry.scheduler.config.load import default_configuration, dump
 from skerry.scheduler.config.schema import ARGUMENTS, CONFIGURATION, GROUP_VERSION, KIND, POINTS
 from skerry.scheduler.framework.plugin import Plugin
 from skerry.scheduler.framework.profile import POINTS as PROTOCOLS
+from skerry.scheduler.placement.registry import ENTRY_POINT_GROUP, IN_TREE
+from skerry.scheduler.placement.table import LocationTable
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import PodScheduler
 
@@ -39,6 +42,13 @@ def configuration_page() -> str:
     for name, schema in ARGUMENTS.items():
         lines += [f"### {name}Args\n", *_fields(schema, DEFAULT_ARGUMENTS.get(name, {})), ""]
     lines += [
+        "## Placement plugins\n",
+        "What carries out `spec.strategy` of EdgePlacements, in the order it runs. Packages add",
+        f"more under the entry point group `{ENTRY_POINT_GROUP}`, each with weight 1.\n",
+        "| plugin | points | weight |",
+        "|---|---|---|",
+        *_placement_plugins(),
+        "",
         "## Feature gates\n",
         "What `--feature-gates` takes; any other value is refused.\n",
         "| gate | value |",
@@ -89,6 +99,14 @@ def _plugins() -> Iterator[str]:
     for name, weight in DEFAULT_PLUGINS:
         points = ", ".join(point for point in POINTS if _extends(made[name], point))
         yield f"| {name} | {points} | {weight or '-'} |"
+
+
+def _placement_plugins() -> Iterator[str]:
+    table = LocationTable(Inventory())
+    for plugin, weight in IN_TREE:
+        made: Plugin = plugin({}, table)
+        points = [point for point in POINTS if _extends(made, point)]
+        yield f"| {made.name} | {', '.join(points)} | {weight if 'score' in points else '-'} |"
 
 
 def _extends(plugin: Plugin, point: str) -> bool:
