@@ -31,6 +31,7 @@ from skerry.logic.placement.strategy import (
     taints_of,
 )
 from skerry.logic.placement.terms import EVERYTHING
+from skerry.logic.placement.whatif import Remove, what_if
 from skerry.scheduler.framework.plugin import PreFilterResult
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import PluginRaised
@@ -357,3 +358,20 @@ def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
     index.put_sync_target(sync_target_of(alive))
     index.remove_location(Place("imw", "b"))
     assert index.chosen(where).shortage == "1 location(s) had no ready and schedulable SyncTarget"
+
+
+def test_what_an_edit_would_change_is_told_of_choices_too_and_leaves_no_trace() -> None:
+    index = PlacementIndex(LocationChooser)
+    strategy = {"numberOfLocations": 1}
+    index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))
+    where = Place("wmw", "one")
+    for name in ("a", "b"):
+        index.put_location(location_of(building.location(name, {}, {"matchLabels": {"id": name}})))
+        index.put_sync_target(sync_target_of(building.sync_target(name, {"id": name})))
+    before = index.destinations(where)
+    assert [each.location for each in before] == ["a"]
+    gone = Remove(Location, Place("imw", "a"))
+    (difference,) = what_if(index, [gone], lambda _: frozenset({("imw", "a")}))
+    assert [each.location for each in difference.added] == ["b"]
+    assert [each.location for each in difference.removed] == ["a"]
+    assert index.destinations(where) == before
