@@ -47,6 +47,20 @@ class Taken:
     by: str
 
 
+def taken_by(binding: str, export: Export) -> list[Taken]:
+    """Return the names a binding to *export* takes."""
+    where = f"{export.path}:{export.name}"
+    by = f'naming conflict with APIBinding "{binding}" bound to APIExport {where}'
+    return [
+        Taken(
+            GroupResource(schema["spec"]["group"], schema["spec"]["names"]["plural"]),
+            schema["spec"]["names"]["kind"],
+            by,
+        )
+        for schema in export.schemas
+    ]
+
+
 def bound_resource(schema: Object, identity: str) -> Object:
     """Return the entry of ``status.boundResources`` for one schema."""
     spec = schema["spec"]

@@ -19,7 +19,13 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
 from skerry.logic.workspaces import births
-from skerry.logic.workspaces.bindings import FINALIZER, binding_labels, bound_status
+from skerry.logic.workspaces.bindings import (
+    FINALIZER,
+    Taken,
+    binding_labels,
+    bound_status,
+    taken_by,
+)
 from skerry.logic.workspaces.births import Birth
 from skerry.logic.workspaces.names import SYSTEM_ADMIN, cluster_name
 from skerry.logic.workspaces.types import (
@@ -208,7 +214,7 @@ class WorkspaceBirth:
         self, resolved: Resolved, birth: Birth, owner: Owner | None, *, deletable: bool
     ) -> Mould:
         """Return the content of every workspace of that type and owner."""
-        marks = Marks(self._ids)
+        marks = Marks(self._ids, names=len(resolved.default_bindings()))
         birth = replace(
             birth,
             cluster=marks.cluster,
@@ -229,24 +235,28 @@ class WorkspaceBirth:
         return Mould(made, marks)
 
     def _bindings(self, resolved: Resolved, birth: Birth, marks: Marks) -> Iterator[Object]:
-        """Yield the bindings workspaces of a type begin with."""
-        for path, name in resolved.default_bindings():
+        """Yield the bindings workspaces of a type begin with; of equal names the first wins."""
+        taken: list[Taken] = []
+        for (path, name), ending in zip(resolved.default_bindings(), marks.suffixes, strict=True):
             export = self._state.export(path, name, birth.cluster)
             spec: Object = {"reference": {"export": {"path": path, "name": name}}}
             claims = export.claims if export is not None else ()
             if claims:
                 # Who chose the type has agreed to what its exports ask for.
                 spec["permissionClaims"] = [{**claim, "state": "Accepted"} for claim in claims]
+            status = bound_status(export, taken, spec, {}, birth.now)
+            if export is not None and status["phase"] == "Bound":
+                taken += taken_by(f"{name}-{ending}", export)
             yield {
                 "apiVersion": "apis.kcp.io/v1alpha1",
                 "kind": "APIBinding",
                 "metadata": {
-                    "name": f"{name}-{marks.suffix}",
+                    "name": f"{name}-{ending}",
                     "finalizers": [FINALIZER],
                     "labels": binding_labels(export.cluster, name) if export is not None else {},
                 },
                 "spec": spec,
-                "status": bound_status(export, (), spec, {}, birth.now),
+                "status": status,
             }
 
     def _resolved(self, operation: Operation, parent: str, spec: Object) -> Resolved:

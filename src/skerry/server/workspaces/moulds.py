@@ -19,21 +19,21 @@ from skerry.kit.ids import IdSource
 from skerry.store.base import Write
 
 _SHARED: Final = ("cluster", "path", "now", "parent", "name", "owner_uid")
-# Different for every object: its uid, and the end of a generated name.
+# Different for every object: its uid. After that, ends of generated names.
 _UID, _SUFFIX = len(_SHARED), len(_SHARED) + 1
 
 T = TypeVar("T")
 
 
 class Marks:
-    """Stand-ins for what differs; each property is a text found nowhere else."""
+    """Stand-ins for what differs, among them some *names*; each is a text found nowhere else."""
 
-    def __init__(self, ids: IdSource) -> None:
-        self.all = tuple(ids.uid() for _ in range(len(_SHARED) + 2))
+    def __init__(self, ids: IdSource, names: int = 0) -> None:
+        self.all = tuple(ids.uid() for _ in range(_SUFFIX + names))
         self.cluster, self.path, self.now, self.parent, self.name, self.owner_uid = self.all[
             : len(_SHARED)
         ]
-        self.uid, self.suffix = self.all[_UID], self.all[_SUFFIX]
+        self.uid, self.suffixes = self.all[_UID], self.all[_SUFFIX:]
 
 
 class Mould:
@@ -41,6 +41,7 @@ class Mould:
 
     def __init__(self, writes: Sequence[Write], marks: Marks) -> None:
         self._casts = [_cast_of(write, marks) for write in writes]
+        self._names = len(marks.suffixes)
 
     def cast(
         self,
@@ -54,14 +55,12 @@ class Mould:
         owner_uid: str = "",
     ) -> list[Write]:
         """Return the creates of one workspace's content."""
-        values = [cluster, path, now, parent, name, owner_uid, "", ""]
+        values = [cluster, path, now, parent, name, owner_uid, ""]
+        values += [ids.suffix() for _ in range(self._names)]
         encoded = [orjson.dumps(value)[1:-1] for value in values]
         writes = []
-        for key_of, value_of, suffixed in self._casts:
+        for key_of, value_of in self._casts:
             encoded[_UID] = ids.uid().encode()
-            if suffixed:
-                values[_SUFFIX] = ids.suffix()
-                encoded[_SUFFIX] = values[_SUFFIX].encode()
             writes.append(Write(key_of(values), value_of(encoded), expected=0))
         return writes
 
@@ -70,8 +69,8 @@ _KeyOf = Callable[[Sequence[str]], str]
 _ValueOf = Callable[[Sequence[bytes]], bytes]
 
 
-def _cast_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf, bool]:
-    """Return how key and value are made of what differs, and whether a name is to be drawn."""
+def _cast_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf]:
+    """Return how key and value are made of what differs."""
     text, key_slots = _pattern(write.key, marks)
     # Latin-1 is one character per byte, whatever the bytes mean.
     stored, slots = _pattern((write.value or b"").decode("latin-1"), marks)
@@ -83,7 +82,7 @@ def _cast_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf, bool]:
     def value_of(differing: Sequence[bytes]) -> bytes:
         return value % values(differing)
 
-    return key_of, value_of, _SUFFIX in (*key_slots, *slots)
+    return key_of, value_of
 
 
 def _pattern(text: str, marks: Marks) -> tuple[str, list[int]]:

@@ -23,7 +23,7 @@ def _object(text: str, marks: Marks) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": f"c-{marks.suffix}",
+            "name": f"c-{marks.suffixes[1]}",
             "uid": marks.uid,
             "annotations": {"cluster": marks.cluster, "path": f"[{marks.path}]", "text": text},
         },
@@ -33,8 +33,8 @@ def _object(text: str, marks: Marks) -> dict[str, Any]:
 
 @given(text=_TEXT, path=_TEXT, name=_TEXT)
 def test_what_is_cast_has_the_values_where_the_marks_were(text: str, path: str, name: str) -> None:
-    marks = Marks(SeededIds(1))
-    key = f"/core/configmaps/{marks.cluster}/default/c-{marks.suffix}"
+    marks = Marks(SeededIds(1), names=2)
+    key = f"/core/configmaps/{marks.cluster}/default/c-{marks.suffixes[1]}"
     mould = Mould([Write(key, encode(_object(text, marks)), expected=0)] * 2, marks)
     writes = mould.cast(
         SeededIds(2),
@@ -46,8 +46,9 @@ def test_what_is_cast_has_the_values_where_the_marks_were(text: str, path: str, 
         owner_uid="u-1",
     )
     ids = SeededIds(2)
+    _, suffix = ids.suffix(), ids.suffix()
     for write in writes:
-        uid, suffix = ids.uid(), ids.suffix()
+        uid = ids.uid()
         assert (write.key, write.expected) == (f"/core/configmaps/abc/default/c-{suffix}", 0)
         obj = decode(write.value or b"", 1)
         assert obj == {

@@ -12,10 +12,12 @@ from tests.unit.server.workspaces.hub import (
     BINDINGS,
     CLUSTERS,
     CONFIG_MAPS,
+    EXPORTS,
     WORKSPACES,
     Hub,
     HubPlace,
     binding,
+    export,
     in_hub,
     provider,
     workspace,
@@ -190,3 +192,24 @@ async def test_who_chooses_a_type_accepts_what_its_exports_claim(hub: Hub) -> No
     reply = await hub.ask("kcp-admin", "GET", view)
     clusters = {i["metadata"]["annotations"]["kcp.io/cluster"] for i in reply.body["items"]}
     assert clusters == {user}
+
+
+@in_hub
+async def test_of_two_exports_that_offer_the_same_a_type_binds_the_first(hub: Hub) -> None:
+    shop = await hub.workspace("root", "shop")
+    await provider(hub, shop)
+    await hub.create(shop, EXPORTS, export("again", "v1.widgets.example.io"))
+    wanted = [{"path": "root:shop", "export": name} for name in ("widgets", "again")]
+    kind = {
+        "apiVersion": "tenancy.kcp.io/v1alpha1",
+        "kind": "WorkspaceType",
+        "metadata": {"name": "shopping"},
+        "spec": {"defaultAPIBindings": wanted},
+    }
+    await hub.create("root", "/apis/tenancy.kcp.io/v1alpha1/workspacetypes", kind)
+    user = await hub.workspace("root", "user", "shopping")
+    second, first = (await hub.get(user, BINDINGS))["items"]
+    assert (first["status"]["phase"], second["status"]["phase"]) == ("Bound", "Binding")
+    told = second["status"]["conditions"][0]["message"]
+    name = first["metadata"]["name"]
+    assert f'naming conflict with APIBinding "{name}" bound to APIExport root:shop:widgets' in told
