@@ -26,7 +26,8 @@ from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.logic.syncing.evidence import Budget
 from skerry.runtime.batching import BatchingTransport
-from skerry.runtime.client import Client, ServerFacts
+from skerry.runtime.client import Client
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.health import HealthEndpoint
 from skerry.runtime.http import Limits
 from skerry.runtime.kubeconfig import (

@@ -19,7 +19,8 @@ import msgspec
 import orjson
 
 from skerry.kit.clock import Clock
-from skerry.runtime.client import QUIET, ServerFacts
+from skerry.runtime.client import QUIET
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import NO_HEADERS, Answer, Transport, TransportError
 from skerry.runtime.wrapping import WrappedTransport
 

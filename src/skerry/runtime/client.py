@@ -12,7 +12,6 @@ client waits and sends the request again, a bounded number of times. It repeats 
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,11 +22,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 import orjson
 
-from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound, from_status
+from skerry.api.errors import ApiError, from_status
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import Answer, Transport, TransportError, lines, whole
 
 # As many as client-go: a server that stays overloaded for ten answers is somebody's concern.
@@ -145,19 +145,6 @@ class DeleteOptions:
 
 
 PLAIN_DELETE = DeleteOptions()
-
-
-@dataclass(slots=True)
-class ServerFacts:
-    """What was learnt of a server, shared by all clients on one transport."""
-
-    version: Mapping[str, str] | None = None
-    streaming_lists: bool | None = None
-    # Paths of what the server offers beyond Kubernetes, by name.
-    extensions: Mapping[str, str] | None = None
-    # Whoever wants a fact asks for it once: all informers of a process begin in the same moment,
-    # and each question of its own would open a connection of its own.
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
 
 class _Envelope(msgspec.Struct):
@@ -460,36 +447,15 @@ class Client:
 
     async def extensions(self) -> Mapping[str, str]:
         """Return the paths of what the server offers beyond Kubernetes, by name; asked once."""
-        if self.facts.extensions is None:
-            async with self.facts.asking:
-                return await self._known_extensions()
-        return self.facts.extensions
-
-    async def _known_extensions(self) -> Mapping[str, str]:
-        if self.facts.extensions is None:
-            try:
-                found = await self.call("GET", f"{self.base}/extensions", {})
-            except (MethodNotAllowed, NotFound):
-                found = {}  # an ordinary server
-            except Forbidden:
-                return {}  # so says an ordinary server too, or ours until we are let in
-            known = found.get("extensions") or ()
-            self.facts.extensions = {each["name"]: each["path"] for each in known}
-        return self.facts.extensions
+        return await self.facts.known_extensions(
+            lambda: self.call("GET", f"{self.base}/extensions", {})
+        )
 
     async def version(self) -> Mapping[str, str]:
         """Return ``/version``, asked once."""
-        if self.facts.version is None:
-            async with self.facts.asking:
-                return await self._known_version()
-        return self.facts.version
-
-    async def _known_version(self) -> Mapping[str, str]:
-        if self.facts.version is None:
-            # Without a workspace kcp tells nobody but system:masters; all at once have no version.
-            base = self.root if self.cluster == EVERYWHERE else self.base
-            self.facts.version = await self.call("GET", f"{base}/version", {})
-        return self.facts.version
+        # Without a workspace kcp tells nobody but system:masters; all at once have no version.
+        base = self.root if self.cluster == EVERYWHERE else self.base
+        return await self.facts.known_version(lambda: self.call("GET", f"{base}/version", {}))
 
 
 def cluster_of(obj: Mapping[str, Any]) -> str:

@@ -12,8 +12,9 @@ from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import LoopClock
 from skerry.runtime.batching import BatchingTransport
-from skerry.runtime.client import Client, ServerFacts
+from skerry.runtime.client import Client
 from skerry.runtime.embedded import EmbeddedTransport
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
 from skerry.runtime.wrapping import PacedTransport, WrappedTransport
 from tests.sim.engine import request
