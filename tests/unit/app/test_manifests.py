@@ -12,6 +12,7 @@ import yaml
 from skerry.api.kcp import edge
 from skerry.app.manifests import manifest_files
 from skerry.logic import crd
+from skerry.logic.schema.validation import validate
 from skerry.logic.workspaces.schemas import resources_of
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -75,6 +76,52 @@ def test_edges_may_report_the_status_of_everything_the_compute_export_offers() -
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     # An export's policy is asked about users under names of its own.
     assert binding["subjects"][0]["name"] == "apis.kcp.io:binding:system:authenticated"
+
+
+def placement_errors(**spec: Any) -> list[str]:
+    [definition] = [d for d in objects("crds") if d["spec"]["names"]["kind"] == "EdgePlacement"]
+    [served] = crd.resources_of(definition)
+    assert served.schema is not None
+    obj = {"metadata": {"name": "p"}, "spec": {"locationSelectors": [{}], **spec}}
+    return [str(error) for error in validate(served.schema, obj)]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        {"key": "a", "operator": "In"},
+        {"key": "a", "operator": "NotIn", "values": []},
+        {"key": "a", "operator": "Exists", "values": ["b"]},
+        {"key": "a", "operator": "Has", "values": ["b"]},
+        {"key": "a", "operator": "In", "values": ["b c"]},
+        {"key": "a b", "operator": "Exists"},
+        {"key": "Example.org/a", "operator": "Exists"},
+        {"key": "x" * 64, "operator": "Exists"},
+        {"key": "/a", "operator": "Exists"},
+        {"operator": "Exists"},
+    ],
+)
+@pytest.mark.parametrize(
+    "member", ["locationSelectors", "namespaceSelector", "locationWorkspaceSelector"]
+)
+def test_a_malformed_selector_is_refused_by_the_schema_alone(
+    member: str, expression: dict[str, Any]
+) -> None:
+    selector: Any = {"matchExpressions": [expression]}
+    assert placement_errors(**{member: [selector] if member.endswith("s") else selector})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        {"key": "a", "operator": "In", "values": ["b", ""]},
+        {"key": "example.org/A_b.c-d", "operator": "NotIn", "values": ["b"]},
+        {"key": "x" * 63, "operator": "Exists"},
+        {"key": "a", "operator": "DoesNotExist", "values": []},
+    ],
+)
+def test_a_selector_that_kubernetes_takes_is_taken(expression: dict[str, Any]) -> None:
+    assert placement_errors(namespaceSelector={"matchExpressions": [expression]}) == []
 
 
 def keywords(value: Any) -> Iterator[str]:

@@ -8,6 +8,13 @@ from typing import Any
 Raw = dict[str, Any]
 
 LABEL_SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_OPERATORS_AND_VALUES = [
+    {
+        "properties": {"operator": {"enum": ["In", "NotIn"]}, "values": {"minItems": 1}},
+        "required": ["values"],
+    },
+    {"properties": {"operator": {"enum": ["Exists", "DoesNotExist"]}, "values": {"maxItems": 0}}},
+]
 
 
 def text(description: str = "", **more: Any) -> Raw:
@@ -60,15 +67,21 @@ def anything(description: str = "") -> Raw:
     return _described(schema, description)
 
 
-def label_selector(description: str = "", **more: Any) -> Raw:
+def label_selector(description: str = "", *, checked: bool = False, **more: Any) -> Raw:
     """Return the schema of a Kubernetes label selector.
 
     The operator is an enumeration and values have the form of labels, so that a malformed
-    selector is refused when it is written rather than found when it is used.
+    selector is refused when it is written rather than found when it is used. *checked* asks for
+    all that schemas can say: keys of expressions have the form of labels too, and there are values
+    exactly where the operator wants some. Of keys under ``matchLabels`` they can say nothing.
     """
+    pattern = {"pattern": LABEL_KEY} if checked else {}
+    wanting = {"anyOf": _OPERATORS_AND_VALUES} if checked else {}
     expression = struct(
         {
-            "key": text("The label the expression is about.", minLength=1, maxLength=317),
+            "key": text(
+                "The label the expression is about.", minLength=1, maxLength=317, **pattern
+            ),
             "operator": text(
                 "How the label relates to the values.", enum=list(LABEL_SELECTOR_OPERATORS)
             ),
@@ -78,6 +91,7 @@ def label_selector(description: str = "", **more: Any) -> Raw:
             ),
         },
         required=("key", "operator"),
+        **wanting,
     )
     return struct(
         {
@@ -91,6 +105,8 @@ def label_selector(description: str = "", **more: Any) -> Raw:
     )
 
 
+_DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+LABEL_KEY = rf"^({_DOMAIN}/)?([A-Za-z0-9][-A-Za-z0-9_.]{{0,61}})?[A-Za-z0-9]$"
 LABEL_VALUE = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 
 

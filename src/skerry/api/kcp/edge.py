@@ -62,7 +62,7 @@ def edge_placement() -> Raw:
             "resources": _names("Resources, in lower-case plural; `*` for all.", least=1),
             "resourceNames": _names("Names of the objects; `*` for all."),
             "labelSelectors": listing(
-                label_selector(), "Objects that match any of these are meant too."
+                label_selector(checked=True), "Objects that match any of these are meant too."
             ),
         },
         "Cluster-scoped objects, by name or by label.",
@@ -71,13 +71,15 @@ def edge_placement() -> Raw:
     spec = struct(
         {
             "locationSelectors": listing(
-                label_selector(), "A Location is chosen when it matches any of these."
+                label_selector(checked=True), "A Location is chosen when it matches any of these."
             ),
             "locationWorkspaceSelector": label_selector(
-                "Only Locations in workspaces with these labels; absent means any workspace."
+                "Only Locations in workspaces with these labels; absent means any workspace.",
+                checked=True,
             ),
             "namespaceSelector": label_selector(
-                "Namespaces whose objects go to the chosen locations; absent means all."
+                "Namespaces whose objects go to the chosen locations; absent means all.",
+                checked=True,
             ),
             "nonNamespacedObjects": listing(
                 non_namespaced, "Cluster-scoped objects that go there too."
