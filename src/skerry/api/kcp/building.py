@@ -76,7 +76,7 @@ def label_selector(description: str = "", *, checked: bool = False, **more: Any)
     exactly where the operator wants some. Of keys under ``matchLabels`` they can say nothing.
     """
     pattern = {"pattern": LABEL_KEY} if checked else {}
-    wanting = {"anyOf": _OPERATORS_AND_VALUES} if checked else {}
+    wanting: Raw = {"anyOf": _OPERATORS_AND_VALUES} if checked else {}
     expression = struct(
         {
             "key": text(
