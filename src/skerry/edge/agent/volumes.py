@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from skerry.edge.agent.environment import (
 from skerry.logic.resource import Object
 
 _DATA = "..data"
+# What ``_fresh_directory`` calls the versions of a volume's files.
+_VERSION = re.compile(r"\.\.\d+")
 _MODE = 0o644
 
 Files = dict[str, tuple[bytes, int]]
@@ -190,7 +193,7 @@ def write_files(directory: Path, files: Files) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         path.chmod(mode)
-    old = data.resolve() if data.is_symlink() else None
+    old = _shown(directory)
     link = directory / "..data_tmp"
     with contextlib.suppress(FileNotFoundError):
         link.unlink()
@@ -200,6 +203,19 @@ def write_files(directory: Path, files: Files) -> bool:
     if old is not None and old != fresh:
         shutil.rmtree(old, ignore_errors=True)
     return True
+
+
+def _shown(directory: Path) -> Path | None:
+    """Return the version of the files that is shown now; None when there is none of ours.
+
+    By its name alone: whoever can write to the volume could have the link lead anywhere, and what
+    it leads to is about to be removed.
+    """
+    with contextlib.suppress(OSError):
+        name = os.readlink(directory / _DATA)
+        if _VERSION.fullmatch(name):
+            return directory / name
+    return None
 
 
 def _inside(name: str) -> str:

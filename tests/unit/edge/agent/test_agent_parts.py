@@ -253,6 +253,20 @@ class TestVolumes:
         assert not (tmp_path / "d").exists()
         assert not (tmp_path / first).exists()
 
+    def test_a_link_that_a_container_turned_elsewhere_costs_nothing_there(
+        self, tmp_path: Path
+    ) -> None:
+        volume, elsewhere = tmp_path / "volume", tmp_path / "elsewhere"
+        volume.mkdir()
+        elsewhere.mkdir()
+        (elsewhere / "precious").write_text("kept")
+        assert write_files(volume, {"a": (b"1", 0o644)})
+        (volume / "..data").unlink()
+        (volume / "..data").symlink_to("../elsewhere")
+        assert write_files(volume, {"a": (b"2", 0o644)})
+        assert (volume / "a").read_bytes() == b"2"
+        assert (elsewhere / "precious").read_text() == "kept"
+
     def test_items_choose_keys_and_a_missing_one_is_named(self, tmp_path: Path) -> None:
         item = {"key": "k", "path": "sub/file", "mode": 0o400}
         volume = {"name": "v", "configMap": {"name": "cm", "items": [item]}}
