@@ -271,14 +271,23 @@ async def _follow(server: Server, progress: Progress, begun: asyncio.Event) -> N
             await reader.readuntil(b"\r\n\r\n")
             begun.set()
             tail = b""
-            while data := await reader.read(1 << 18):
-                data = tail + data
+            async for chunk in _chunks(reader):
+                data = tail + chunk
                 progress.saw(_NUMBER.findall(data))
-                # A name cut in two is seen with the next piece.
+                # A name cut in two is seen with the next chunk.
                 tail = data[-_LONGEST_NAME:]
         finally:
             writer.close()
         await asyncio.sleep(0.2)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Yield the body's chunks, freed of what frames them; ends with the body or the connection."""
+    while size := int((await reader.readline()).strip() or b"0", 16):
+        try:
+            yield (await reader.readexactly(size + 2))[:-2]
+        except asyncio.IncompleteReadError:
+            return
 
 
 # What goes on while pods are measured, with scheduler_perf's intervals.
