@@ -38,7 +38,6 @@ _ROUNDS = 100
 _PLACED = 1000
 _MANY = 10_000
 _CHANGED = 100
-_SHOP = Selection(namespace="shop")
 _TRANSLATOR = WriteOptions(field_manager="placement-translator")
 
 
@@ -95,15 +94,18 @@ class Line:
     async def settled(self, count: int, seconds: float = 600.0) -> None:
         """Wait until so many objects are at the edge and nothing passes any more."""
         async with asyncio.timeout(seconds):
-            while True:
-                # A page of one says how many more there are: counting costs the edge little.
-                page = await self.places.at_edge.call(
-                    "GET", self.places.at_edge.path(CONFIG_MAPS, "shop"), {"limit": "1"}
-                )
-                if 1 + page["metadata"].get("remainingItemCount", 0) >= count:
-                    break
-                await asyncio.sleep(0.1)
+            await self.arrived(count)
             await self.quiet()
+
+    async def arrived(self, count: int) -> None:
+        """Wait until so many objects are at the edge."""
+        edge = self.places.at_edge
+        while True:
+            # A page of one says how many more there are: counting costs the edge little.
+            page = await edge.call("GET", edge.path(CONFIG_MAPS, "shop"), {"limit": "1"})
+            if 1 + page["metadata"].get("remainingItemCount", 0) >= count:
+                return
+            await asyncio.sleep(0.05)
 
     async def quiet(self) -> None:
         """Wait until nothing has passed for some seconds."""
@@ -114,7 +116,7 @@ class Line:
 
 
 @asynccontextmanager
-async def lines() -> AsyncIterator[Line]:
+async def lines(*flags: str) -> AsyncIterator[Line]:
     """Have a hub, an edge, a mailbox and a metered way to it; the syncer is not started."""
     with tempfile.TemporaryDirectory(prefix="skerry-bench-") as folder:
         places = Places(Path(folder))
@@ -126,7 +128,7 @@ async def lines() -> AsyncIterator[Line]:
                 metered = Path(folder) / "metered.kubeconfig"
                 text = places.hub_kubeconfig.read_text()
                 metered.write_text(text.replace(f":{port}/", f":{proxy}/"))
-                places.syncer = SyncerProcess(Path(folder), metered, places.edge.kubeconfig)
+                places.syncer = SyncerProcess(Path(folder), metered, places.edge.kubeconfig, *flags)
                 try:
                     yield Line(places, meter)
                 finally:
@@ -186,11 +188,7 @@ async def small() -> list[Row]:
 async def placing(line: Line, began: float) -> Row:
     """Wait for the first 1,000 objects."""
     async with asyncio.timeout(120):
-        while True:
-            found = await line.places.at_edge.list(CONFIG_MAPS, _SHOP)
-            if len(found.items) >= _PLACED:
-                break
-            await asyncio.sleep(0.05)
+        await line.arrived(_PLACED)
     seconds = time.perf_counter() - began
     await line.places.condition("Synced", "True")
     await line.quiet()
