@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from skerry.runtime.election import LeaderElection, Terms
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.cache.objects import KINDS
-from skerry.scheduler.cache.pod import Object
+from skerry.scheduler.cache.pod import Object, scheduled_volumes
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.gates import Gates
 from skerry.scheduler.config.load import Configuration
@@ -330,7 +331,7 @@ def sources(intake: Intake) -> list[Source]:
             for attribute in KINDS
         ),
         Source(NODES, EVERYTHING, _slim, intake.measured(intake.node, "Node")),
-        Source(PODS, _LIVING, _slim_pod, intake.measured(intake.pod, "Pod")),
+        Source(PODS, _LIVING, PodSlimming().slim, intake.measured(intake.pod, "Pod")),
     ]
 
 
@@ -370,22 +371,51 @@ _POD_STATUS = ("phase", "conditions", "nominatedNodeName", "startTime")
 _CONTAINER = ("name", "image", "resources", "ports", "restartPolicy")
 
 
-def _slim_pod(pod: Object) -> Object:
-    """Keep what scheduling reads; a cluster's pods are most of the scheduler's memory."""
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    kept = _picked(spec, _POD_SPEC)
-    for group in ("containers", "initContainers"):
-        if spec.get(group):
-            kept[group] = [_picked(container, _CONTAINER) for container in spec[group]]
-    metadata = dict(pod["metadata"])
-    metadata.pop("managedFields", None)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": kept,
-        "status": _picked(status, _POD_STATUS),
-    }
+# Distinct containers, tolerations and so on worth sharing; far fewer than there are pods.
+_PARTS_KEPT = 8192
+
+
+class PodSlimming:
+    """Keeps of pods what scheduling reads, and once what many of them have in common.
+
+    A cluster's pods are most of the scheduler's memory, and most are copies of one another.
+    """
+
+    def __init__(self) -> None:
+        self._parts: OrderedDict[bytes, Any] = OrderedDict()
+
+    def slim(self, pod: Object) -> Object:
+        """Return a pod that is only to be looked at: parts of it are other pods' too."""
+        spec, status = pod.get("spec") or {}, pod.get("status") or {}
+        kept = _picked(spec, _POD_SPEC)
+        for group in ("containers", "initContainers"):
+            if spec.get(group):
+                kept[group] = [_picked(container, _CONTAINER) for container in spec[group]]
+        if "volumes" in kept:
+            kept["volumes"] = scheduled_volumes(kept["volumes"])
+        for name, part in kept.items():
+            if isinstance(part, dict | list):
+                kept[name] = self._shared(part)
+        metadata = dict(pod["metadata"])
+        metadata.pop("managedFields", None)
+        if "labels" in metadata:
+            metadata["labels"] = self._shared(metadata["labels"])
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": kept,
+            "status": _picked(status, _POD_STATUS),
+        }
+
+    def _shared(self, part: Any) -> Any:
+        key = orjson.dumps(part)
+        known = self._parts.get(key)
+        if known is None:
+            known = self._parts[key] = part
+            if len(self._parts) > _PARTS_KEPT:
+                self._parts.popitem(last=False)
+        return known
 
 
 def _picked(obj: Mapping[str, Any], keys: tuple[str, ...]) -> Object:

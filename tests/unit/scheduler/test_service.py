@@ -24,6 +24,7 @@ from skerry.scheduler.service import (
     NODES,
     CannotListen,
     LeadershipLost,
+    PodSlimming,
     SchedulerOptions,
     SchedulerService,
     run_service,
@@ -402,3 +403,23 @@ async def test_a_decision_is_explained_from_outside_and_nothing_is_written() -> 
         assert answer.chosen == "a"
         assert "b: refused by NodeUnschedulable: node(s) were unschedulable" in answer.text()
         assert await get_pod(world, "wanted") == wanted
+
+
+def test_pods_are_kept_slim_and_share_what_they_have_in_common() -> None:
+    slimming = PodSlimming()
+
+    def slim(name: str, cpu: str) -> Object:
+        found = pod(name, {"app": "web"}, requests={"cpu": cpu})
+        found["metadata"]["managedFields"] = [{"manager": "me"}]
+        token = {"name": f"token-{name}", "projected": {"sources": []}}
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+        found["spec"] |= {"volumes": [token, claim], "serviceAccountName": "default"}
+        return slimming.slim(found)
+
+    one, two, other = slim("one", "1"), slim("two", "1"), slim("other", "2")
+    assert one["spec"]["containers"] is two["spec"]["containers"]
+    assert one["metadata"]["labels"] is other["metadata"]["labels"]
+    assert other["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "2"}}
+    assert [volume["name"] for volume in one["spec"]["volumes"]] == ["data"]
+    assert "managedFields" not in one["metadata"]
+    assert "serviceAccountName" not in one["spec"]

@@ -8,7 +8,7 @@ is the pod's own.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -186,7 +186,7 @@ def _template_key(pod: Object) -> bytes:
             spec.get("affinity"),
             spec.get("tolerations"),
             spec.get("topologySpreadConstraints"),
-            _scheduled_volumes(metadata.get("name", ""), spec),
+            _named_volumes(metadata.get("name", ""), spec),
             spec.get("priority"),
             spec.get("preemptionPolicy"),
             spec.get("schedulerName"),
@@ -210,11 +210,14 @@ _VOLUME_SOURCES = (
 )
 
 
-def _scheduled_volumes(pod_name: str, spec: Mapping[str, Any]) -> list[Object]:
+def scheduled_volumes(volumes: Iterable[Object]) -> list[Object]:
+    """Return the volumes that decisions depend on."""
+    return [item for item in volumes if any(source in item for source in _VOLUME_SOURCES)]
+
+
+def _named_volumes(pod_name: str, spec: Mapping[str, Any]) -> list[Object]:
     found = []
-    for volume in spec.get("volumes") or ():
-        if not any(source in volume for source in _VOLUME_SOURCES):
-            continue
+    for volume in scheduled_volumes(spec.get("volumes") or ()):
         if "ephemeral" in volume:
             claim = {"claimName": f"{pod_name}-{volume['name']}"}
             found.append({**volume, "persistentVolumeClaim": claim})
@@ -250,7 +253,7 @@ def _template(pod: Object) -> PodTemplate:
         spread=tuple(spec.get("topologySpreadConstraints") or ()),
         images=tuple(_tagged(item.get("image", "")) for item in containers),
         containers=len(containers),
-        volumes=tuple(_scheduled_volumes(metadata.get("name", ""), spec)),
+        volumes=tuple(_named_volumes(metadata.get("name", ""), spec)),
     )
 
 
