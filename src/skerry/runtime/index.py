@@ -101,6 +101,12 @@ class Index:
         """Return the objects an index holds for *value*."""
         return [self._opened(self._held[key]) for key in self._indexes[name].get(value, ())]
 
+    def first(self, name: str, value: Hashable) -> Object | None:
+        """Return the object that came first of those an index holds for *value*."""
+        for key in self._indexes[name].get(value, ()):
+            return self._opened(self._held[key])
+        return None
+
     def values(self, name: str) -> Iterable[Hashable]:
         """Return everything an index has entries for."""
         return self._indexes[name].keys()

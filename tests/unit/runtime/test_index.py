@@ -87,6 +87,8 @@ def test_indexes_equal_a_scan_of_everything(
     assert len(index) == len(plain)
     for pair in {pair for obj in plain.values() for pair in obj["metadata"]["labels"].items()}:
         wanted = {key for key, obj in plain.items() if pair in obj["metadata"]["labels"].items()}
-        assert set(index.keys_by("labels", pair)) == wanted
+        found = index.keys_by("labels", pair)
+        assert set(found) == wanted
+        assert index.first("labels", pair) == (index.get(found[0]) if found else None)
     assert set(index.values("namespace")) == {("", key.namespace) for key in plain}
     index.check_unchanged()

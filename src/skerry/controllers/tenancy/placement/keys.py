@@ -107,7 +107,9 @@ class Waking:
         obj = new or old
         if obj is None or not differs(old, new):
             return
-        for location in self._locations.index.by(IN, cluster_of(obj)):
+        # One of them will do, however many there are: all know their workspace by the same names.
+        location = self._locations.index.first(IN, cluster_of(obj))
+        if location is not None:
             self._wake_lookers(workspaces_of(location))
 
     def namespace_changed(self, old: Object | None, new: Object | None) -> None:
