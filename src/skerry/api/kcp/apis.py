@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from skerry.api.kcp.building import (
     AGE,
     Raw,
@@ -20,28 +18,6 @@ from skerry.api.kcp.building import (
 GROUP = "apis.kcp.io"
 _CATEGORIES = ("kcp",)
 _PATH = "^(|[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$"
-
-
-_CLAIMED = (
-    {
-        "rule": "(has(self.all) && self.all) != "
-        "(has(self.resourceSelector) && size(self.resourceSelector) > 0)",
-        "message": 'either "all" or "resourceSelector" must be set',
-    },
-    {
-        "rule": "!has(self.group) || self.group != 'core.kcp.io' || "
-        "self.resource != 'logicalclusters' || "
-        "(has(self.identityHash) && self.identityHash != '')",
-        "message": "logicalclusters cannot be claimed",
-    },
-)
-
-
-_UNCHANGED: dict[str, Any] = {
-    "x-kubernetes-validations": [
-        {"rule": "self == oldSelf", "message": "APIExport reference must not be changed"}
-    ]
-}
 
 
 def _claim(*, state: bool) -> Raw:
@@ -61,8 +37,7 @@ def _claim(*, state: bool) -> Raw:
     if state:
         properties["state"] = text("Accepted or Rejected.", enum=["Accepted", "Rejected"])
         required.append("state")
-    rules: dict[str, Any] = {"x-kubernetes-validations": list(_CLAIMED)}
-    return struct(properties, required=required, **rules)
+    return struct(properties, required=required)
 
 
 def _urls() -> Raw:
@@ -184,7 +159,6 @@ def api_export_endpoint_slice() -> Raw:
                 {"name": text(), "path": text(pattern=_PATH)},
                 "The export; cannot be changed.",
                 required=("name",),
-                **_UNCHANGED,
             ),
             "partition": text("Name of a Partition in the same workspace."),
         },

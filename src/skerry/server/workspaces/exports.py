@@ -119,6 +119,28 @@ def _secret_of(export: Object) -> Object:
     return found
 
 
+def refuse_claims(operation: Operation, kind: str) -> None:
+    """Refuse claims that do not say which objects they mean, in the words of kcp's schema.
+
+    Said here and not in the schema, whose rules would be the only ones a hub has to compile.
+    """
+    errors = []
+    for index, claim in enumerate((operation.obj.get("spec") or {}).get("permissionClaims") or ()):
+        path = f"spec.permissionClaims[{index}]"
+        named = (claim.get("group"), claim.get("resource"))
+        if bool(claim.get("all")) == bool(claim.get("resourceSelector")):
+            detail = 'either "all" or "resourceSelector" must be set'
+            errors.append(FieldError.invalid(path, "object", detail))
+        if named == ("core.kcp.io", "logicalclusters") and not claim.get("identityHash"):
+            detail = "logicalclusters cannot be claimed"
+            errors.append(FieldError.invalid(path, "object", detail))
+        if not named[1]:
+            # It is refused for that, with everything else that is not of its form.
+            return
+    if errors:
+        raise Invalid.of(APIS, kind, operation.obj["metadata"].get("name", ""), errors)
+
+
 class ExportRules:
     """Gives exports their identity."""
 
@@ -155,6 +177,7 @@ class ExportRules:
             if MASTERS not in operation.call.user.groups:
                 raise self._refused(operation, "status is the server's to write")
             return
+        refuse_claims(operation, "APIExport")
         self._check_claims(operation)
         old = operation.old
         if old is None:
@@ -237,6 +260,7 @@ class BindingRules:
             name = operation.obj["metadata"]["name"]
             raise Invalid.of(APIS, "APIBinding", name, [error])
         if "deletionTimestamp" not in operation.obj["metadata"]:
+            refuse_claims(operation, "APIBinding")
             self._bind(operation)
 
     def _bind(self, operation: Operation) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skerry.api.errors import Forbidden
+from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.resource import Object
@@ -108,8 +108,12 @@ class SliceRules:
         if operation.type != SLICES or operation.verb == "DELETE" or operation.subresource:
             return
         cluster, obj = operation.call.info.cluster, operation.obj
-        if operation.verb == "CREATE":
+        if operation.old is None:
             self._check(operation, cluster)
+        elif _reference(operation.old) != _reference(obj):
+            detail = "APIExport reference must not be changed"
+            error = FieldError.invalid("spec.export", "object", detail)
+            raise Invalid.of(APIS, "APIExportEndpointSlice", obj["metadata"]["name"], [error])
         obj["status"] = await self._slices.status(cluster, obj, rfc3339(self._clock.now()))
 
     def _check(self, operation: Operation, cluster: str) -> None:
