@@ -74,7 +74,7 @@ def test_a_lease_that_was_never_renewed_says_nothing() -> None:
 
 def test_a_renewal_is_dated_by_the_hub_and_not_by_an_edge_whose_clock_is_wrong() -> None:
     def entry(time: str, field: str) -> dict[str, object]:
-        fields = {"f:spec": {f"f:{field}": {}}}
+        fields: dict[str, object] = {"f:spec": {f"f:{field}": {}}}
         return {"manager": "m", "operation": "Update", "time": time, "fieldsV1": fields}
 
     lease = {
