@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _made(tmp_path: Path, python: str) -> subprocess.CompletedProcess[str]:
+    # These tests may themselves be run by make, of which the one they run must know nothing.
+    outside = {k: v for k, v in os.environ.items() if k not in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS")}
     return subprocess.run(
         ["make", "demo", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, env=outside, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 

@@ -307,6 +307,8 @@ async def test_tls_certificates_and_passwords_open_a_guarded_etcd(
     # Tokens are forgotten by a restarted etcd; a new one is fetched unasked.
     process.kill()
     process.start()
+    # Reads are asked again; a write sent before the break is noticed would end in doubt.
+    await store.get("/a")
     (second,) = await store.commit([Write("/a", b"2", first)])
     assert [event.revision for event in await anext(watch)] == [second]
     await store.close()
