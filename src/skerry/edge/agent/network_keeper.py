@@ -25,6 +25,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__)))))
@@ -153,28 +154,24 @@ def _try_containers(directory: str) -> None:
     """Prove that containers can be made here: raises ``OSError`` when they cannot."""
     place = os.path.join(directory, "trial")
     os.makedirs(place, exist_ok=True)
-    read, write = os.pipe()
-    outer = os.fork()
-    if outer == 0:
-        _report(write, lambda: _in_trial(place))
-    os.close(write)
-    with open(read) as answer:
-        failure = answer.read()
-    os.waitpid(outer, 0)
-    if failure:
-        raise OSError(failure)
+    _apart(lambda: _in_trial(place))
 
 
 def _in_trial(place: str) -> None:
     namespaces.unshare(namespaces.CLONE_NEWPID)
+    _apart(lambda: _view(place))
+
+
+def _apart(action: Callable[[], None]) -> None:
+    """Do something in a process of its own; raises ``OSError`` with what went wrong there."""
     read, write = os.pipe()
-    inner = os.fork()
-    if inner == 0:
-        _report(write, lambda: _view(place))
+    child = os.fork()
+    if child == 0:
+        _report(write, action)
     os.close(write)
     with open(read) as answer:
         failure = answer.read()
-    os.waitpid(inner, 0)
+    os.waitpid(child, 0)
     if failure:
         raise OSError(failure)
 
@@ -185,8 +182,8 @@ def _view(place: str) -> None:
     namespaces.change_root(place)
 
 
-def _report(write: int, action: Any) -> None:
-    """Do something in a process of its own; what goes wrong is written down."""
+def _report(write: int, action: Callable[[], None]) -> None:
+    """Do something and end; what goes wrong is written down."""
     try:
         action()
     except OSError as error:
