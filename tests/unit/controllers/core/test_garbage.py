@@ -74,6 +74,13 @@ def test_nothing_is_done_to_what_has_no_owner_or_a_present_one() -> None:
     assert not decide(observed(obj("a", ("o",)), "solid"))
 
 
+def test_an_owner_whose_end_nothing_would_tell_of_is_looked_at_again() -> None:
+    # Its type was not read yet: it may be gone again before it is, and then leaves no trace.
+    plan = decide(observed(obj("a", ("o",)), "solid", complete=False))
+    assert plan.look_again_seconds
+    assert decide(observed(obj("a", ("o",)), "solid")).look_again_seconds is None
+
+
 def test_an_object_whose_owners_are_all_absent_is_deleted_exactly() -> None:
     action = only(decide(observed(obj("a", ("o", "p")), "absent", "absent")))
     assert isinstance(action, Delete)

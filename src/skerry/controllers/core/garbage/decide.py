@@ -100,7 +100,9 @@ def _decide_staying(observed: Observed) -> Plan:
     waiting = [owner for owner in owners if owner.state == "waiting"]
     if any(owner.state in ("solid", "misplaced") for owner in owners):
         actions = [_without_owners(observed, [*gone, *waiting])] if gone or waiting else []
-        return Plan(actions, announcements)
+        # An owner of a type not read yet may go before it is: nothing would tell of its end.
+        again = None if observed.complete else _LOOK_AGAIN_SECONDS
+        return Plan(actions, announcements, look_again_seconds=again)
     return Plan([*_unblocked(observed, waiting), _delete(observed, waiting)], announcements)
 
 
