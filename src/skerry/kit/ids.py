@@ -15,14 +15,19 @@ _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _POOL_BYTES = 4096
 
 
-def _uuid(drawn: builtins.bytes) -> str:
-    """Return sixteen random bytes as a UUID of version 4, in its canonical form.
+def uuid_text(raw: builtins.bytes) -> str:
+    """Return sixteen bytes as the text of a UUID.
 
     Spelled out, since ``uuid.UUID`` takes longer than all else a new object needs of its own.
     """
-    text = drawn.hex()
-    variant = "89ab"[drawn[8] >> 6]
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _random_uuid(drawn: builtins.bytes) -> str:
+    """Return sixteen random bytes as a UUID of version 4."""
+    text = uuid_text(drawn)
+    return f"{text[:14]}4{text[15:19]}{'89ab'[drawn[8] >> 6]}{text[20:]}"
 
 
 class IdSource(Protocol):
@@ -54,7 +59,7 @@ class SystemIds:
         self._used = 0
 
     def uid(self) -> str:
-        return _uuid(self._pooled(16))
+        return _random_uuid(self._pooled(16))
 
     def suffix(self, length: int = 5) -> str:
         # Sixteen bits for one of 27 characters: the bias is below a thousandth.
@@ -84,7 +89,7 @@ class SeededIds:
         self._random = random.Random(seed)
 
     def uid(self) -> str:
-        return _uuid(self._random.randbytes(16))
+        return _random_uuid(self._random.randbytes(16))
 
     def suffix(self, length: int = 5) -> str:
         return "".join(self._random.choices(_NAME_ALPHABET, k=length))

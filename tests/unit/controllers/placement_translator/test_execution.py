@@ -7,8 +7,7 @@ until then answers 404.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 import pytest
 
@@ -21,7 +20,8 @@ from skerry.controllers.placement_translator.problems import Problems
 from skerry.logic.plan import Create, Plan, Target
 from skerry.logic.translation.items import Item, PlacementName
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
+from skerry.runtime.transport import NO_HEADERS, Answer
+from tests.answering import AnsweringTransport
 
 MAILBOX, CLUSTER = "imw-mb-u1", "c1"
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -43,7 +43,7 @@ TERMINATING_NAMESPACE = refusal(403, "Forbidden", "being terminated", "Namespace
 PLACEMENT = PlacementName("wmw", "p")
 
 
-class Serving:
+class Serving(AnsweringTransport):
     """A server of some types; of others it knows nothing."""
 
     def __init__(self, *types: str, otherwise: Answer = NO_SUCH_PAGE) -> None:
@@ -61,21 +61,6 @@ class Serving:
         if path.rpartition("/")[2] in self.types:
             return Answer(201, {}, body)
         return self.otherwise
-
-    @asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> AsyncIterator[AnswerStream]:
-        raise NotImplementedError(path)
-        yield  # makes this a generator
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 class Writing:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 import orjson
 
@@ -14,13 +13,14 @@ from skerry.edge.syncer.rights import MissingRights
 from skerry.kit.clock import LoopClock
 from skerry.logic.syncing.refs import Ref
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
+from skerry.runtime.transport import NO_HEADERS, Answer
+from tests.answering import AnsweringTransport
 from tests.sim.loop import virtual
 
 SECRETS = GroupResource("", "secrets")
 
 
-class Judge:
+class Judge(AnsweringTransport):
     """An edge that answers access reviews, and notes what it was asked."""
 
     def __init__(self) -> None:
@@ -43,21 +43,6 @@ class Judge:
         self.asked.append(question)
         status = {"allowed": question in self.allowed}
         return Answer(201, {}, orjson.dumps({"status": status}))
-
-    @asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> AsyncIterator[AnswerStream]:
-        raise NotImplementedError
-        yield
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 @virtual

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from skerry.edge.syncer.token import HubToken, claims_of
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
+from skerry.runtime.transport import NO_HEADERS, Answer
+from tests.answering import AnsweringTransport
 from tests.sim.loop import virtual
 
 HUB_START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ def token(issued: datetime, lifetime: timedelta) -> str:
     return f"head.{body}.signature"
 
 
-class Issuer:
+class Issuer(AnsweringTransport):
     """A hub that issues tokens by its own clock, and counts them."""
 
     def __init__(self, lifetime: timedelta) -> None:
@@ -54,21 +54,6 @@ class Issuer:
         self.issued += 1
         fresh = token(self._clock.now(), self._lifetime)
         return Answer(201, {}, orjson.dumps({"status": {"token": fresh}}))
-
-    @asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> AsyncIterator[AnswerStream]:
-        raise NotImplementedError
-        yield
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 def given(folder: Path, lifetime: timedelta, local_now: datetime) -> HubToken:

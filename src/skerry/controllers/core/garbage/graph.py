@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
+from skerry.kit.ids import uuid_text
 from skerry.logic.plan import Target
 from skerry.logic.resource import Object
 from skerry.runtime.client import cluster_of
@@ -237,8 +238,4 @@ def unpacked(key: bytes) -> NodeKey:
 
 
 def _uuid_text(raw: bytes) -> str:
-    # Every change of every object comes through here, and a UUID object costs five times as much.
-    text = raw.hex()
-    if len(raw) != _UUID_BYTES:
-        return ""
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return uuid_text(raw) if len(raw) == _UUID_BYTES else ""
