@@ -106,9 +106,8 @@ class Representation:
     def _spliced_list(
         self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any], cut: Cut
     ) -> Sequence[bytes]:
-        head = dump({**self._list_head(), "metadata": metadata})
-        # The closing brace makes way for the items.
-        parts = [head[:-1] + b',"items":[']
+        head, tail = self.around_items(metadata)
+        parts = [head]
         # Joined here, a few at a time: ten thousand parts would each be looked at again.
         for start in range(0, len(items), _ITEMS_PER_PART):
             some = [
@@ -117,8 +116,14 @@ class Representation:
             if start:
                 some[0] = b"," + some[0]
             parts.append(b",".join(some))
-        parts.append(b"]}")
+        parts.append(tail)
         return parts
+
+    def around_items(self, metadata: dict[str, Any]) -> tuple[bytes, bytes]:
+        """Return what stands before and after the items of a list that is spliced."""
+        head = dump({**self._list_head(), "metadata": metadata})
+        # The closing brace makes way for the items.
+        return head[:-1] + b',"items":[', b"]}"
 
     def _list_head(self) -> dict[str, str]:
         if self._negotiated.shape == "metadata":

@@ -44,13 +44,12 @@ class WholesaleLists:
             first = await self._store.range(call.prefix, limit=_PAGE)
             if not first.more:
                 return await plain(call)
-            metadata = {"resourceVersion": str(first.revision)}
-            head, tail = shown.collection([], metadata)
+            head, tail = shown.around_items({"resourceVersion": str(first.revision)})
 
             async def run(sender: Sender) -> None:
-                sender.write(_bytes(head))
+                sender.write(head)
                 await self._send(sender, call.prefix, first)
-                sender.write(_bytes(tail))
+                sender.write(tail)
                 await sender.drain()
 
             return Stream(run=run, content_type=shown.content_type)
@@ -69,8 +68,3 @@ class WholesaleLists:
                 return
             last = page.entries[-1].key
             page = await self._store.range(prefix, after=last, limit=_PAGE, revision=page.revision)
-
-
-def _bytes(part: bytes | int) -> bytes:
-    """Return *part*, which a collection of no items always gives as bytes."""
-    return part if isinstance(part, bytes) else bytes([part])
