@@ -13,13 +13,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
+from skerry.api.edge_identity import MAILBOX_NAMESPACE
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.resource import Object
 from skerry.logic.syncing.access import edge_access
 from skerry.logic.syncing.manifest import (
-    MAILBOX_NAMESPACE,
     ManifestTerms,
     account_name,
     edge_manifest,

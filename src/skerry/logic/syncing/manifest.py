@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skerry.api.edge_identity import MAILBOX_NAMESPACE
 from skerry.logic.resource import Object
 from skerry.logic.syncing.access import EdgeAccess
 
-MAILBOX_NAMESPACE = "default"
 _RBAC = "rbac.authorization.k8s.io"
 _RBAC_VERSION = f"{_RBAC}/v1"
 MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
