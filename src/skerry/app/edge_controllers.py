@@ -11,7 +11,7 @@ import asyncio
 import gc
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -249,23 +249,6 @@ def translation_of(settings: ControllerSettings) -> TranslatorSettings:
         strict_customization=settings.strict_customization,
         withhold_denatured=_WITHHOLD[settings.denatured_kinds],
     )
-
-
-async def run_embedded(
-    access: HubAccess,
-    provider: str,
-    clock: Clock,
-    ids: IdSource,
-    only: Sequence[str] = (),
-    metrics: RuntimeMetrics | None = None,
-) -> None:
-    """Run controllers inside another process until cancelled, without election."""
-    async with asyncio.TaskGroup() as tasks:
-        environment = EdgeEnvironment(
-            access, provider, clock, ids, tasks, metrics or RuntimeMetrics()
-        )
-        for name in only or tuple(EDGE_CONTROLLERS):
-            tasks.create_task(_led(environment, name, leader_elect=False))
 
 
 async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -> None:

@@ -27,20 +27,6 @@ _LOW_WATER = 64 * 1024
 _log = Logger("embedded-transport")
 
 
-class StreamSender(Protocol):
-    """What a handler's stream writes to."""
-
-    def write(self, chunk: bytes) -> None: ...
-
-    async def drain(self) -> None: ...
-
-    @property
-    def closed(self) -> bool: ...
-
-    @property
-    def queued_bytes(self) -> int: ...
-
-
 class HandlerAnswer(Protocol):
     """What a whole answer and a stream have in common; one has ``body``, the other ``run``."""
 

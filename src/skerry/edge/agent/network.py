@@ -151,10 +151,6 @@ class Network:
         """Connect to a backend, giving one that was only just started a moment to listen."""
         return await dialled(backend, self.connect)
 
-    def host_ports_taken(self, node: str) -> set[int]:
-        """Return the host ports pods of a node have."""
-        return {port for pod in self._pods.values() if pod.node == node for port in pod.host_ports}
-
     def set_node_ports(self, ports: dict[int, Resolve]) -> None:
         """Say what the node ports of Services lead to."""
         self._node_ports = ports

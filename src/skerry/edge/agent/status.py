@@ -62,10 +62,6 @@ class ContainerState:
         """Return this state with something changed."""
         return replace(self, **changes)
 
-    @property
-    def is_running(self) -> bool:
-        return isinstance(self.state, Running)
-
 
 @dataclass(frozen=True, slots=True)
 class PodState:

@@ -114,11 +114,6 @@ def equal(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def is_less(left: Any, right: Any) -> bool:
-    """Order what can be ordered; the caller made sure of the types."""
-    return bool(left < right)
-
-
 def zero(value: Any) -> bool:
     """Tell whether *value* is its type's zero: empty, nothing, false."""
     if isinstance(value, datetime):

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skerry.logic.resource import Object
-
 JsonPatch = list[dict[str, Any]]
 
 
@@ -23,8 +21,3 @@ def status_patch(mailbox: Mapping[str, Any], live: Mapping[str, Any]) -> JsonPat
         {"op": "test", "path": "/metadata/uid", "value": mailbox["metadata"]["uid"]},
         {"op": "add", "path": "/status", "value": status},
     ]
-
-
-def without_status(obj: Object) -> Object:
-    """Return *obj* as it is applied to a type whose status is a part of its own."""
-    return {name: value for name, value in obj.items() if name != "status"}

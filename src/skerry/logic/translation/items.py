@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from skerry.api.kinds import GroupResource
-from skerry.logic.translation.categories import BINDINGS, NAMESPACES
+from skerry.logic.translation.categories import NAMESPACES
 
 
 class Item(NamedTuple):
@@ -52,8 +52,3 @@ def namespace_item(name: str) -> Item:
 
 # Every workspace has this one already; it is never made, changed or removed.
 EVERYWHERE = namespace_item("default")
-
-
-def binding_item(name: str) -> Item:
-    """Return the item of an APIBinding."""
-    return Item(*BINDINGS, "", name)

@@ -297,20 +297,6 @@ class Framework(Generic[Item, Target]):
             rejector = rejector or plugin.name
         return outcome, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
 
-    def run_pre_score(self, state: CycleState, item: Item, rows: Rows) -> Status | None:
-        """Prepare scoring; a plugin that skips contributes nothing."""
-        skipped: set[str] = set()
-        for plugin in self.pre_score:
-            with guarded(plugin, "PreScore"):
-                status = plugin.pre_score(state, item, rows)
-            if status is None:
-                continue
-            if status.code is not Code.SKIP:
-                return error(f'running PreScore plugin "{plugin.name}": {status.message}')
-            skipped.add(plugin.name)
-        state.skip_score = frozenset(skipped)
-        return None
-
     def run_reserve(self, state: CycleState, item: Item, target: str) -> Status | None:
         for plugin in self.reserve:
             began = self.now() if self.sampled() else None

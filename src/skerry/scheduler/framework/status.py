@@ -83,11 +83,6 @@ def error(reason: str, cause: BaseException | None = None) -> Status:
     return Status(Code.ERROR, (reason,), cause=cause)
 
 
-def code_of(status: Status | None) -> Code:
-    """Return the code, success included."""
-    return Code.SUCCESS if status is None else status.code
-
-
 def merged(statuses: Sequence[Status]) -> Status | None:
     """Return the gravest code with everybody's reasons, in order; None when there are none."""
     if not statuses:

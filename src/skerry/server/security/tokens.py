@@ -144,14 +144,6 @@ class ServiceAccountTokens:
         )
         return token, expires
 
-    def is_ours(self, token: str) -> bool:
-        """Tell whether a token claims to be one of ours, without checking anything."""
-        try:
-            claims = jwt.decode(token, options={"verify_signature": False})
-        except jwt.InvalidTokenError:
-            return False
-        return bool(claims.get("iss") == self.issuer)
-
     async def validate(self, token: str, cluster: str, audiences: Sequence[str] = ()) -> Validated:
         """Return whom *token* stands for; raises TokenError when it does not hold."""
         claims = self._verified(token)

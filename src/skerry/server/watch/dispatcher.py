@@ -81,10 +81,6 @@ class Dispatcher:
         """The revision up to which everything has been handed out."""
         return self._position
 
-    @property
-    def subscriber_count(self) -> int:
-        return sum(len(group) for group in self._subscribers.values())
-
     def observe(self, prefix: str, observer: Observer, reset: Reset | None = None) -> None:
         """Call *observer* with each change below the type prefix *prefix*, before any client.
 

@@ -14,9 +14,9 @@ from skerry.scheduler.framework.evaluation import Evaluator
 from skerry.scheduler.framework.plugin import Scope
 from skerry.scheduler.framework.profile import PluginRef, PluginSet, ProfileSpec, assemble
 from skerry.scheduler.framework.registry import Registry
-from skerry.scheduler.framework.rows import TargetRows
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.status import Status, unresolvable
+from tests.unit.scheduler.framework.target_rows import TargetRows
 
 
 @dataclass(frozen=True)
