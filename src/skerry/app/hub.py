@@ -15,10 +15,10 @@ from skerry.app.standalone import Face, Foundation, Kind, server_parts
 from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.workspaces.projected import is_projected
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
-from skerry.server.security.files import secret_directory, write_secret
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
 from skerry.server.workspaces.authorization import HubAuthorizer
 from skerry.server.workspaces.state import HubState

@@ -32,11 +32,11 @@ from skerry.app.stack import Stack, StackError
 from skerry.app.supervised import Supervised, note
 from skerry.edge.agent.network import Published
 from skerry.kit.clock import SystemClock
+from skerry.kit.secret_files import write_secret
 from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
-from skerry.server.security.files import write_secret
 
 Object = dict[str, Any]
 

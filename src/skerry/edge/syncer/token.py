@@ -12,7 +12,6 @@ What is no ServiceAccount token (a certificate, a person's token) is left as it 
 from __future__ import annotations
 
 import base64
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.secret_files import write_secret
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
 from skerry.runtime.transport import TransportError
@@ -128,11 +128,5 @@ class HubToken:
         _log.info("token renewed", v=2, expires=answer["status"].get("expirationTimestamp", ""))
 
     def _write(self, token: str) -> None:
-        fresh = self.path.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(token)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(self.path)
+        write_secret(self.path, token.encode())
         self._token = token

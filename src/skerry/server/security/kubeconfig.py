@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from skerry.server.security.files import write_secret
+from skerry.kit.secret_files import write_secret
 from skerry.server.security.pki import Credential
 
 

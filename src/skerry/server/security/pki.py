@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from skerry.kit.clock import Clock, SystemClock
-from skerry.server.security.files import secret_directory, write_secret
+from skerry.kit.secret_files import secret_directory, write_secret
 
 _BACKDATED = timedelta(days=2)
 _CA_VALID = timedelta(days=3650)

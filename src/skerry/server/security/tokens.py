@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.ids import IdSource
+from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.server.http.message import User
-from skerry.server.security.files import secret_directory, write_secret
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 _CLAIM = "kubernetes.io"

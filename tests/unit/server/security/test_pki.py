@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from skerry.server.security.files import write_secret
+from skerry.kit.secret_files import write_secret
 from skerry.server.security.kubeconfig import (
     ClusterEntry,
     ContextEntry,

@@ -27,6 +27,16 @@ def write_secret(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+        _sync_directory(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def _sync_directory(path: Path) -> None:
+    """Make the names in a directory durable; a rename alone may be lost with the power."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
