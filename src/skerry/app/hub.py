@@ -40,7 +40,17 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
             f'{token},{user},{user},"{_USERS[user]}"' for user, token in tokens.items()
         )
         authorizer = HubAuthorizer(rbac, state)
-        return security_with(settings, directory, store, clock, ids, rbac, authorizer, rows)
+        return security_with(
+            settings,
+            directory,
+            store,
+            clock,
+            ids,
+            rbac,
+            authorizer,
+            tokens_csv=rows,
+            impersonation_home=authorizer.impersonation_home,
+        )
 
     async def face(foundation: Foundation) -> Face:
         return await _hub_face(foundation, state, with_edge_provider=with_edge_provider)

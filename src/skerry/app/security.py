@@ -15,7 +15,7 @@ from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
 from skerry.server.codec import decode
 from skerry.server.open_streams import OpenStreams
-from skerry.server.security.authentication import Authentication
+from skerry.server.security.authentication import Authentication, ImpersonationHome, everywhere
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import ServiceAccountTokens, open_signing_key
@@ -62,9 +62,14 @@ def security_with(
     ids: IdSource,
     rbac: RbacAuthorizer,
     authorizer: Authorizer,
+    *,
     tokens_csv: str = "",
+    impersonation_home: ImpersonationHome = everywhere,
 ) -> Security:
-    """Put security together around an authorizer; *tokens_csv* adds static tokens."""
+    """Put security together around an authorizer; *tokens_csv* adds static tokens.
+
+    *impersonation_home* says where impersonated identities are at home, if anywhere.
+    """
     tokens = ServiceAccountTokens(
         open_signing_key(directory), lambda *of: _lookup(store, *of), clock, ids
     )
@@ -76,6 +81,7 @@ def security_with(
         static=StaticTokens(tokens_csv) if tokens_csv else None,
         service_accounts=tokens,
         anonymous=settings.anonymous,
+        home=impersonation_home,
     )
     return Security(authentication, authorizer, rbac, tokens)
 

@@ -11,13 +11,14 @@ some seconds (as kube-apiserver does, so a deleted ServiceAccount's token dies w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
+from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Unauthorized
 from skerry.kit.clock import Clock
@@ -50,6 +51,14 @@ _IMPERSONATION = frozenset(("impersonate-user", "impersonate-group", "impersonat
 _EXTRA_HEADER = "impersonate-extra-"
 
 K = TypeVar("K")
+
+# (who impersonates, whom, in which cluster) → the home of the impersonated identity.
+ImpersonationHome = Callable[[User, User, str], str]
+
+
+def everywhere(_: User, __: User, ___: str) -> str:
+    """Return no home: the identity is the same everywhere, as where there is but one cluster."""
+    return ""
 
 
 class _Remembered(Generic[K]):
@@ -87,12 +96,14 @@ class Authentication:
         static: StaticTokens | None = None,
         service_accounts: ServiceAccountTokens | None = None,
         anonymous: bool = True,
+        home: ImpersonationHome = everywhere,
     ) -> None:
         self._clock = clock
         self._authorizer = authorizer
         self._static = static
         self._service_accounts = service_accounts
         self._anonymous = anonymous
+        self._home = home
         self._certificates: _Remembered[bytes] = _Remembered(clock, _CERTIFICATE_SECONDS)
         self._tokens: _Remembered[tuple[str, str]] = _Remembered(clock, _TOKEN_SECONDS)
 
@@ -187,7 +198,8 @@ class Authentication:
             if not decision.allowed:
                 raise forbidden(user, attributes, decision.reason)
         request.impersonator = user
-        return _with_default_groups(wanted)
+        home = self._home(user, wanted, cluster)
+        return replace(_with_default_groups(wanted), home=home)
 
 
 class Reviewed:
@@ -253,13 +265,13 @@ def _with_default_groups(wanted: User) -> User:
             groups = (*groups, UNAUTHENTICATED)
     elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)
-    return User(wanted.name, wanted.uid, groups, wanted.extra)
+    return replace(wanted, groups=groups)
 
 
 def _authenticated(user: User) -> User:
     if AUTHENTICATED in user.groups:
         return user
-    return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)
+    return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
 def _attributes(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:

@@ -23,11 +23,11 @@ from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.http.message import User
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 _CLAIM = "kubernetes.io"
-_PREFIX = "system:serviceaccount:"
 # Clocks of issuers and checkers may differ by this much; go-jose's figure, which Kubernetes uses.
 _LEEWAY_SECONDS = 60
 _EXTRA = "authentication.kubernetes.io/"
@@ -137,7 +137,7 @@ class ServiceAccountTokens:
             "jti": self._ids.uid(),
             _CLAIM: _private_claims(request),
             "nbf": int(now.timestamp()),
-            "sub": f"{_PREFIX}{request.namespace}:{request.name}",
+            "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}",
         }
         token = jwt.encode(
             claims, self._key.private, self._key.algorithm, headers={"kid": self._key.id}
@@ -206,13 +206,13 @@ class ServiceAccountTokens:
         if private.get("clusterName", PLAIN) != cluster:
             raise TokenError("token is of another cluster")
         name, uid = account
-        if claims["sub"] != f"{_PREFIX}{namespace}:{name}":
+        if claims["sub"] != f"{ACCOUNT_PREFIX}{namespace}:{name}":
             raise TokenError("token subject does not match its service account")
         await self._check_alive(cluster, "serviceaccounts", namespace, name, uid)
         extra = await self._check_bound(private, cluster, namespace)
         if claims.get("jti"):
             extra[f"{_EXTRA}credential-id"] = (f"JTI={claims['jti']}",)
-        return service_account_user(namespace, name, uid, extra)
+        return service_account_user(namespace, name, uid, extra, cluster)
 
     async def _check_bound(
         self, private: Mapping[str, Any], cluster: str, namespace: str
@@ -270,11 +270,16 @@ class ServiceAccountTokens:
 
 
 def service_account_user(
-    namespace: str, name: str, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None
+    namespace: str,
+    name: str,
+    uid: str = "",
+    extra: Mapping[str, tuple[str, ...]] | None = None,
+    cluster: str = PLAIN,
 ) -> User:
-    """Return the user a ServiceAccount acts as, without ``system:authenticated``."""
+    """Return the user a ServiceAccount of *cluster* acts as, without ``system:authenticated``."""
     groups = service_account_groups(namespace)
-    return User(f"{_PREFIX}{namespace}:{name}", uid, groups, extra or {})
+    home = "" if cluster == PLAIN else cluster
+    return User(f"{ACCOUNT_PREFIX}{namespace}:{name}", uid, groups, extra or {}, home)
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
@@ -284,8 +289,8 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 def service_account_of(username: str) -> tuple[str, str] | None:
     """Return namespace and name when *username* is a ServiceAccount's."""
-    namespace, _, name = username.removeprefix(_PREFIX).partition(":")
-    if not username.startswith(_PREFIX) or not namespace or not name or ":" in name:
+    namespace, _, name = username.removeprefix(ACCOUNT_PREFIX).partition(":")
+    if not username.startswith(ACCOUNT_PREFIX) or not namespace or not name or ":" in name:
         return None
     return namespace, name
 

@@ -16,14 +16,15 @@ from msgspec.structs import replace
 
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
+from skerry.server.security.authentication import impersonation_attributes
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.workspaces.state import HubState
 
 _DENIED = Decision(False, "access denied")
 _ALLOWED = Decision(True)
-_ACCOUNT = "system:serviceaccount:"
 _BOUND_PREFIX = "apis.kcp.io:binding:"
 _PHASES = ("Initializing", "Ready")
 # Groups whose rights do not end at a cluster; only masters may act as their members.
@@ -68,11 +69,25 @@ class HubAuthorizer:
         decision = self._rbac.authorize(user, attributes)
         return decision if decision.allowed else _DENIED
 
+    def impersonation_home(self, user: User, wanted: User, cluster: str) -> str:
+        """Return the cluster that *wanted* is scoped to when *user* may impersonate it there.
+
+        A right that a workspace gave ends with that workspace. Only who holds it by the policy of
+        all clusters impersonates users of all clusters. A ServiceAccount is one cluster's.
+        """
+        if wanted.name.startswith(ACCOUNT_PREFIX):
+            return cluster
+        if MASTERS in user.groups:
+            return ""
+        needed = impersonation_attributes(wanted, SYSTEM_ADMIN)
+        held = all(self._rbac.authorize(user, each).allowed for each in needed)
+        return "" if held and not user.home else cluster
+
     def _may_enter(self, user: User, attributes: Attributes) -> bool:
         known = self._state.clusters.get(attributes.cluster)
         if known is None or known.phase not in _PHASES:
             return False
-        if user.name.startswith(_ACCOUNT):
+        if user.name.startswith(ACCOUNT_PREFIX):
             # A ServiceAccount's token holds in its own cluster only, so it is at home here.
             return True
         if not in_required_groups(known.required_groups, user.groups):
