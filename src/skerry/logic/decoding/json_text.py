@@ -1,0 +1,63 @@
+"""JSON text into values.
+
+The parser (orjson) is linear, limits its recursion, and refuses lone surrogates, NaN and numbers
+beyond a double. What it does not limit is checked on the text before it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from skerry.logic.decoding.limits import DEFAULT_LIMITS, DecodeError, LimitExceeded, Limits
+
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
+    """Return what *body* holds; raises DecodeError."""
+    # Every value but the first costs a bracket or a comma, so few bodies need counting.
+    if len(body) > limits.nodes and most_values(body) > limits.nodes:
+        _refuse_nodes(body, limits)
+    try:
+        document = orjson.loads(body)
+    except (orjson.JSONDecodeError, RecursionError) as error:
+        raise DecodeError(str(error)) from error
+    # No text nests deeper than it has brackets; counting them costs nothing.
+    if body.count(b"{") + body.count(b"[") > limits.depth:
+        refuse_depth(document, limits)
+    return document
+
+
+def most_values(body: bytes) -> int:
+    """Return a number of values that JSON text *body* does not exceed.
+
+    Separators inside strings are counted too, so the true number may be much lower.
+    """
+    return body.count(b",") + body.count(b"[") + body.count(b"{") + 1
+
+
+def _refuse_nodes(body: bytes, limits: Limits) -> None:
+    """Count again without what stands inside strings."""
+    values = most_values(_STRING.sub(b"", body))
+    if values > limits.nodes:
+        raise LimitExceeded(f"it has {values} values: want at most {limits.nodes}")
+
+
+def refuse_depth(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise DecodeError if *document* nests too deeply, without recursion."""
+    level = [document]
+    for _ in range(limits.depth):
+        level = [
+            child
+            for node in level
+            for child in (
+                node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+            )
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise DecodeError(f"it is nested more than {limits.depth} levels deep")
