@@ -15,6 +15,7 @@ from skerry.api.keys import PLAIN
 from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.logic.pod_security.configuration import PodSecurityConfiguration
 from skerry.logic.resource import Object
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.certificates import CertificateRequests
@@ -22,6 +23,7 @@ from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
 from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission, Chain
+from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.pods import (
     DefaultTolerations,
     PriorityAdmission,
@@ -93,6 +95,7 @@ class Parts:
     subresources: Mapping[tuple[str, str, str], ResourceHandler] = field(default_factory=dict)
     admission: tuple[Admission, ...] = ()
     service_network: str = "10.96.0.0/16"
+    pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     # What a hub brings of its own.
     catalogue: Catalogue | None = None
     router: Router | None = None
@@ -205,6 +208,7 @@ class ApiServer:
             DefinitionAdmission(self.catalogue, parts.clock),
             CertificateRequests(parts.authorizer, parts.clock),
             *parts.admission,
+            PodSecurityAdmission(store, self.namespaces, parts.pod_security),
             # Last, so that only what all others let through is charged.
             QuotaAdmission(store, self.quotas, parts.clock),
         ]

@@ -17,6 +17,7 @@ from skerry.logic.workspaces.projected import is_projected
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission
+from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.engine import Handlers
@@ -163,6 +164,7 @@ class HubServer(ApiServer):
             OfForm(own),
             DefinitionAdmission(catalogue, clock),
             *parts.admission,
+            PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_projected),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
         ]
 

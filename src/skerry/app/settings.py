@@ -48,6 +48,10 @@ class ServerSettings:
     encryption_key_file: Path | None = None
     """Keys that encrypt Secrets at rest; absent, they are stored as they are."""
 
+    admission_control_config_file: Path | None = None
+    """Defaults and exemptions of PodSecurity, as kube-apiserver reads them; absent, a Namespace
+    without labels lets every pod in and nobody is exempt."""
+
     audit_log: Path | None = None
     """File for audit events, one JSON object a line; absent, none are written."""
 

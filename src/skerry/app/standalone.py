@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
+import yaml
 
 from skerry.api.errors import ServiceUnavailable
 from skerry.app.api_server import ApiServer, Parts
@@ -28,6 +29,11 @@ from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
+from skerry.logic.pod_security.configuration import (
+    ConfigurationError,
+    PodSecurityConfiguration,
+    parse_configuration,
+)
 from skerry.logic.rbac.bootstrap import bootstrap_objects
 from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.codec import dump
@@ -274,7 +280,18 @@ def server_parts(foundation: Foundation, git_version: str = KUBERNETES) -> Parts
         },
         admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,
+        pod_security=_pod_security(settings.admission_control_config_file),
     )
+
+
+def _pod_security(path: Path | None) -> PodSecurityConfiguration:
+    """Return what an AdmissionConfiguration file says of PodSecurity; the defaults without one."""
+    if path is None:
+        return PodSecurityConfiguration()
+    try:
+        return parse_configuration(yaml.safe_load(path.read_text()))
+    except (OSError, yaml.YAMLError, ConfigurationError) as error:
+        raise StartError(f"cannot use the admission configuration {path}: {error}") from error
 
 
 def _policy(settings: ServerSettings) -> CompactionPolicy:

@@ -107,6 +107,12 @@ _SERVER_FLAGS: list[Flag] = [
     click.option(
         "--encryption-key-file", type=_EXISTING, help="Keys that encrypt Secrets at rest."
     ),
+    click.option(
+        "--admission-control-config-file",
+        type=_EXISTING,
+        help="AdmissionConfiguration with defaults and exemptions of PodSecurity, e.g. "
+        "/etc/skerry/admission.yaml.",
+    ),
     click.option("--audit-log", type=FILE, help="Write audit events to this file."),
     click.option(
         "--controllers/--no-controllers",
@@ -145,6 +151,7 @@ def server_flags(command: Command) -> Command:
             token_auth_file=flags.pop("token_auth_file"),
             anonymous=flags.pop("anonymous"),
             encryption_key_file=flags.pop("encryption_key_file"),
+            admission_control_config_file=flags.pop("admission_control_config_file"),
             audit_log=flags.pop("audit_log"),
             controllers=flags.pop("controllers"),
             log_format=flags.pop("log_format"),

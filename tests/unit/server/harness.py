@@ -14,6 +14,7 @@ import yaml
 from skerry.app.api_server import ApiServer, Parts
 from skerry.kit.clock import Clock, LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.logic.pod_security.configuration import PodSecurityConfiguration
 from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
 from skerry.server.engine import ResourceHandler
@@ -173,6 +174,7 @@ async def serving(
     admission: tuple[Admission, ...] = (),
     virtual: Mapping[tuple[str, str], ResourceHandler] | None = None,
     prepared: Callable[[ApiServer], Awaitable[None]] | None = None,
+    pod_security: PodSecurityConfiguration | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), SeededIds(seed)
@@ -187,6 +189,7 @@ async def serving(
             recorder=everybody,
             admission=admission,
             virtual=virtual or {},
+            pod_security=pod_security or PodSecurityConfiguration(),
         )
     )
     await api.prepare()

@@ -72,6 +72,8 @@ class Request(msgspec.Struct):
     impersonator: User | None = None
     # When it was read, on the server's monotonic clock; 0 when nobody looked.
     received: float = 0.0
+    # What admission has to say in the audit log; None while it has nothing to say.
+    audit_annotations: dict[str, str] | None = None
     _query: dict[str, str] | None = None
 
     @property

@@ -166,7 +166,10 @@ def audit_event(
         event["impersonatedUser"] = _user(user)
     if info.is_resource:
         event["objectRef"] = _object_reference(info)
-    event["annotations"] = {"authorization.k8s.io/decision": "forbid" if code == 403 else "allow"}
+    event["annotations"] = {
+        "authorization.k8s.io/decision": "forbid" if code == 403 else "allow",
+        **(request.audit_annotations or {}),
+    }
     return event
 
 
