@@ -3,7 +3,10 @@
 Parsing is httptools' (llhttp in its strict mode): conflicting or repeated Content-Length, bare
 CR or LF, folded headers and broken chunks are errors there, which is the defence against request
 smuggling; this module adds what llhttp leaves to its user (HTTP versions, transfer codings other
-than ``chunked``, the Host header, trailers, sizes).
+than ``chunked``, the Host header, trailers, sizes, requests that offer an upgrade).
+
+A request that offers an upgrade is the last one of its connection: what follows it is in the
+offered protocol when the answer takes the upgrade, and is not read otherwise.
 
 Most requests of a connection differ from the one before in their first line alone. Such a
 request, when it came in one piece and has no body, is recognised by comparing bytes: its headers
@@ -19,7 +22,13 @@ from typing import Protocol
 
 import httptools
 
-from skerry.api.errors import ApiError, BadRequest, InternalError, RequestEntityTooLarge
+from skerry.api.errors import (
+    ApiError,
+    BadRequest,
+    InternalError,
+    MethodNotAllowed,
+    RequestEntityTooLarge,
+)
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.server.http.message import Peer, Request
@@ -152,8 +161,9 @@ class RequestReader:
     def _parse(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._after_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserUpgrade:
+            # What follows an offered upgrade is of no protocol yet: it is never read as HTTP.
+            self.ended = True
         except httptools.HttpParserCallbackError as error:
             self._fail(error.__context__)
         except httptools.HttpParserError as error:
@@ -163,16 +173,6 @@ class RequestReader:
         else:
             if self.in_head:
                 self._count_partial_head(len(data))
-
-    def _after_upgrade(self, rest: bytes) -> None:
-        """Go on with HTTP/1.1: an offered upgrade that nobody takes up is ignored.
-
-        The place for WebSocket and SPDY: an answer that takes the upgrade would be given the
-        transport here instead.
-        """
-        self._parser = httptools.HttpRequestParser(self)
-        if rest:
-            self.feed(rest)
 
     def _fail(self, cause: BaseException | None) -> None:
         if isinstance(cause, ApiError):
@@ -224,6 +224,8 @@ class RequestReader:
             raise VersionNotSupported(f"HTTP version {version} is not supported")
         if "host" not in headers and version == "1.1":
             raise BadRequest("malformed HTTP request: missing required Host header")
+        if self._parser.should_upgrade():
+            self._check_upgrade(headers)
         if "content-length" in headers or "transfer-encoding" in headers:
             self._check_body(headers, version)
         if "expect" in headers:
@@ -245,7 +247,7 @@ class RequestReader:
         request = Request(method, path, query, self._headers, self._taken_body(), self.peer)
         request.received = self._now()
         current = parser.get_http_version() == "1.1"
-        keep = self._keeps(current)
+        keep = parser.should_keep_alive() and not parser.should_upgrade()
         self.since = self._limits.tick
         if not keep:
             self.ended = True
@@ -254,13 +256,6 @@ class RequestReader:
         self._received((request, keep, current, refusal))
 
     # What llhttp leaves to us.
-
-    def _keeps(self, current: bool) -> bool:
-        """Tell whether the connection goes on; to llhttp an offered upgrade ends it."""
-        if self._parser.should_keep_alive():
-            return True
-        offered = current and self._parser.should_upgrade() and "upgrade" in self._headers
-        return offered and "close" not in self._headers.get("connection", "").lower()
 
     def _target(self, url: bytes) -> tuple[str, str, ApiError | None]:
         try:
@@ -285,6 +280,14 @@ class RequestReader:
         if int(headers.get("content-length", "0")) > self._limits.settings.body_bytes:
             raise self._too_large()
         self.in_body = True
+
+    def _check_upgrade(self, headers: dict[str, str]) -> None:
+        """Refuse an offered upgrade whose request has a body: llhttp does not read that body, so
+        its bytes could pass for a request of their own."""
+        if self._parser.get_method() == b"CONNECT":
+            raise MethodNotAllowed
+        if "transfer-encoding" in headers or headers.get("content-length", "0").strip("0"):
+            raise BadRequest("malformed HTTP request: Upgrade is offered by a request with a body")
 
     def _check_expectation(self, expectation: str) -> None:
         if expectation.strip().lower() != "100-continue":

@@ -17,6 +17,7 @@ from tests.unit.server.http.wire import GET, connected, exchange, serving, turn,
 
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
+OFFERING = POST + b"Connection: Upgrade\r\nUpgrade: foo\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 MALFORMED = {
@@ -57,6 +58,16 @@ MALFORMED = {
     "two hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     "lower-case method": b"get / HTTP/1.1\r\nHost: a\r\n\r\n",
     "unknown method": b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "upgrade with a body": OFFERING + b"Content-Length: 35\r\n\r\n",
+    "upgrade with a padded length": OFFERING + b"Content-Length: 035\r\n\r\n",
+    "upgrade with chunks": OFFERING + b"Transfer-Encoding: chunked\r\n\r\n23\r\n",
+    "upgrade that expects": OFFERING + b"Content-Length: 35\r\nExpect: 100-continue\r\n\r\n",
+    "h2c with a body": b"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+    b"Upgrade: h2c\r\nHTTP2-Settings: AAM\r\nContent-Length: 35\r\n\r\n",
+    "websocket with a body": b"GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\n"
+    b"Upgrade: websocket\r\nContent-Length: 35\r\n\r\n",
+    "tunnel": b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "tunnel with a body": b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\nContent-Length: 35\r\n\r\n",
     "tls hello": bytes.fromhex("1603010200010001fc0303"),
     "binary": bytes(range(256)),
 }
@@ -242,6 +253,44 @@ async def test_an_encoded_slash_is_a_slash_and_is_decoded_once() -> None:
         assert (await client.answer()).json["path"] == "/a/b"
         assert (await client.answer()).json["path"] == "/a%2fb"
         assert (await client.answer()).json["path"] == "/é"
+
+
+# Headers that change what the bytes after a head are, in the spellings clients and attackers use.
+FRAMING = st.sampled_from(
+    [
+        b"Connection: Upgrade\r\n", b"Connection: upgrade, keep-alive\r\n", b"Upgrade: foo\r\n",
+        b"Connection: close\r\n", b"Upgrade: h2c\r\n", b"Upgrade: websocket\r\n",
+        b"UPGRADE: SPDY/3.1\r\n", b"HTTP2-Settings: AAM\r\n", b"Expect: 100-continue\r\n",
+        b"Transfer-Encoding: chunked\r\n", b"Trailer: Host\r\n", b"Keep-Alive: 1\r\n",
+        b"Connection: HTTP2-Settings\r\n", b"TE: trailers\r\n", b"Content-Length: 0\r\n",
+        b"Transfer-Encoding: identity\r\n", b"Proxy-Connection: Upgrade\r\n",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    method=st.sampled_from([b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"HEAD"]),
+    version=st.sampled_from([b"1.1", b"1.0"]),
+    headers=st.lists(FRAMING, max_size=6),
+    chunked=st.booleans(),
+)
+async def test_a_body_is_never_answered_as_a_request_of_its_own(
+    method: bytes, version: bytes, headers: list[bytes], chunked: bool
+) -> None:
+    asked: list[str] = []
+
+    async def handler(request: Request) -> Answer:
+        asked.append(request.path)
+        return Response(200, b"{}")
+
+    declared = b"Transfer-Encoding: chunked\r\n" if chunked else b"Content-Length: %d\r\n"
+    framed = b"%x\r\n%b\r\n0\r\n\r\n" % (len(SMUGGLED), SMUGGLED) if chunked else SMUGGLED
+    head = b"%b /first HTTP/%b\r\nHost: a\r\n%b" % (method, version, b"".join(headers))
+    head += declared if chunked else declared % len(SMUGGLED)
+    async with serving(handler) as (_, port):
+        await exchange(port, head + b"\r\n" + framed)
+    assert asked in ([], ["/first"])
 
 
 PIECES = st.sampled_from(

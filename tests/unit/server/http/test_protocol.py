@@ -165,14 +165,16 @@ async def test_http_1_0_is_served_and_closed_unless_kept() -> None:
                 assert (await client.answer()).headers["connection"] == "keep-alive"
 
 
-async def test_an_offered_upgrade_is_ignored_and_the_connection_goes_on() -> None:
+async def test_an_offered_upgrade_that_nobody_takes_is_answered_and_ends_the_connection() -> None:
     async with serving() as (_, port), connected(port) as client:
         client.send(
             b"GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"
             b"Upgrade: h2c\r\nHTTP2-Settings: AAM\r\n\r\n" + GET % b"next"
         )
-        assert (await client.answer()).json["headers"]["upgrade"] == "h2c"
-        assert (await client.answer()).json["path"] == "/next"
+        got = await client.answer()
+        assert got.json["headers"]["upgrade"] == "h2c"
+        assert got.headers["connection"] == "close"
+        assert await client.rest() == b""
 
 
 async def test_repeated_impersonation_headers_stay_apart() -> None:
