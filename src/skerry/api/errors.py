@@ -7,9 +7,21 @@ engine speak of failure in the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from skerry.kit.text import shortened
+
+# What of a request a Status repeats. Names of Kubernetes have at most 253 characters; a message is
+# for people, and what does not fit a screen says nothing more.
+_NAME_LIMIT = 512
+_MESSAGE_LIMIT = 8192
+_CAUSE_LIMIT = 1024
+_MAX_CAUSES = 100
+_VALUE_LIMIT = 1024
+_DEPTH_LIMIT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +80,76 @@ class FieldError:
         return f"{self.field}: {self.message}"
 
 
+def _bounded(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of a Status, every text in them cut to its limit."""
+    bounded = {
+        key: shortened(value, _NAME_LIMIT) if isinstance(value, str) else value
+        for key, value in details.items()
+    }
+    if "causes" in details:
+        bounded["causes"] = [
+            {key: shortened(str(value), _CAUSE_LIMIT) for key, value in cause.items()}
+            for cause in details["causes"]
+        ]
+    return bounded
+
+
 def shown(value: object) -> str:
-    """Return *value* as Kubernetes prints it inside a field error."""
+    """Return *value* as Kubernetes prints it inside a field error, cut where it is long.
+
+    The work is bounded like the text: a large object that many errors show is not walked through
+    by each of them.
+    """
+    pieces: list[str] = []
+    left = _VALUE_LIMIT
+    for piece in _pieces(value):
+        pieces.append(piece[: left + 1])
+        left -= len(piece)
+        if left < 0:
+            return "".join(pieces)[:_VALUE_LIMIT] + "..."
+    return "".join(pieces)
+
+
+def _pieces(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield the text of *value* in pieces that are each in proportion to the limit."""
+    if depth > _DEPTH_LIMIT:
+        yield "..."
+    elif isinstance(value, str):
+        if len(value) > _VALUE_LIMIT:
+            value = value[: _VALUE_LIMIT + 1]
+        yield _quoted(value)
+    elif isinstance(value, Mapping):
+        yield "{"
+        for index, key in enumerate(_first_sorted(value)):
+            yield f"{',' if index else ''}{_quoted(str(key)[: _VALUE_LIMIT + 1])}:"
+            yield from _pieces(value[key], depth + 1)
+        yield "}"
+    elif isinstance(value, Sequence):
+        yield "["
+        for index, item in enumerate(value):
+            if index:
+                yield ","
+            yield from _pieces(item, depth + 1)
+        yield "]"
+    else:
+        yield _scalar(value)
+
+
+def _first_sorted(value: Mapping[Any, object]) -> Sequence[Any]:
+    """Return the keys in order, of a very large object only as many as may be shown."""
+    return sorted(value) if len(value) <= _VALUE_LIMIT else heapq.nsmallest(_VALUE_LIMIT, value)
+
+
+def _scalar(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f'"{k}":{shown(v)}' for k, v in sorted(value.items())) + "}"
-    if isinstance(value, Sequence):
-        return "[" + ",".join(shown(item) for item in value) + "]"
     return str(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _joined(head: str, detail: str) -> str:
@@ -114,13 +181,13 @@ class ApiError(Exception):
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
-            "message": self.message,
+            "message": shortened(self.message, _MESSAGE_LIMIT),
             "reason": self.reason,
         }
         if not self.reason:
             del body["reason"]
         if self.details:
-            body["details"] = self.details
+            body["details"] = _bounded(self.details)
         body["code"] = self.code
         return body
 
@@ -222,8 +289,11 @@ class Invalid(ApiError):
     @classmethod
     def of(cls, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
         """Say everything that is wrong with one object, in the order it was found."""
+        count, errors = len(errors), errors[:_MAX_CAUSES]
         listed = ", ".join(dict.fromkeys(str(error) for error in errors))
-        if len(errors) > 1:
+        if count > len(errors):
+            listed += f", and {count - len(errors)} more errors"
+        if count > 1:
             listed = f"[{listed}]"
         text = f'{kind}{"." + group if group else ""} "{name}" is invalid: {listed}'
         details: dict[str, Any] = {

@@ -18,8 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TextIO
 
 from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.text import shortened
 
 Format = Literal["text", "json"]
+
+# A path or a header that a client sent may be as long as a request head; a line that names it
+# stays readable.
+_VALUE_LIMIT = 2048
 
 
 @dataclass(slots=True)
@@ -114,7 +119,15 @@ def _json_line(
     }
     if name:
         record["controller"] = name
-    return json.dumps(record | values, default=str, ensure_ascii=False) + "\n"
+    bounded = {key: _json_value(value) for key, value in values.items()}
+    return json.dumps(record | bounded, default=str, ensure_ascii=False) + "\n"
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, bool | int | float | None):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return shortened(text, _VALUE_LIMIT) if len(text) > _VALUE_LIMIT else value
 
 
 def _text_value(value: object) -> str:
@@ -123,7 +136,7 @@ def _text_value(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, BaseException):
-        return json.dumps(f"{type(value).__name__}: {value}", ensure_ascii=False)
+        value = f"{type(value).__name__}: {value}"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, default=str, ensure_ascii=False)
+        return json.dumps(shortened(value, _VALUE_LIMIT), ensure_ascii=False)
+    return shortened(json.dumps(value, default=str, ensure_ascii=False), _VALUE_LIMIT)

@@ -10,8 +10,10 @@ canonical is printed as it came, as the API server does.
 from __future__ import annotations
 
 import re
-from functools import lru_cache, total_ordering
+from functools import total_ordering
 from typing import Final
+
+from skerry.kit.caching import short_text_cache
 
 DECIMAL_SI: Final = "DecimalSI"
 BINARY_SI: Final = "BinarySI"
@@ -129,7 +131,7 @@ def _away_from_zero(number: int, unit: int) -> int:
 
 
 # A quantity never changes, and the same few stand in very many pods.
-@lru_cache(maxsize=4096)
+@short_text_cache(4096)
 def _read(text: str) -> Quantity:
     found = _FORM.fullmatch(text) if text else None
     if found is None:

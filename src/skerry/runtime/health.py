@@ -89,6 +89,7 @@ def _response(status: str, body: str | bytes, kind: str = "text/plain; charset=u
     content = body.encode() if isinstance(body, str) else body
     head = (
         f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n"
+        f"x-content-type-options: nosniff\r\n"
         f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
     )
     return head.encode("latin-1") + content

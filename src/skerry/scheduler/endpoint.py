@@ -49,6 +49,7 @@ class Page:
     def encoded(self) -> bytes:
         head = (
             f"HTTP/1.1 {self.status}\r\ncontent-type: {self.kind}\r\n"
+            f"x-content-type-options: nosniff\r\n"
             f"content-length: {len(self.body)}\r\nconnection: close\r\n\r\n"
         )
         return head.encode("latin-1") + self.body

@@ -96,6 +96,13 @@ class Catalogue:
             known = self._sets[cluster] = self._derive(cluster)
         return known
 
+    def known_types(self, cluster: str) -> TypeSet:
+        """Return what *cluster* serves as far as that was worked out, else what all serve.
+
+        Keeps nothing, so a name that a client invented costs nothing.
+        """
+        return self._sets.get(cluster, self._base)
+
     def definitions(self, cluster: str) -> Sequence[Object]:
         """Return the CustomResourceDefinitions of *cluster*; not to be changed."""
         return tuple(self._definitions.get(cluster, {}).values())

@@ -90,9 +90,15 @@ class Recorder(Protocol):
     """Counts and audits finished requests."""
 
     def finished(
-        self, request: Request, info: RequestInfo, user: User | None, answer: Answer
+        self,
+        request: Request,
+        info: RequestInfo,
+        user: User | None,
+        answer: Answer,
+        *,
+        served: bool,
     ) -> None:
-        """Note that *request* was answered."""
+        """Note that *request* was answered; *served* tells whether the type it names is known."""
 
 
 class Flow(Protocol):
@@ -154,6 +160,8 @@ class Engine:
         """Answer *request*; every refusal is an answer too."""
         info = RequestInfo(path=request.path, verb=request.method.lower())
         user: User | None = None
+        route: Route | None = None
+        served = True
         try:
             if self._before is not None:
                 await self._before(request)
@@ -169,12 +177,27 @@ class Engine:
                 answer.run = self.streams.guarded(user, guard, answer.run, answer.recheck)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
+            served = self._serves(info, route)
         except Unavailable as error:
             answer = error_answer(ServiceUnavailable(str(error)))
+            served = self._serves(info, route)
         if self._identity is not None:
             _sign(answer, self._identity())
-        self._recorder.finished(request, info, user, answer)
+        self._recorder.finished(request, info, user, answer, served=served)
         return answer
+
+    def _serves(self, info: RequestInfo, route: Route | None) -> bool:
+        """Tell whether the type and subresource a failed request names are served there.
+
+        A stranger's request derives nothing: a cluster nobody has used yet has the common types.
+        """
+        if route is None or not info.is_resource:
+            return False
+        types = route.types or self._catalogue.known_types(info.cluster)
+        resource = types.find(info.group, info.version, info.resource)
+        if resource is None or not info.subresource:
+            return resource is not None
+        return any(each.name == info.subresource for each in resource.info.subresources)
 
     async def _identify(self, request: Request, cluster: str) -> User:
         if request.peer.user is not None:

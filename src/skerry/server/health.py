@@ -18,7 +18,6 @@ log = Logger("health")
 
 CheckFunction = Callable[[], Awaitable[None]]
 _TEXT = "text/plain; charset=utf-8"
-_HEADERS = (("X-Content-Type-Options", "nosniff"),)
 ENDPOINTS = ("healthz", "livez", "readyz")
 
 
@@ -125,4 +124,4 @@ async def _summary(endpoint: str, checks: Sequence[Check], query_string: str) ->
 
 
 def _text(status: int, text: str) -> Response:
-    return Response(status, text.encode(), _TEXT, _HEADERS)
+    return Response(status, text.encode(), _TEXT)

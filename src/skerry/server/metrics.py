@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from skerry.kit.metrics import (
@@ -42,7 +44,16 @@ _VERBS = {
     "put": "PUT",
     "head": "GET",
 }
-_NOT_FOUND = 404
+# Paths that are counted by name; of a whole tree its root, of anything else nothing.
+_PATHS = frozenset(
+    (
+        "/", "/api", "/apis", "/api/v1", "/version", "/metrics", "/openapi/v2", "/openapi/v3",
+        "/.well-known/openid-configuration", "/openid/v1/jwks", "/extensions",
+        "/extensions/v1/watch", "/extensions/v1/batch", "/healthz", "/livez", "/readyz",
+    )
+)  # fmt: skip
+_TREES = ("/apis/", "/api/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/")
+OTHER = "other"
 _APPLY = "application/apply-patch"
 
 
@@ -92,6 +103,11 @@ class ServerMetrics:
         self.audit_events = Counter(
             registry, "apiserver_audit_event_total", "Audit events written or queued."
         )
+        self.audit_suppressed = Counter(
+            registry,
+            "apiserver_audit_event_suppressed_total",
+            "Audit events of refused or anonymous requests left out because there were too many.",
+        )
         self.authentication_attempts = Counter(
             registry, "authentication_attempts_total", "Authentications by result.", ("result",)
         )
@@ -137,27 +153,40 @@ class ServerMetrics:
         GCCollector(registry=self.registry)
 
     def finished(
-        self, request: Request, info: RequestInfo, code: int, seconds: float | None
+        self,
+        request: Request,
+        info: RequestInfo,
+        code: int,
+        seconds: float | None,
+        *,
+        served: bool = True,
     ) -> None:
-        """Count a finished request; *seconds* is None when unknown or without meaning."""
-        labels = request_labels(request, info, code)
+        """Count a finished request; *seconds* is None when unknown or without meaning.
+
+        *served* tells whether the type it names is one the server has.
+        """
+        labels = request_labels(request, info, served=served)
         self.requests.inc((*labels, str(code)))
         if seconds is not None:
             self.request_seconds.observe(seconds, labels)
 
     async def handle(self, _: Request, __: str) -> Answer:
         """Answer ``/metrics``."""
-        return Response(body=exposition(self.registry), content_type=CONTENT_TYPE)
+        loop = asyncio.get_running_loop()
+        body = await loop.run_in_executor(None, exposition, self.registry)
+        return Response(body=body, content_type=CONTENT_TYPE)
 
 
-def request_labels(request: Request, info: RequestInfo, code: int = 200) -> Labels:
+def request_labels(request: Request, info: RequestInfo, *, served: bool = True) -> Labels:
     """Return the label values of a request.
 
-    What was not found keeps no names: they are the client's invention and need a bound.
+    Of a type that is not *served* no name is kept: it is the client's invention.
     """
     verb = _VERBS.get(info.verb, "OTHER")
     if not info.is_resource:
-        return (verb, "", "", "", "", info.path if code < _NOT_FOUND else "", "", _COMPONENT)
+        return (verb, "", "", "", "", _path_label(info.path), "", _COMPONENT)
+    if not served:
+        return (verb, "", OTHER, OTHER, OTHER, "", scope(info), _COMPONENT)
     dry_run = ""
     if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY):
         verb = "APPLY"
@@ -173,6 +202,12 @@ def request_labels(request: Request, info: RequestInfo, code: int = 200) -> Labe
         scope(info),
         _COMPONENT,
     )
+
+
+def _path_label(path: str) -> str:
+    if path in _PATHS:
+        return path
+    return next((tree.rstrip("/") for tree in _TREES if path.startswith(tree)), "")
 
 
 def long_running_labels(info: RequestInfo) -> Labels:

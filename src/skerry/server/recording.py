@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.rate import RateLimit, RateLimits
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Sender, Stream, User
 from skerry.server.metrics import ServerMetrics, long_running_labels
@@ -13,6 +15,21 @@ from skerry.server.request_info import RequestInfo
 from skerry.server.security.audit import AuditLog, audit_event
 
 _COUNTER_DIGITS = 12
+_STRANGERS = "system:unauthenticated"
+_REFUSED = frozenset((400, 401, 403, 405, 406, 413, 415, 429))
+# On an event: how many of the same principal were left out before it.
+_SUPPRESSED = "audit.edge.kcp.io/suppressed-events"
+
+
+# kube-apiserver cuts what a client chose to this length too.
+_AUDIT_ID_LENGTH = 64
+_AUDIT_ID = re.compile(r"[A-Za-z0-9._:-]*")
+
+
+def _acceptable(chosen: str) -> str:
+    """Return the part of a client's own Audit-Id that is taken: its beginning, if that is plain."""
+    found = _AUDIT_ID.match(chosen, 0, _AUDIT_ID_LENGTH)
+    return found.group() if found is not None else ""
 
 
 class AuditIds:
@@ -47,12 +64,26 @@ class RequestRecorder:
         self._clock = clock
         self._audit_ids = AuditIds(ids)
         self._audit = audit
+        # Enough to see what somebody tries, too little to fill a disk: 3 MB a minute each.
+        self._refusals = RateLimits(per_second=20, burst=200)
 
     def finished(
-        self, request: Request, info: RequestInfo, user: User | None, answer: Answer
+        self,
+        request: Request,
+        info: RequestInfo,
+        user: User | None,
+        answer: Answer,
+        *,
+        served: bool = True,
     ) -> None:
-        """Note that *request* was answered; a stream is noted while it goes on, and at its end."""
-        audit_id = request.headers.get("audit-id") or self._audit_ids.next()
+        """Note that *request* was answered; a stream is noted while it goes on, and at its end.
+
+        *served* tells whether the type it names is one the server has.
+        """
+        chosen = request.headers.get("audit-id")
+        audit_id = self._audit_ids.next() if chosen is None else _acceptable(chosen)
+        if not audit_id:
+            audit_id = self._audit_ids.next()
         answer.headers = (*answer.headers, ("Audit-Id", audit_id))
         if isinstance(answer, Stream):
             self._metrics.finished(request, info, answer.status, None)
@@ -61,7 +92,7 @@ class RequestRecorder:
         seconds = None
         if request.received:
             seconds = self._clock.monotonic() - request.received
-        self._metrics.finished(request, info, answer.status, seconds)
+        self._metrics.finished(request, info, answer.status, seconds, served=served)
         if self._audit is not None:
             self._record(request, info, user, answer.status, audit_id, seconds or 0)
 
@@ -95,7 +126,21 @@ class RequestRecorder:
     ) -> None:
         if self._audit is None:
             return
+        limit = self._limit(user, code)
+        if limit is not None and not limit.allows(self._clock.monotonic()):
+            self._metrics.audit_suppressed.inc()
+            return
         now = self._clock.now()
         received = now - timedelta(seconds=seconds)
-        self._audit.record(audit_event(audit_id, request, info, user, code, received, now))
+        event = audit_event(audit_id, request, info, user, code, received, now)
+        if limit is not None and (suppressed := limit.taken()):
+            event["annotations"][_SUPPRESSED] = str(suppressed)
+        self._audit.record(event)
         self._metrics.audit_events.inc()
+
+    def _limit(self, user: User | None, code: int) -> RateLimit | None:
+        """Return what limits the events of a request: who asked without credentials, or was
+        refused. All strangers share one limit, others have their own."""
+        if user is None or _STRANGERS in user.groups:
+            return self._refusals.of("")
+        return self._refusals.of(user.principal) if code in _REFUSED else None

@@ -70,10 +70,10 @@ def test_a_name_is_registered_once(registry: CollectorRegistry) -> None:
 
 def test_series_beyond_the_bound_are_counted_together(registry: CollectorRegistry) -> None:
     counter = Counter(registry, "x_total", "X.", ("name",))
-    for number in range(metrics._MOST_SERIES + 50):
+    for number in range(metrics._MAX_SERIES + 50):
         counter.inc((str(number),))
     assert counter.value(("other",)) == 50
-    assert len(counter._values) == metrics._MOST_SERIES + 1
+    assert len(counter._values) == metrics._MAX_SERIES + 1
 
 
 @given(st.lists(st.floats(0, 100, allow_nan=False), max_size=50))

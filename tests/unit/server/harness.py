@@ -41,7 +41,13 @@ class Everybody:
         return contextlib.nullcontext()
 
     def finished(
-        self, request: Request, info: RequestInfo, user: User | None, answer: Answer
+        self,
+        request: Request,
+        info: RequestInfo,
+        user: User | None,
+        answer: Answer,
+        *,
+        served: bool,
     ) -> None:
         return None
 

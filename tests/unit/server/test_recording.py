@@ -164,3 +164,84 @@ async def test_metrics_are_served_as_text() -> None:
         b"process_resident_memory_bytes",
     ):
         assert name in body
+
+
+async def test_an_audit_event_repeats_little_of_a_long_request(tmp_path: Path) -> None:
+    log = AuditLog(AuditSettings(tmp_path / "audit.log"), HandClock())
+    r = Recording(log)
+    long = "x" * 60_000
+    request, info = r.request(
+        "GET",
+        f"/apis/{long}/v1/namespaces/{long}/things/{long}?{long}",
+        **{"user-agent": long, "audit-id": long},
+    )
+    request.impersonator = User(long, long, (long,) * 100, {long: (long,) * 100})
+    r.recorder.finished(request, info, request.impersonator, Response(200))
+    await log.flush()
+    (line,) = (tmp_path / "audit.log").read_bytes().splitlines()
+    assert len(line) < 50_000
+    assert orjson.loads(line)["requestURI"].endswith("more characters)")
+
+
+@pytest.mark.parametrize(
+    ("user", "code"),
+    [(None, 401), (User("system:anonymous", groups=("system:unauthenticated",)), 200), (BOB, 403)],
+    ids=["unauthenticated", "anonymous", "refused"],
+)
+async def test_events_of_refused_requests_are_limited_and_the_rest_is_counted(
+    tmp_path: Path, user: User | None, code: int
+) -> None:
+    log = AuditLog(AuditSettings(tmp_path / "audit.log"), HandClock())
+    r = Recording(log)
+    request, info = r.request("GET", "/api/v1/secrets")
+    for _ in range(1000):
+        r.recorder.finished(request, info, user, Response(code))
+    r.recorder.finished(request, info, User("alice", groups=("a",)), Response(403))
+    r.clock.advance(1)
+    r.recorder.finished(request, info, user, Response(code))
+    await log.flush()
+    events = [orjson.loads(line) for line in (tmp_path / "audit.log").read_bytes().splitlines()]
+    assert len(events) == 200 + 1 + 1
+    assert events[200]["user"]["username"] == "alice"
+    assert events[-1]["annotations"]["audit.edge.kcp.io/suppressed-events"] == "800"
+    assert r.metrics.audit_suppressed.value() == 800
+
+
+async def test_every_request_that_was_carried_out_for_a_known_user_is_audited(
+    tmp_path: Path,
+) -> None:
+    log = AuditLog(AuditSettings(tmp_path / "audit.log"), HandClock())
+    r = Recording(log)
+    request, info = r.request("GET", "/api/v1/secrets")
+    for code in (200, 201, 404, 409, 422) * 100:
+        r.recorder.finished(request, info, BOB, Response(code))
+    await log.flush()
+    assert len((tmp_path / "audit.log").read_bytes().splitlines()) == 500
+
+
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [
+        ("0b4f-11", "0b4f-11"),
+        ("a" * 5000, "a" * 64),
+        ("good\r\nSet-Cookie: x", "good"),
+        ("trace:1.2_3", "trace:1.2_3"),
+    ],
+)
+def test_an_audit_id_that_a_client_chose_is_kept_as_far_as_it_is_plain(
+    chosen: str, wanted: str
+) -> None:
+    r = Recording()
+    request, info = r.request("GET", "/api/v1/secrets", **{"audit-id": chosen})
+    answer = Response(200)
+    r.recorder.finished(request, info, BOB, answer)
+    assert dict(answer.headers)["Audit-Id"] == wanted
+
+
+@pytest.mark.parametrize("chosen", ["", " ", "\u2028", "<script>"])
+def test_an_audit_id_that_is_not_plain_is_replaced(chosen: str) -> None:
+    r = Recording()
+    request, info = r.request("GET", "/api/v1/secrets", **{"audit-id": chosen})
+    answer = Response(200)
+    r.recorder.finished(request, info, BOB, answer)
+    assert len(dict(answer.headers)["Audit-Id"]) == 36

@@ -25,6 +25,8 @@ from typing import Any
 
 import orjson
 
+from skerry.kit.caching import SHORT, short_text_cache
+
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
@@ -184,7 +186,7 @@ def path_text(path: Path) -> str:
     return "".join(map(_element_text, path))
 
 
-@lru_cache(maxsize=8192)
+@short_text_cache(8192)
 def _element_text(element: str) -> str:
     kind, text = element[0], element[2:]
     if kind == "f":
@@ -210,7 +212,7 @@ def in_order(node: FieldSet) -> FieldSet:
     return {key: node[key] for key in keys}
 
 
-@lru_cache(maxsize=8192)
+@short_text_cache(8192)
 def element_order(element: str) -> tuple[Any, ...]:
     """Return what sorts path elements: fields, keys, values (numbers by size), then indices."""
     kind, text = element[0], element[2:]
@@ -307,6 +309,8 @@ def _text(value: Any) -> str:
     # 80.0 and 80 are one number and must be one key.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if isinstance(value, str) and len(value) > SHORT:
+        return _escaped(_value_text(value))
     return _scalar(value)
 
 

@@ -11,8 +11,9 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date
-from functools import lru_cache
 from urllib.parse import urlsplit
+
+from skerry.kit.caching import short_text_cache
 
 _UUID = r"^[0-9a-f]{8}-?[0-9a-f]{4}-?%s-?%s-?[0-9a-f]{12}$"
 _ANY4, _VARIANT = "[0-9a-f]{4}", "[89ab][0-9a-f]{3}"
@@ -52,7 +53,7 @@ def _matches(pattern: str, flags: int = 0) -> Callable[[str], bool]:
     return lambda text: compiled.match(text) is not None
 
 
-@lru_cache(maxsize=1024)
+@short_text_cache(1024)
 def is_date_time(text: str) -> bool:
     """RFC 3339; the day must exist."""
     found = _DATE_TIME.match(text)

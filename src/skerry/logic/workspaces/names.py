@@ -6,6 +6,8 @@ import hashlib
 import re
 from functools import lru_cache
 
+from skerry.kit.caching import short_text_cache
+
 ROOT = "root"
 # Bootstrap RBAC that counts in every cluster lives here; nobody else's objects do.
 SYSTEM_ADMIN = "system:admin"
@@ -23,7 +25,7 @@ INITIALIZER_LABEL = "initializer.internal.kcp.io/"
 
 def is_path(text: str) -> bool:
     """Tell whether *text* has the form of a cluster name or path."""
-    return _PATH.match(text) is not None
+    return _PATH.fullmatch(text) is not None
 
 
 def base36(data: bytes) -> str:
@@ -62,13 +64,13 @@ def shard_name_hash(shard: str) -> str:
     return base36(hashlib.sha224(shard.encode()).digest())[:8]
 
 
-@lru_cache(maxsize=4096)
+@short_text_cache(4096)
 def label_hash(text: str) -> str:
     """Return the hash by which labels refer to ``cluster:name`` pairs."""
     return base62(hashlib.sha224(text.encode()).digest())
 
 
-@lru_cache(maxsize=256)
+@short_text_cache(256)
 def initializer_label(initializer: str) -> tuple[str, str]:
     """Return the label that marks clusters which still have *initializer* to go."""
     digest = hashlib.sha224(initializer.encode()).hexdigest()

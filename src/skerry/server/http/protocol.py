@@ -403,11 +403,9 @@ class Connection(asyncio.Protocol):
 
     async def _run_upgrade(self, upgrade: Upgrade) -> bool:
         """Hand the connection over to another protocol, until that has ended."""
-        lines = [b"HTTP/1.1 101 Switching Protocols", b"Connection: Upgrade"]
-        for name, value in (("Upgrade", upgrade.protocol), *upgrade.headers):
-            lines.append(f"{name}: {value}".encode("latin-1"))
+        headers = (("Connection", "Upgrade"), ("Upgrade", upgrade.protocol), *upgrade.headers)
         self._upgraded = _Duplex(self)
-        self._write(b"\r\n".join(lines) + b"\r\n\r\n")
+        self._write(self._host.heads.head(101, "", headers, None) + _KEEP)
         await self._finished(upgrade, self._upgraded)
         return False
 

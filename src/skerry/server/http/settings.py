@@ -49,5 +49,9 @@ class HttpSettings:
     backlog: int = 1024
     """Connections the kernel queues while the loop is busy."""
 
-    headers: tuple[tuple[str, str], ...] = (("Cache-Control", "no-cache, private"),)
+    headers: tuple[tuple[str, str], ...] = (
+        ("Cache-Control", "no-cache, private"),
+        # No answer is a page or a script, whatever text of a client it repeats.
+        ("X-Content-Type-Options", "nosniff"),
+    )
     """Sent with every answer unless the answer has its own."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from skerry.api.errors import NotAcceptable
+from skerry.kit.caching import short_text_cache
 
 Shape = Literal["object", "table", "metadata"]
 
@@ -31,7 +31,7 @@ class Negotiated:
 _PLAIN = Negotiated()
 
 
-@lru_cache(maxsize=256)
+@short_text_cache(256)
 def negotiate(accept: str) -> Negotiated:
     """Return the first clause of an Accept header that can be served.
 

@@ -4,15 +4,20 @@ Events are ``audit.k8s.io/v1`` at level Metadata: they name the request and the 
 what is in it, so no secret can reach the file. Lines are gathered and written by a thread; when
 the disk cannot keep up they are dropped and counted rather than kept without bound. The file is
 rotated by size.
+
+What a client sent is cut to a stated length, so an event takes at most some kilobytes. Events of
+requests that were refused, and of requests without credentials, are limited in rate as well: the
+next event that is written says how many were left out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +25,17 @@ import orjson
 
 from skerry.kit.clock import Clock, rfc3339_micro
 from skerry.kit.log import Logger
+from skerry.kit.text import shortened
 from skerry.server.http.message import Request, User
 from skerry.server.request_info import RequestInfo
 
 log = Logger("audit")
+
+# Names of Kubernetes have at most 253 characters. A longer path, header or name is cut.
+_TEXT_LIMIT = 256
+_URI_LIMIT = 2048
+_MAX_VALUES = 32
+_MAX_EXTRA = 8
 
 # Often enough that a crash loses little, seldom enough that a busy server writes in big pieces.
 _FLUSH_SECONDS = 0.5
@@ -43,8 +55,8 @@ class AuditSettings:
     backups: int = 10
     """How many of the files put aside are kept."""
 
-    most_waiting: int = 50_000
-    """Most events that wait to be written, about 40 MB; more are dropped."""
+    waiting_bytes: int = 16 * 1024 * 1024
+    """How much may wait to be written, some twenty thousand events; more are dropped."""
 
 
 class AuditLog:
@@ -54,16 +66,19 @@ class AuditLog:
         self._settings = settings
         self._clock = clock
         self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Future[None] | None = None
         self.dropped = 0
 
     def record(self, event: Mapping[str, Any]) -> None:
         """Queue an event; returns at once."""
-        if len(self._waiting) >= self._settings.most_waiting:
+        if self._waiting_bytes >= self._settings.waiting_bytes:
             self.dropped += 1
             return
-        self._waiting.append(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+        line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
+        self._waiting.append(line)
+        self._waiting_bytes += len(line)
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_writing)
@@ -101,6 +116,7 @@ class AuditLog:
 
     def _taken(self) -> bytes:
         batch, self._waiting = b"".join(self._waiting), []
+        self._waiting_bytes = 0
         return batch
 
     def _write(self, batch: bytes) -> None:
@@ -151,7 +167,7 @@ def audit_event(
         "level": "Metadata",
         "auditID": audit_id,
         "stage": "ResponseComplete",
-        "requestURI": uri,
+        "requestURI": shortened(uri, _URI_LIMIT),
         "verb": info.verb,
         "user": {} if asked is None else _user(asked),
         "sourceIPs": [request.peer.address] if request.peer.address else [],
@@ -161,7 +177,7 @@ def audit_event(
     }
     agent = request.headers.get("user-agent")
     if agent:
-        event["userAgent"] = agent
+        event["userAgent"] = shortened(agent, _TEXT_LIMIT)
     if request.impersonator is not None and user is not None:
         event["impersonatedUser"] = _user(user)
     if info.is_resource:
@@ -174,14 +190,21 @@ def audit_event(
 
 
 def _user(user: User) -> dict[str, Any]:
-    told: dict[str, Any] = {"username": user.name}
+    told: dict[str, Any] = {"username": shortened(user.name, _TEXT_LIMIT)}
     if user.uid:
-        told["uid"] = user.uid
+        told["uid"] = shortened(user.uid, _TEXT_LIMIT)
     if user.groups:
-        told["groups"] = list(user.groups)
+        told["groups"] = _texts(user.groups)
     if user.extra:
-        told["extra"] = {key: list(values) for key, values in user.extra.items()}
+        told["extra"] = {
+            shortened(key, _TEXT_LIMIT): _texts(values)
+            for key, values in islice(user.extra.items(), _MAX_EXTRA)
+        }
     return told
+
+
+def _texts(values: Sequence[str]) -> list[str]:
+    return [shortened(value, _TEXT_LIMIT) for value in values[:_MAX_VALUES]]
 
 
 def _object_reference(info: RequestInfo) -> dict[str, str]:
@@ -193,4 +216,4 @@ def _object_reference(info: RequestInfo) -> dict[str, str]:
         "apiVersion": info.version,
         "subresource": info.subresource,
     }
-    return {key: value for key, value in named.items() if value}
+    return {key: shortened(value, _TEXT_LIMIT) for key, value in named.items() if value}

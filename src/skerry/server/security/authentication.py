@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from skerry.api.errors import BadRequest, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.kit.rate import RateLimit
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Request, User
 from skerry.server.security.authorization import forbidden
@@ -45,7 +46,12 @@ _TOKEN_SECONDS = 10.0
 # A certificate's own validity is checked this often on connections that stay open.
 _CERTIFICATE_SECONDS = 60.0
 _MOST_REMEMBERED = 20_000
-_NEVER = datetime.max.replace(tzinfo=UTC)
+# The same token may be sent with more or less space before it.
+_MAX_STATIC_SPELLINGS = 1024
+# Our own tokens take about a kilobyte; nothing longer is taken apart.
+_MAX_TOKEN_LENGTH = 16 * 1024
+# Names that headers ask to act as; those of Kubernetes have at most 253 characters.
+_MAX_NAME_LENGTH = 1024
 _GROUP = "authentication.k8s.io"
 _IMPERSONATION = frozenset(("impersonate-user", "impersonate-group", "impersonate-uid"))
 _EXTRA_HEADER = "impersonate-extra-"
@@ -105,7 +111,11 @@ class Authentication:
         self._anonymous = anonymous
         self._home = home
         self._certificates: _Remembered[bytes] = _Remembered(clock, _CERTIFICATE_SECONDS)
+        # Tokens of ServiceAccounts hold in their own cluster only, which bounds the names here.
         self._tokens: _Remembered[tuple[str, str]] = _Remembered(clock, _TOKEN_SECONDS)
+        # Static tokens hold for ever and wherever a path leads: never kept by cluster.
+        self._static_users: dict[str, User] = {}
+        self._refused = RateLimit(per_second=1, burst=10)
 
     async def authenticate(self, request: Request, cluster: str) -> User:
         """Return the user a request acts as; Unauthorized for credentials that do not hold,
@@ -118,7 +128,9 @@ class Authentication:
         if user is None:
             authorization = headers.get("authorization")
             if authorization is not None:
-                user = self._tokens.get((cluster, authorization))
+                user = self._static_users.get(authorization)
+                if user is None:
+                    user = self._tokens.get((cluster, authorization))
                 if user is None:
                     user = await self._by_header(authorization, cluster)
         if user is None:
@@ -176,14 +188,19 @@ class Authentication:
         user = self._static.user(token) if self._static is not None else None
         if user is not None:
             user = _authenticated(user)
-            self._tokens.put((cluster, authorization), user, _NEVER)
+            if len(self._static_users) < _MAX_STATIC_SPELLINGS:
+                self._static_users[authorization] = user
             return user
-        if self._service_accounts is None:
+        if self._service_accounts is None or len(token) > _MAX_TOKEN_LENGTH:
             raise Unauthorized
         try:
             validated = await self._service_accounts.validate(token, cluster)
         except TokenError as error:
-            log.info("Unable to authenticate the request", v=2, error=error)
+            if self._refused.allows(self._clock.monotonic()):
+                suppressed = self._refused.taken()
+                log.info(
+                    "Unable to authenticate the request", v=2, error=error, suppressed=suppressed
+                )
             raise Unauthorized from error
         user = _authenticated(validated.user)
         self._tokens.put((cluster, authorization), user, validated.expires)
@@ -251,6 +268,9 @@ def _wanted_user(headers: Mapping[str, str]) -> User:
     }
     if not name:
         raise BadRequest("requested impersonation of groups, uid or extra without a user")
+    named = (name, uid, *groups, *extra, *(value for values in extra.values() for value in values))
+    if max(map(len, named)) > _MAX_NAME_LENGTH:
+        raise BadRequest(f"impersonation headers: a name has at most {_MAX_NAME_LENGTH} characters")
     return User(name, uid, groups, extra)
 
 

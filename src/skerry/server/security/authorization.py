@@ -4,6 +4,9 @@ Each logical cluster has a policy of its own; objects of one count only there. S
 ``put`` and ``remove``. A decision that was made is a dictionary hit until the policy of its
 cluster changes. Most rules name no objects, so a decision is first made for no name at all: when
 that is allowed it holds for every name, and reading a million different pods leaves one entry.
+
+What is kept is bounded by its size, for all clusters together, and refusals apart from the rest:
+anybody may ask for whatever they invent, and be refused.
 """
 
 from __future__ import annotations
@@ -18,8 +21,13 @@ from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 
 MASTERS = "system:masters"
-# About 40 MB at worst; a server has far fewer users than this times their habits.
-_MOST_DECISIONS = 100_000
+# A decision takes some 400 bytes beside its names. 100,000 of them are far more than a server has
+# users times their habits.
+_ENTRY_BYTES = 400
+_DECISIONS_BYTES = 40 * 1024 * 1024
+_REFUSALS_BYTES = 2 * 1024 * 1024
+# Longer names are nobody's habit; a decision about one is made each time.
+_MAX_KEPT_LENGTH = 1024
 _ALLOWED_MASTER = Decision(True)
 _DENIED = Decision(False)
 _RESOURCES = {
@@ -29,6 +37,8 @@ _RESOURCES = {
     "RoleBinding": "rolebindings",
 }
 
+# No policy has this generation.
+_UNKNOWN = (-2, _DENIED)
 _Key = tuple[str, tuple[str, ...], str, str, str, str, str, str, str]
 
 
@@ -49,14 +59,24 @@ class RbacAuthorizer:
     The policy of the cluster named *shared*, if one is named, counts in every other one too.
     """
 
-    def __init__(self, most_decisions: int = _MOST_DECISIONS, shared: str = "") -> None:
-        self._most_decisions = most_decisions
+    def __init__(
+        self,
+        shared: str = "",
+        *,
+        decisions_bytes: int = _DECISIONS_BYTES,
+        refusals_bytes: int = _REFUSALS_BYTES,
+    ) -> None:
         self._shared_name = shared
+        self._decisions_limit = decisions_bytes
+        self._refusals_limit = refusals_bytes
         self.reset()
 
     def reset(self) -> None:
         """Forget every object."""
         self._clusters: dict[str, _Cluster] = {}
+        self._decisions_bytes = self._refusals_bytes = 0
+        # What was refused, and under which generation of the cluster's policy.
+        self._refusals: dict[tuple[_Cluster, _Key], tuple[int, Decision]] = {}
         self._shared = _Cluster() if self._shared_name else None
         if self._shared is not None:
             self._clusters[self._shared_name] = self._shared
@@ -95,22 +115,42 @@ class RbacAuthorizer:
         key = (user.name, user.groups, a.verb, a.group, a.resource, a.subresource, a.namespace, "",
                a.path)  # fmt: skip
         decision = decisions.get(key)
-        if decision is None:
-            decision = self._decide(cluster, key)
+        if decision is not None:
+            return decision
+        decision = self._refused(cluster, key) or self._decide(cluster, key)
         if decision.allowed or not a.name:
             return decision
         key = (*key[:7], a.name, a.path)
-        return decisions.get(key) or self._decide(cluster, key)
+        return decisions.get(key) or self._refused(cluster, key) or self._decide(cluster, key)
+
+    def _refused(self, cluster: _Cluster, key: _Key) -> Decision | None:
+        generation, decision = self._refusals.get((cluster, key), _UNKNOWN)
+        return decision if generation == cluster.generation else None
 
     def _decide(self, cluster: _Cluster, key: _Key) -> Decision:
         user, groups, verb, group, resource, subresource, namespace, name, path = key
         action = Action(verb, group, resource, subresource, namespace, name, path)
         verdict = cluster.policy.decide(user, groups, action)
         decision = Decision(verdict.allowed, verdict.reason)
-        if len(cluster.decisions) >= self._most_decisions:
-            cluster.decisions.clear()
-        cluster.decisions[key] = decision
+        length = len(user) + sum(map(len, key[2:]))
+        if length <= _MAX_KEPT_LENGTH:
+            self._keep(cluster, key, decision, length + sum(map(len, groups)) + _ENTRY_BYTES)
         return decision
+
+    def _keep(self, cluster: _Cluster, key: _Key, decision: Decision, size: int) -> None:
+        if decision.allowed:
+            self._decisions_bytes += size
+            if self._decisions_bytes > self._decisions_limit:
+                for each in self._clusters.values():
+                    each.decisions.clear()
+                self._decisions_bytes = size
+            cluster.decisions[key] = decision
+            return
+        self._refusals_bytes += size
+        if self._refusals_bytes > self._refusals_limit:
+            self._refusals.clear()
+            self._refusals_bytes = size
+        self._refusals[(cluster, key)] = (cluster.generation, decision)
 
     def rules_for(self, user: User, cluster: str, namespace: str) -> RulesFor:
         """Return everything *user* may do in a namespace, for rules reviews."""

@@ -174,7 +174,7 @@ class ServiceAccountTokens:
                     "verify_aud": False, "require": ["exp", "iss", "sub"],
                 },
             )  # fmt: skip
-        except (jwt.InvalidTokenError, ValueError) as error:
+        except (jwt.InvalidTokenError, ValueError, RecursionError) as error:
             raise TokenError(str(error)) from error
         return claims
 

@@ -25,6 +25,8 @@ from skerry.server.workspaces.views import ExportViews, InitializerViews
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _UNROUTED = (*_HEALTH, "/metrics", "/version")
 _CLAIM = "kubernetes.io"
+# No token of ours is longer; the text of a stranger is not taken apart to find that out.
+_MAX_TOKEN_LENGTH = 16 * 1024
 
 
 class HubRouter:
@@ -93,11 +95,12 @@ def _tail(parts: list[str], index: int) -> str:
 def _cluster_of_token(authorization: str) -> str:
     """Return the cluster a ServiceAccount's token claims; it is verified later, there."""
     scheme, _, token = authorization.partition(" ")
-    if scheme.lower() != "bearer" or token.count(".") != 2:
+    if scheme.lower() != "bearer" or token.count(".") != 2 or len(token) > _MAX_TOKEN_LENGTH:
         return ""
     try:
         claims = jwt.decode(token, options={"verify_signature": False})
-    except jwt.InvalidTokenError:
+    except (jwt.InvalidTokenError, RecursionError):
         return ""
     private = claims.get(_CLAIM)
-    return str(private.get("clusterName", "")) if isinstance(private, dict) else ""
+    named = private.get("clusterName") if isinstance(private, dict) else ""
+    return named if isinstance(named, str) and is_path(named) else ""

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from skerry.api.errors import NotFound, TooManyRequests
-from skerry.server.http.message import Answer, Request, Response, Sender, Stream
+from skerry.server.http.message import Answer, Request, Response, Sender, Stream, Upgrade
 from skerry.server.http.settings import HttpSettings
 from tests.unit.server.http.wire import GET, connected, echo, exchange, serving, turn, until
 
@@ -450,3 +450,39 @@ async def test_the_handler_runs_in_one_task_and_context_from_its_first_line() ->
         for name in (b"a", b"b", b"c"):
             client.send(GET % name)
             assert (await client.answer()).body == b"/" + name
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        GET % b"fine",
+        b"BROKEN\r\n\r\n",
+        GET % (b"x" * 70_000),
+        b"HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+    ],
+    ids=["answer", "refusal", "long target", "head", "upgrade"],
+)
+async def test_every_answer_forbids_guessing_its_type(raw: bytes) -> None:
+    async with serving() as (_, port), connected(port) as client:
+        client.send(raw)
+        assert (await client.head())[1]["x-content-type-options"] == "nosniff"
+
+
+async def test_a_switch_of_protocols_forbids_it_too_and_cannot_be_split() -> None:
+    async def run(_: Sender) -> None:
+        return
+
+    async def handler(_: Request) -> Answer:
+        chosen = (("Sec-WebSocket-Protocol", "a\r\nSet-Cookie: b"),)
+        return Upgrade(run, status=101, headers=chosen, protocol="websocket")
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(
+            b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
+        status, headers = await client.head()
+    assert status == 101
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["sec-websocket-protocol"] == "a  Set-Cookie: b"
+    assert "set-cookie" not in headers

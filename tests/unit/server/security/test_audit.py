@@ -39,7 +39,7 @@ async def test_the_file_is_put_aside_when_it_is_full_and_old_ones_go(tmp_path: P
 
 
 async def test_events_beyond_the_bound_are_dropped_and_counted(tmp_path: Path) -> None:
-    log = AuditLog(AuditSettings(tmp_path / "a.log", most_waiting=3), HandClock())
+    log = AuditLog(AuditSettings(tmp_path / "a.log", waiting_bytes=30), HandClock())
     for number in range(5):
         log.record({"number": number})
     assert log.dropped == 2

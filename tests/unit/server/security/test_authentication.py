@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -274,3 +275,50 @@ async def test_an_impersonated_user_gets_the_groups_that_follow_from_the_name(
     chain = Authentication(clock, impersonators(everything), static=StaticTokens(TOKENS))
     asked = request("secret", headers={"impersonate-user": name})
     assert (await chain.authenticate(asked, PLAIN)).groups == groups
+
+
+def nested(part: str) -> str:
+    """Return a token one part of which is JSON deeper than a parser can follow."""
+    deep = base64.urlsafe_b64encode(b'{"a":' * 2000 + b"1" + b"}" * 2000).rstrip(b"=").decode()
+    plain = base64.urlsafe_b64encode(b'{"alg":"RS256","kid":"x"}').rstrip(b"=").decode()
+    return f"{deep}.{plain}.c2ln" if part == "header" else f"{plain}.{deep}.c2ln"
+
+
+@pytest.mark.parametrize("token", [nested("header"), nested("claims"), "a.b.c" * 10_000])
+async def test_a_token_that_cannot_be_read_is_refused(
+    clock: HandClock, tmp_path: Path, token: str
+) -> None:
+    tokens = ServiceAccountTokens(open_signing_key(tmp_path), Objects().lookup, clock, SeededIds(1))
+    chain = Authentication(clock, RbacAuthorizer(), service_accounts=tokens)
+    with pytest.raises(Unauthorized):
+        await chain.authenticate(request(token), PLAIN)
+
+
+async def test_a_static_token_is_remembered_once_whatever_clusters_it_is_shown_to(
+    chain: Authentication,
+) -> None:
+    for number in range(100):
+        await chain.authenticate(request("secret"), f"cluster-{number}")
+    assert len(chain._static_users) == 1
+    assert not chain._tokens._users
+    for number in range(5000):
+        spelled = "Bearer" + " " * (number + 1) + "secret"
+        await chain.authenticate(request(headers={"authorization": spelled}), PLAIN)
+    assert len(chain._static_users) <= 1024
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"impersonate-user": "x" * 5000},
+        {"impersonate-user": "x", "impersonate-group": "a\n" + "x" * 5000},
+        {"impersonate-user": "x", "impersonate-uid": "x" * 5000},
+        {"impersonate-user": "x", "impersonate-extra-scope": "x" * 5000},
+    ],
+    ids=["user", "group", "uid", "extra"],
+)
+async def test_impersonated_names_have_a_limit(
+    chain: Authentication, headers: dict[str, str]
+) -> None:
+    with pytest.raises(BadRequest, match="at most 1024 characters"):
+        await chain.authenticate(request(headers=headers), PLAIN)

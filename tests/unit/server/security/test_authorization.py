@@ -65,12 +65,42 @@ def test_a_thousand_names_leave_one_decision() -> None:
     assert len(a._clusters[PLAIN].decisions) == 1
 
 
-def test_remembered_decisions_are_bounded() -> None:
-    a = RbacAuthorizer(most_decisions=10)
+def test_decisions_are_kept_within_a_size_however_many_are_made() -> None:
+    a = RbacAuthorizer(decisions_bytes=10_000)
     a.put(PLAIN, "ClusterRole", role("r", READ_PODS))
-    for number in range(100):
-        a.authorize(User(f"user-{number}"), get_pod())
-    assert len(a._clusters[PLAIN].decisions) <= 10
+    everybody = group("all")
+    a.put(PLAIN, "ClusterRoleBinding", binding("b", "ClusterRole", "r", everybody))
+    for number in range(1000):
+        assert a.authorize(User(f"user-{number}", groups=("all",)), get_pod()).allowed
+    assert 0 < len(a._clusters[PLAIN].decisions) < 25
+
+
+def test_refusals_are_kept_within_a_size_of_their_own() -> None:
+    a = authorizer(role("r", READ_PODS), binding("b", "ClusterRole", "r", user("bob")))
+    a._refusals_limit = 10_000
+    assert a.authorize(BOB, get_pod()).allowed
+    for number in range(1000):
+        assert not a.authorize(User("eve"), get_pod(f"pod-{number}")).allowed
+    assert 0 < len(a._refusals) < 25
+    assert len(a._clusters[PLAIN].decisions) == 1
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_decisions_about_very_long_names_are_not_kept(allowed: bool) -> None:
+    a = authorizer(role("r", READ_PODS), binding("b", "ClusterRole", "r", user("bob")))
+    who = BOB if allowed else User("eve")
+    for number in range(10):
+        long = Attributes(PLAIN, "get", "", "v1", "pods", "", "n" * 30_000, f"{number}")
+        assert a.authorize(who, long).allowed is allowed
+    assert not a._clusters[PLAIN].decisions
+    assert not a._refusals
+
+
+def test_a_refusal_ends_with_the_policy_it_was_made_under() -> None:
+    a = authorizer(role("r", READ_PODS))
+    assert not a.authorize(BOB, get_pod("x")).allowed
+    a.put(PLAIN, "ClusterRoleBinding", binding("b", "ClusterRole", "r", user("bob")))
+    assert a.authorize(BOB, get_pod("x")).allowed
 
 
 @pytest.mark.parametrize(
