@@ -17,7 +17,7 @@ from skerry.app.hub_server import HubServer
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.schemas import native_schema_object, schema_object
-from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.http.message import Answer, Peer, Request, Response, User
 from skerry.server.security.authorization import MASTERS
 
 COMPUTE = "root:compute"
@@ -27,6 +27,8 @@ _NATIVE_PREFIX = "v124"
 EDGE_PREFIX = "v261115"
 _BINDERS = "Group", "system:authenticated"
 _USERS = "compute:authenticated:use"
+# Another hub on the same store may write the export at the same moment.
+_EXTENDING_ATTEMPTS = 5
 
 # kcp's own compute export, and the finer ones KubeStellar adds.
 _KUBERNETES = (("apps", "deployments"), ("networking.k8s.io", "ingresses"), ("", "pods"),
@@ -199,11 +201,9 @@ _PLURALS = {
 
 
 async def _ensure(api: HubServer, cluster: str, obj: Object) -> None:
-    """Create *obj* unless it is there."""
+    """Create *obj* unless it is there; an export that is there is given the kinds it lacks."""
     path = f"/clusters/{cluster}/apis/{obj['apiVersion']}/{_PLURALS[obj['kind']]}"
-    headers = {"content-type": "application/json", "user-agent": "skerry/hub"}
-    request = Request("POST", path, "", headers, orjson.dumps(obj), Peer(user=_SYSTEM))
-    answer = await api.engine.handle(request)
+    answer = await _asked(api, "POST", path, obj)
     if not isinstance(answer, Response) or answer.status < 300:
         return
     raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
@@ -211,6 +211,43 @@ async def _ensure(api: HubServer, cluster: str, obj: Object) -> None:
     error = from_status(answer.status, status)
     if not isinstance(error, AlreadyExists):
         raise error
+    if obj["kind"] == "APIExport":
+        await _extend(api, f"{path}/{obj['metadata']['name']}", obj)
     if obj["kind"] == "Workspace":
         # Another hub may have made it this moment; what goes into it must find the way.
         await api.dispatcher.reached(await api.store.revision())
+
+
+async def _extend(api: HubServer, path: str, export: Object) -> None:
+    """Let an export that a previous version made offer the kinds added since."""
+    for _ in range(_EXTENDING_ATTEMPTS):
+        answer = await _asked(api, "GET", path)
+        if not isinstance(answer, Response) or answer.status != 200:
+            return
+        body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+        extended = extended_export(orjson.loads(body), export)
+        if extended is None:
+            return
+        answer = await _asked(api, "PUT", path, extended)
+        if isinstance(answer, Response) and answer.status < 300:
+            return
+
+
+def extended_export(live: Object, wanted: Object) -> Object | None:
+    """Return *live* with the kinds of *wanted* that it lacks; None when it lacks none.
+
+    A kind it has stays at the schema it has: objects are stored by that.
+    """
+    offered = list(live["spec"].get("latestResourceSchemas") or ())
+    kinds = {name.partition(".")[2] for name in offered}
+    names = wanted["spec"].get("latestResourceSchemas") or ()
+    lacking = [name for name in names if name.partition(".")[2] not in kinds]
+    if not lacking:
+        return None
+    return {**live, "spec": {**live["spec"], "latestResourceSchemas": [*offered, *lacking]}}
+
+
+async def _asked(api: HubServer, verb: str, path: str, obj: Object | None = None) -> Answer:
+    headers = {"content-type": "application/json", "user-agent": "skerry/hub"}
+    body = b"" if obj is None else orjson.dumps(obj)
+    return await api.engine.handle(Request(verb, path, "", headers, body, Peer(user=_SYSTEM)))

@@ -7,7 +7,6 @@ done. Nothing sleeps: what takes time is awaited by its own event.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -234,12 +233,19 @@ async def remove_wmw(hub: HubAccess, parent: str, name: str) -> list[str]:
 async def populate(hub: HubAccess) -> None:
     """Make sure of the provider workspace, its exports, and the finer ones of Kubernetes' kinds."""
     # Only here: the schemas of every kind take a while to load, which other commands can spare.
-    from skerry.app.hub_content import edge_provider_objects
+    from skerry.app.hub_content import edge_provider_objects, extended_export
 
     root = hub.at("root")
     for cluster, obj in edge_provider_objects():
-        with contextlib.suppress(AlreadyExists):
-            await hub.at(cluster).create(_RESOURCES[obj["kind"]], obj)
+        client, resource = hub.at(cluster), _RESOURCES[obj["kind"]]
+        try:
+            await client.create(resource, obj)
+        except AlreadyExists:
+            if obj["kind"] == "APIExport":
+                live = await client.get(resource, obj["metadata"]["name"])
+                extended = extended_export(live, obj)
+                if extended is not None:
+                    await client.update(resource, extended)
         if obj["kind"] == "Workspace":
             await ready_workspace(root, obj["metadata"]["name"])
 

@@ -2,11 +2,13 @@
 
 EdgePlacement says which objects go to which locations. The scheduler answers with
 SinglePlacementSlices, the translator with a SyncerConfig per mailbox, the summarizer with
-StatusSummaries. Customizer says how objects differ from place to place.
+StatusSummaries. Customizer says how objects differ from place to place. LocationGrant, for the
+owner of an inventory, says who may place what there.
 """
 
 from __future__ import annotations
 
+from skerry.api.kcp import grants
 from skerry.api.kcp.building import (
     AGE,
     LABEL_VALUE,
@@ -381,4 +383,5 @@ def definitions() -> list[Raw]:
         customizer(),
         _summary("StatusSummary", "statussummaries", namespaced=True),
         _summary("ClusterStatusSummary", "clusterstatussummaries", namespaced=False),
+        *grants.definitions(GROUP, _CATEGORIES),
     ]

@@ -120,19 +120,20 @@ class Observer:
             errors = placement.errors if placement is not None else ()
             self.results[place] = Result(generation, errors=errors)
             return Observed(place, owner, self.results[place])
-        matching, chosen, shortage = self._index.chosen(place, self._chosen.get(place, NOWHERE))
+        found = self._index.chosen(place, self._chosen.get(place, NOWHERE))
+        chosen = found.locations
         if placement.strategy is not None:
             located = (self._index.inventory.location_at(number).place for number in chosen)
             self._chosen[place] = frozenset(located)
         destinations = tuple(self._index.destinations_at(chosen))
         self.results[place] = Result(
             generation,
-            len(matching),
+            len(found.matching),
             len(chosen),
             len(destinations),
             unsatisfiable=placement.unsatisfiable,
             wanted_locations=placement.strategy.number if placement.strategy else None,
-            shortage=shortage,
+            shortage=found.shortage,
             broken_locations=self._broken(chosen),
         )
         more = len(destinations) > self._per_slice

@@ -7,6 +7,9 @@ Location; destinations are computed when asked for, from bitmaps.
 
 Availability and taints matter only to placements with a strategy; the others never hear of them.
 Who chooses then is handed in, and made for the first such placement.
+
+Grants of inventory workspaces (``consent``) take Locations away from placements. What a placement
+has there already is held: it stays until a person confirms that it is to go.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from pyroaring import BitMap
 
 from skerry.kit.invariant import invariant
 from skerry.logic.placement.choosing import Choosing, MakeChoosing
+from skerry.logic.placement.consent import ConsentIndex, Touched
 from skerry.logic.placement.demands import DemandIndex
+from skerry.logic.placement.grants import Grant
 from skerry.logic.placement.inventory import Inventory
 from skerry.logic.placement.labels import LabelIndex
 from skerry.logic.placement.numbers import Numbers
@@ -30,15 +35,23 @@ NO_LABELS: Mapping[str, str] = {}
 NOWHERE: frozenset[tuple[str, str]] = frozenset()
 
 
+_NONE = BitMap()
+
+
 class Chosen(NamedTuple):
     """The Locations a placement selects, and those chosen of them, by number.
 
-    ``shortage`` tells why a strategy found fewer than it was asked for.
+    ``shortage`` tells why a strategy found fewer than it was asked for. Of the Locations that
+    match, no grant admits the placement to those ``refused``; it keeps those ``held``. It would be
+    refused those ``observed`` if the grants there enforced.
     """
 
     matching: BitMap
     locations: list[int]
     shortage: str = ""
+    refused: BitMap = _NONE
+    held: BitMap = _NONE
+    observed: BitMap = _NONE
 
 
 class PlacementIndex:
@@ -47,11 +60,13 @@ class PlacementIndex:
     def __init__(self, choosing: MakeChoosing | None = None) -> None:
         """*choosing* makes what chooses for strategies; without it there may be none."""
         self.inventory = Inventory()
+        self.consent = ConsentIndex(self.inventory)
         self._make_choosing = choosing
         self._choosing: Choosing | None = None
         self._numbers: Numbers[Place] = Numbers()
         self._placements: dict[int, Placement] = {}
         self._everything = BitMap()
+        self._in_cluster: dict[str, BitMap] = {}
         # Placements with a strategy: they look at more than labels.
         self._choosy = BitMap()
         self._demands = DemandIndex()
@@ -83,6 +98,10 @@ class PlacementIndex:
             return set()
         if number in self._placements:
             self._detach(number)
+        else:
+            cluster = placement.place.cluster
+            self._in_cluster.setdefault(cluster, BitMap()).add(number)
+            self.consent.add_source(cluster)
         self._placements[number] = placement
         self._everything.add(number)
         self._demands_of[number] = tuple(
@@ -113,6 +132,10 @@ class PlacementIndex:
         del self._placements[number]
         self._everything.discard(number)
         self._numbers.remove(number)
+        self._in_cluster[place.cluster].discard(number)
+        if not self._in_cluster[place.cluster]:
+            del self._in_cluster[place.cluster]
+        self.consent.remove_source(place.cluster)
         return {place}
 
     def _detach(self, number: int) -> None:
@@ -134,6 +157,12 @@ class PlacementIndex:
         self._know_cluster(location.place.cluster)
         number = self.inventory.put_location(location)
         self._other([number])
+        touched = self._located(old, location)
+        if self.consent.is_used:
+            touched |= self._consent_to(self.consent.location_put(number, old, location))
+        return touched
+
+    def _located(self, old: Location | None, location: Location) -> set[Place]:
         after = self._demands.satisfied(location.labels)
         if old is None:
             return self._places(self._admitted(after, location.place.cluster))
@@ -151,7 +180,10 @@ class PlacementIndex:
         old = self.inventory.location(place)
         if old is None:
             return set()
-        self._other([self.inventory.remove_location(place)])
+        number = self.inventory.remove_location(place)
+        if self.consent.is_used:
+            self.consent.location_removed(number, old)
+        self._other([number])
         self._forget_cluster(place.cluster)
         return self._places(self._admitted(self._demands.satisfied(old.labels), place.cluster))
 
@@ -179,11 +211,23 @@ class PlacementIndex:
             for number in locations:
                 self._choosing.changed(number)
 
-    def put_workspace(self, cluster: str, labels: Mapping[str, str]) -> set[Place]:
+    def put_workspace(
+        self, cluster: str, labels: Mapping[str, str], at: Place | None = None
+    ) -> set[Place]:
         """Have the workspace whose content is *cluster* with these labels.
 
-        A workspace never told of has no labels.
+        A workspace never told of has no labels. *at* is where its Workspace object is; that may
+        be left out when it is known already.
         """
+        consent = self.consent.put_workspace(at, cluster, labels)
+        return self._labelled(cluster, labels) | self._consent_to(*consent)
+
+    def remove_workspace(self, cluster: str, at: Place) -> set[Place]:
+        """Forget the Workspace object at *at*, whose content is *cluster*."""
+        consent = self.consent.remove_workspace(at)
+        return self._labelled(cluster, NO_LABELS) | self._consent_to(*consent)
+
+    def _labelled(self, cluster: str, labels: Mapping[str, str]) -> set[Place]:
         old = self._workspaces.get(cluster, NO_LABELS)
         if labels:
             self._workspaces[cluster] = labels
@@ -197,6 +241,45 @@ class PlacementIndex:
         demands = self._workspace_demands.satisfied(old) ^ self._workspace_demands.satisfied(labels)
         swayed = self._workspace_demands.owners_of(demands)
         return self._places(swayed & self._selecting_any(self.inventory.locations_in(cluster)))
+
+    # -- consent -----------------------------------------------------------------------------
+
+    def put_grant(self, grant: Grant) -> set[Place]:
+        """Have *grant* as it is given; returns the placements it may be about."""
+        return self._consent_to(self.consent.put_grant(grant))
+
+    def remove_grant(self, place: Place) -> set[Place]:
+        """Forget the grant at *place*."""
+        return self._consent_to(self.consent.remove_grant(place))
+
+    def put_memory(self, inventory: str, *, enforced: bool) -> set[Place]:
+        """Remember that an inventory workspace is enforced whatever its grants, or that not."""
+        return self._consent_to(self.consent.put_memory(inventory, enforced=enforced))
+
+    def _consent_to(self, *touched: Touched) -> set[Place]:
+        """Return the placements that select what was touched, of the sources that were."""
+        found = BitMap()
+        for locations, sources in touched:
+            if sources is None:
+                candidates = self._everything
+            else:
+                candidates = BitMap.union(
+                    _NONE, *(self._in_cluster.get(source, _NONE) for source in sources)
+                )
+            if not candidates or not locations:
+                continue
+            if len(candidates) > len(locations):
+                found |= candidates & self._selecting(locations)
+            else:
+                places = ((n, self._numbers.item(n)) for n in candidates)
+                found.update(n for n, place in places if self.matching(place) & locations)
+        return self._places(found)
+
+    def refuses(self, place: Place) -> bool:
+        """Tell whether some Location that the placement at *place* selects refuses it."""
+        if not self.consent.governs:
+            return False
+        return bool(self.consent.judge(place.cluster, self.matching(place)).refused)
 
     def _know_cluster(self, cluster: str) -> None:
         if self._clusters.get(cluster) is None:
@@ -228,17 +311,40 @@ class PlacementIndex:
         workspaces = self._placements[number].workspaces
         return found if workspaces is None else found & self._locations_within(workspaces)
 
-    def chosen(self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE) -> Chosen:
+    def chosen(
+        self,
+        place: Place,
+        present: AbstractSet[tuple[str, str]] = NOWHERE,
+        released: AbstractSet[tuple[str, str]] = NOWHERE,
+    ) -> Chosen:
         """Return the Locations a placement selects, and those chosen of them.
 
-        *present* are the Locations chosen before; only a strategy asks.
+        *present* are the Locations chosen before, which a strategy prefers and which are held
+        where no grant admits the placement any more. Those *released* are not held: a person has
+        confirmed that.
         """
         matching = self.matching(place)
         placement = self.placement(place)
+        refused, observed = self.consent.judge(place.cluster, matching)
+        held = self._held(refused, present, released)
+        open_to = (matching - refused) | held if refused else matching
         if placement is None or placement.strategy is None or self._choosing is None:
-            return Chosen(matching, list(matching))
-        choice = self._choosing.choose(placement.strategy, matching, present)
-        return Chosen(matching, choice.locations, choice.shortage)
+            return Chosen(matching, list(open_to), "", refused, held, observed)
+        choice = self._choosing.choose(placement.strategy, open_to, present)
+        return Chosen(matching, choice.locations, choice.shortage, refused, held, observed)
+
+    def _held(
+        self,
+        refused: BitMap,
+        present: AbstractSet[tuple[str, str]],
+        released: AbstractSet[tuple[str, str]],
+    ) -> BitMap:
+        if not refused:
+            return _NONE
+        numbers = (
+            self.inventory.location_number(Place(*each)) for each in present if each not in released
+        )
+        return refused & BitMap(number for number in numbers if number is not None)
 
     def refusal(self, place: Place, location: int, present: AbstractSet[tuple[str, str]]) -> str:
         """Return why the placement's strategy does not let a Location through; else empty."""

@@ -1,27 +1,57 @@
-"""What the writer of an EdgePlacement should hear at once.
+"""What the writer of an EdgePlacement or a LocationGrant should hear at once.
 
 A selector that nothing can satisfy is well formed, and may be meant as a way to place nothing for
 now. So it is accepted, with a warning; the condition ``SelectorsSatisfiable`` says the same to
-everybody who looks later.
+everybody who looks later. A grant that admits nobody, or that does not enforce, is such a case too.
+
+What a schema cannot say of a grant's selectors (the form of keys under ``matchLabels``) is refused
+here: who writes a grant must not find out later that it does not mean what it says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from skerry.api.consent import ENFORCE, GRANTS
+from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.logic.placement.grants import ANY
 from skerry.logic.placement.records import placement_of
 from skerry.logic.resource import Object, Resource
+from skerry.logic.selectors import Selector, SelectorError
 
 _PLACEMENTS = GroupResource("edge.kcp.io", "edgeplacements")
+# Kinds that people name in a rule and forget that they are not in any namespace.
+_CLUSTER_SCOPED = (
+    GroupResource("", "namespaces"),
+    GroupResource("", "persistentvolumes"),
+    GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
+    GroupResource("rbac.authorization.k8s.io", "clusterrolebindings"),
+    GroupResource("rbac.authorization.k8s.io", "clusterroles"),
+    GroupResource("scheduling.k8s.io", "priorityclasses"),
+    GroupResource("storage.k8s.io", "storageclasses"),
+)
 
 
 def warning(resource: Resource) -> Resource:
-    """Return *resource* as served; if it is that of EdgePlacements, with their warnings too."""
-    if resource.info.group_resource != _PLACEMENTS:
-        return resource
-    return replace(resource, warnings=_after(resource.warnings))
+    """Return *resource* as served; if it is one of those spoken of above, with what is said."""
+    if resource.info.group_resource == _PLACEMENTS:
+        return replace(resource, warnings=_after(resource.warnings, placement_warnings))
+    if resource.info.group_resource == GRANTS.group_resource:
+        create, update = resource.validate_create, resource.validate_update
+        return replace(
+            resource,
+            warnings=_after(resource.warnings, grant_warnings),
+            # What is not even of the right form has been told by the schema.
+            validate_create=lambda new: create(new) or grant_errors(new),
+            validate_update=lambda new, old: update(new, old) or _update_errors(new, old),
+        )
+    return resource
 
 
 def placement_warnings(placement: Object) -> Sequence[str]:
@@ -30,5 +60,61 @@ def placement_warnings(placement: Object) -> Sequence[str]:
     return (*read.errors, *read.unsatisfiable)
 
 
-def _after(first: Callable[[Object], Sequence[str]]) -> Callable[[Object], Sequence[str]]:
-    return lambda obj: (*first(obj), *placement_warnings(obj))
+def grant_warnings(grant: Object) -> Sequence[str]:
+    """Return what a valid LocationGrant may not mean as it is, in sentences."""
+    return tuple(_doubts(grant.get("spec") or {}))
+
+
+def _doubts(spec: Mapping[str, Any]) -> Iterator[str]:
+    if spec.get("mode") != ENFORCE:
+        yield "spec.mode: Observe refuses nothing and admits nobody; Enforce does"
+    workspaces, locations = spec.get("workspaces") or {}, spec.get("locations") or {}
+    if not workspaces.get("paths") and not workspaces.get("childrenOf"):
+        yield "spec.workspaces: names no workspace, so the grant admits nobody"
+    if not locations.get("names") and locations.get("selector") is None:
+        yield "spec.locations: selects no Location, so the grant admits nobody"
+    for number, rule in enumerate(spec.get("rules") or ()):
+        yield from _rule_doubts(f"spec.rules[{number}]", rule)
+
+
+def _rule_doubts(path: str, rule: Mapping[str, Any]) -> Iterator[str]:
+    groups, resources, scope = rule["apiGroups"], rule["resources"], rule.get("scope")
+    if scope not in ("Cluster", ANY):
+        named = [
+            each.resource
+            for each in _CLUSTER_SCOPED
+            if each.resource in resources and (each.group in groups or ANY in groups)
+        ]
+        if named:
+            yield f"{path}.scope: Namespaced does not admit {', '.join(named)}"
+    elif ANY in groups and ANY in resources:
+        yield f"{path}: admits every cluster-scoped object, roles and webhooks included"
+
+
+def grant_errors(grant: Object) -> list[FieldError]:
+    """Return what is wrong with a LocationGrant that its schema does not tell."""
+    spec = grant.get("spec") or {}
+    found = [("spec.locations.selector", (spec.get("locations") or {}).get("selector"))]
+    for number, each in enumerate((spec.get("workspaces") or {}).get("childrenOf") or ()):
+        found.append((f"spec.workspaces.childrenOf[{number}].selector", each.get("selector")))
+    return [error for path, selector in found for error in _selector_errors(selector, path)]
+
+
+def _selector_errors(selector: Mapping[str, Any] | None, path: str) -> Sequence[FieldError]:
+    try:
+        Selector.from_label_selector(selector, path)
+    except SelectorError as error:
+        return error.errors
+    return ()
+
+
+def _update_errors(new: Object, old: Object) -> list[FieldError]:
+    """Return what is wrong with a change; what was wrong before may stay as it is."""
+    return [] if new.get("spec") == old.get("spec") else grant_errors(new)
+
+
+_Warnings = Callable[[Object], Sequence[str]]
+
+
+def _after(first: _Warnings, then: _Warnings) -> _Warnings:
+    return lambda obj: (*first(obj), *then(obj))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -54,6 +55,34 @@ def sync_target(
         "metadata": meta(cluster, name, labels, uid=uid or f"uid-{name}"),
         "spec": {"unschedulable": unschedulable},
         "status": {"conditions": conditions},
+    }
+
+
+def grant(
+    name: str,
+    cluster: str = "imw",
+    *,
+    mode: str = "Enforce",
+    paths: Sequence[str] = (),
+    children: Sequence[tuple[str, Object]] = (),
+    names: Sequence[str] = (),
+    selector: Object | None = None,
+    rules: Sequence[Object] = ({"apiGroups": ["*"], "resources": ["*"]},),
+) -> Object:
+    locations: Object = {"names": list(names)}
+    if selector is not None:
+        locations["selector"] = selector
+    below = [{"path": path, "selector": chosen} for path, chosen in children]
+    return {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "LocationGrant",
+        "metadata": meta(cluster, name, uid=f"uid-{name}", generation=1),
+        "spec": {
+            "mode": mode,
+            "workspaces": {"paths": list(paths), "childrenOf": below},
+            "locations": locations,
+            "rules": list(rules),
+        },
     }
 
 

@@ -1,0 +1,49 @@
+"""A hub whose data a previous version wrote offers what this version adds, and keeps the rest."""
+
+from __future__ import annotations
+
+from skerry.api.consent import GRANTS
+from skerry.app.edge_environment import APIEXPORTS
+from skerry.app.hub_content import edge_export_objects, ensure_edge_provider, extended_export
+from tests.sim.edge_scheduler_hub import BINDINGS, PROVIDER, Hub
+from tests.sim.loop import virtual
+from tests.unit.logic.placement import building
+
+_WANTED = next(obj for obj in edge_export_objects() if obj["kind"] == "APIExport")
+
+
+def test_an_export_is_given_the_kinds_it_lacks_and_keeps_its_schemas() -> None:
+    old = ["v1.edgeplacements.edge.kcp.io", "v1.gone.edge.kcp.io"]
+    live = {"metadata": {"name": "edge.kcp.io"}, "spec": {"latestResourceSchemas": old, "x": 1}}
+    extended = extended_export(live, _WANTED)
+    assert extended is not None
+    names = extended["spec"]["latestResourceSchemas"]
+    assert names[:2] == old
+    kinds = [name.partition(".")[2] for name in names]
+    assert len(kinds) == len(set(kinds))
+    assert "locationgrants.edge.kcp.io" in kinds
+    assert extended["spec"]["x"] == 1
+    assert extended_export(extended, _WANTED) is None
+
+
+@virtual
+async def test_workspaces_bound_before_an_upgrade_serve_grants_after_it() -> None:
+    hub = Hub()
+    async with hub.running("imw"):
+        espw = hub.at(PROVIDER)
+        export = await espw.get(APIEXPORTS, "edge.kcp.io")
+        kept = [
+            name
+            for name in export["spec"]["latestResourceSchemas"]
+            if "locationgrants" not in name and "locationconsents" not in name
+        ]
+        await espw.update(APIEXPORTS, {**export, "spec": {"latestResourceSchemas": kept}})
+        await hub.make_workspace("root", "old")
+        await hub.bind("root:old")
+        await ensure_edge_provider(hub.api)
+        await hub.settle(1)
+        grant = building.grant("g", paths=["root:shop"], selector={})
+        made = {**grant, "metadata": {"name": "g"}}
+        await hub.at("root:old").create(GRANTS, made)
+        binding = await hub.at("root:old").get(BINDINGS, "bind-espw")
+        assert "locationgrants" in {r["resource"] for r in binding["status"]["boundResources"]}
