@@ -49,6 +49,15 @@ def wire(value: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (value[_HEAD:cut], revision, value[cut:])
 
 
+def item_wire(value: bytes, revision: int) -> bytes:
+    """Return the JSON of a stored object without ``apiVersion`` and ``kind``.
+
+    Items of a list of built-in kinds have neither: the list says what they are.
+    """
+    cut = _HEAD + (value[0] << 8 | value[1])
+    return b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[cut:])
+
+
 def decode(value: bytes, revision: int) -> Object:
     """Return a stored object as a dict of its own."""
     obj: Object = orjson.loads(memoryview(value)[_HEAD:])

@@ -12,6 +12,7 @@ from tests.unit.server.objects import CORE, config_map, definition, deployment, 
 MAPS = f"{CORE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = "/apis/example.org/v1/namespaces/default/things"
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
@@ -83,6 +84,31 @@ async def test_custom_kinds_have_the_columns_they_define() -> None:
         table = (await server.get(path, headers=TABLE)).body
         assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size", "Wide"]
         assert table["rows"][0]["cells"] == ["t", 4, "red"]
+
+
+@virtual
+async def test_only_items_of_custom_kinds_and_of_metadata_lists_name_their_kind() -> None:
+    async with serving() as server:
+        await server.create(DEFINITIONS, definition())
+        await server.create(THINGS, thing("t"))
+        await server.create(MAPS, config_map("c", a="1"))
+        partial = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+        for path, accept, named in (
+            (MAPS, "application/json", False),
+            (f"{MAPS}?pretty=true", "application/json", False),
+            (MAPS, "application/yaml", False),
+            (MAPS, partial, True),
+            (DEFINITIONS, "application/json", False),
+            (THINGS, "application/json", True),
+            (THINGS, "application/yaml", True),
+        ):
+            answer = await server.get(path, headers={"accept": accept})
+            body = yaml.safe_load(answer.raw)
+            for item in body["items"]:
+                assert ("kind" in item, "apiVersion" in item) == (named, named), (path, accept)
+            assert "kind" in body
+        # A single object always names its kind.
+        assert (await server.get(f"{MAPS}/c")).body["kind"] == "ConfigMap"
 
 
 @virtual

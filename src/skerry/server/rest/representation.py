@@ -14,7 +14,7 @@ import yaml
 
 from skerry.logic.printing import partial_metadata, render_table
 from skerry.logic.resource import Object, Resource
-from skerry.server.codec import decode, dump, partial_wire, wire
+from skerry.server.codec import decode, dump, item_wire, partial_wire, wire
 from skerry.server.rest.negotiate import Negotiated
 from skerry.server.rest.versions import from_storage
 from skerry.server.watch.change import Form
@@ -22,6 +22,7 @@ from skerry.server.watch.change import Form
 Cut = Callable[[bytes, int], bytes]
 # As many objects of an ordinary size as make a block that is worth sending.
 _ITEMS_PER_PART = 32
+_TYPE_META = frozenset(("apiVersion", "kind"))
 
 
 class Representation:
@@ -43,6 +44,10 @@ class Representation:
         self._pretty = pretty
         # How objects are made of what is stored without decoding it, if that can be done.
         self._cut = _cut(resource, negotiated)
+        # The same for an item of a list, which says the kind once for all of them.
+        self._cut_item = self._cut
+        if self._cut is wire and not resource.custom:
+            self._cut_item = item_wire
 
     @property
     def splices(self) -> bool:
@@ -95,13 +100,22 @@ class Representation:
         self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
     ) -> bytes | Sequence[bytes]:
         """Return the body of a list of stored objects."""
-        if self._cut is not None and not self._pretty:
-            return self._spliced_list(items, metadata, self._cut)
+        if self._cut_item is not None and not self._pretty:
+            return self._spliced_list(items, metadata, self._cut_item)
         objects = [self.at_version(decode(value, revision)) for value, revision in items]
         if self._negotiated.shape == "table":
             return self.body(self._table(objects, metadata))
-        shown = [self.shaped(obj) for obj in objects]
+        shown = [self._item(self.shaped(obj)) for obj in objects]
         return self.body({**self._list_head(), "metadata": metadata, "items": shown})
+
+    def _item(self, shown: dict[str, Any]) -> dict[str, Any]:
+        if self._resource.custom or self._negotiated.shape == "metadata":
+            return shown
+        return {name: value for name, value in shown.items() if name not in _TYPE_META}
+
+    def item(self, value: bytes, revision: int) -> bytes:
+        """Return a stored object as an item of a list; only where ``splices`` says so."""
+        return item_wire(value, revision) if self._cut_item is item_wire else wire(value, revision)
 
     def _spliced_list(
         self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any], cut: Cut

@@ -8,12 +8,12 @@ and whatever the connection has not taken yet. All pages are of one snapshot.
 from __future__ import annotations
 
 from skerry.logic.workspaces.names import WILDCARD
-from skerry.server.codec import wire
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Sender, Stream
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import list_options
 from skerry.server.rest.read import Reader
+from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
 from skerry.store.base import Page, Store
 
@@ -48,7 +48,7 @@ class WholesaleLists:
 
             async def run(sender: Sender) -> None:
                 sender.write(head)
-                await self._send(sender, call.prefix, first)
+                await self._send(sender, shown, call.prefix, first)
                 sender.write(tail)
                 await sender.drain()
 
@@ -56,11 +56,11 @@ class WholesaleLists:
 
         return handle
 
-    async def _send(self, sender: Sender, prefix: str, page: Page) -> None:
+    async def _send(self, sender: Sender, shown: Representation, prefix: str, page: Page) -> None:
         """Send *page* and all that follow it, no faster than the client takes them."""
         separator = b""
         while page.entries and not sender.closed:
-            parts = [wire(entry.value, entry.revision) for entry in page.entries]
+            parts = [shown.item(entry.value, entry.revision) for entry in page.entries]
             sender.write(separator + b",".join(parts))
             separator = b","
             await sender.drain()
