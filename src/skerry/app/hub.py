@@ -17,6 +17,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
+from skerry.logic.workspaces.principals import RESERVED
 from skerry.logic.workspaces.projected import is_projected
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
@@ -50,6 +51,7 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
             authorizer,
             tokens_csv=rows,
             impersonation_home=authorizer.impersonation_home,
+            reserved=RESERVED,
         )
 
     async def face(foundation: Foundation) -> Face:

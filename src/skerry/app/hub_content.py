@@ -6,18 +6,19 @@ which exports ``edge.kcp.io``, and finer exports of Kubernetes' kinds.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
-from skerry.api.errors import AlreadyExists, from_status
+from skerry.api.errors import AlreadyExists, Conflict, InternalError, from_status
 from skerry.api.kcp import edge
 from skerry.app.hub_server import HubServer
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Object
+from skerry.logic.workspaces.principals import SCOPED
 from skerry.logic.workspaces.schemas import native_schema_object, schema_object
-from skerry.server.http.message import Answer, Peer, Request, Response, User
+from skerry.server.http.message import Peer, Request, Response, User
 from skerry.server.security.authorization import MASTERS
 
 COMPUTE = "root:compute"
@@ -25,10 +26,15 @@ EDGE_PROVIDER = "root:espw"
 _SYSTEM = User("system:skerry", groups=(MASTERS, "system:authenticated"))
 _NATIVE_PREFIX = "v124"
 EDGE_PREFIX = "v261115"
-_BINDERS = "Group", "system:authenticated"
+# Who may bind: groups that an administrator puts people in, never everybody.
+EDGE_BINDERS = f"{edge.GROUP}:binders"
+COMPUTE_BINDERS = "compute:binders"
 _USERS = "compute:authenticated:use"
-# Another hub on the same store may write the export at the same moment.
-_EXTENDING_ATTEMPTS = 5
+# Another hub on the same store may write the same object at the same moment.
+_ATTEMPTS = 5
+# Everybody who is authenticated, as an export's policy knows them.
+_BOUND_USERS = "apis.kcp.io:binding:system:authenticated"
+_BOUND_SCOPED = f"apis.kcp.io:binding:{SCOPED}"
 
 # kcp's own compute export, and the finer ones KubeStellar adds.
 _KUBERNETES = (("apps", "deployments"), ("networking.k8s.io", "ingresses"), ("", "pods"),
@@ -68,7 +74,9 @@ async def ensure_compute(api: HubServer) -> None:
     policy: Object = {"local": {}}
     annotations = {"extra.apis.kcp.io/compute.workload.kcp.io": "true"}
     export = _export_objects("kubernetes", _KUBERNETES, policy=policy, annotations=annotations)
-    for obj in [*export, *_permissions(_KUBERNETES, _USERS), *_binders("kubernetes")]:
+    # What is done with the copies in a mailbox is between the mailbox and its edge.
+    permissions = _permissions(_KUBERNETES, _USERS, _BOUND_USERS, _BOUND_SCOPED)
+    for obj in [*export, *permissions, *_binders("kubernetes", COMPUTE_BINDERS)]:
         await _ensure(api, COMPUTE, obj)
 
 
@@ -83,7 +91,8 @@ def edge_provider_objects() -> list[tuple[str, Object]]:
     made = [("root", _workspace("espw", ""))]
     made += [(EDGE_PROVIDER, obj) for obj in edge_export_objects()]
     for name, kinds in FINER_EXPORTS.items():
-        made += [(COMPUTE, obj) for obj in [*_export_objects(name, kinds), *_binders(name)]]
+        objects = [*_export_objects(name, kinds), *_binders(name, COMPUTE_BINDERS)]
+        made += [(COMPUTE, obj) for obj in objects]
     return made
 
 
@@ -96,7 +105,7 @@ def edge_export_objects() -> list[Object]:
         "metadata": {"name": edge.GROUP},
         "spec": {"latestResourceSchemas": [s["metadata"]["name"] for s in schemas]},
     }
-    return [*schemas, export, *_binders(edge.GROUP)]
+    return [*schemas, export, *_binders(edge.GROUP, EDGE_BINDERS)]
 
 
 def _workspace(name: str, type_name: str) -> Object:
@@ -141,10 +150,10 @@ def compute_permission_objects() -> list[Object]:
 
     The name is not that of a role which a hub has from the start: it adds and replaces nothing.
     """
-    return _permissions(_KUBERNETES, f"{edge.GROUP}:report")
+    return _permissions(_KUBERNETES, f"{edge.GROUP}:report", _BOUND_USERS)
 
 
-def _permissions(kinds: Sequence[tuple[str, str]], name: str) -> list[Object]:
+def _permissions(kinds: Sequence[tuple[str, str]], name: str, *groups: str) -> list[Object]:
     """Return the most that users of the compute export may do: all of it, status included."""
     rules = [
         {
@@ -154,21 +163,33 @@ def _permissions(kinds: Sequence[tuple[str, str]], name: str) -> list[Object]:
         }
         for group, resource in kinds
     ]
-    group = "apis.kcp.io:binding:system:authenticated"
-    return [_role(name, rules), _role_binding(name, name, "Group", group)]
+    return [_role(name, rules), _role_binding(name, *groups)]
 
 
-def _binders(export: str) -> list[Object]:
-    rules = [
-        {
-            "apiGroups": ["apis.kcp.io"],
-            "resources": ["apiexports"],
-            "resourceNames": [export],
-            "verbs": ["bind"],
-        }
-    ]
+def _binders(export: str, group: str) -> list[Object]:
+    """Return what lets *group* bind *export*, for which one must enter its workspace."""
+    bind = {
+        "apiGroups": ["apis.kcp.io"],
+        "resources": ["apiexports"],
+        "resourceNames": [export],
+        "verbs": ["bind"],
+    }
+    enter = {"nonResourceURLs": ["/"], "verbs": ["access"]}
     name = f"{export}:bind"
-    return [_role(name, rules), _role_binding(name, name, *_BINDERS)]
+    return [_role(name, [bind, enter]), _role_binding(name, group)]
+
+
+def _superseded(obj: Object) -> Object | None:
+    """Return what the version before made of *obj*, where that granted something else.
+
+    It let everybody bind, though nobody enter, and knew no principals of single workspaces.
+    """
+    name = obj["metadata"]["name"]
+    if obj["kind"] == "ClusterRole" and name.endswith(":bind"):
+        return {**obj, "rules": obj["rules"][:1]}
+    if obj["kind"] == "ClusterRoleBinding":
+        return _role_binding(name, _BOUND_USERS if name == _USERS else "system:authenticated")
+    return None
 
 
 def _role(name: str, rules: Sequence[Object]) -> Object:
@@ -180,14 +201,15 @@ def _role(name: str, rules: Sequence[Object]) -> Object:
     }
 
 
-def _role_binding(name: str, role: str, kind: str, subject: str) -> Object:
-    group = "rbac.authorization.k8s.io"
+def _role_binding(role: str, *groups: str) -> Object:
+    """Return the binding of a role, by its name, to groups."""
+    api_group = "rbac.authorization.k8s.io"
     return {
-        "apiVersion": f"{group}/v1",
+        "apiVersion": f"{api_group}/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": group, "kind": kind, "name": subject}],
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": api_group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": api_group, "kind": "Group", "name": each} for each in groups],
     }
 
 
@@ -201,36 +223,33 @@ _PLURALS = {
 
 
 async def _ensure(api: HubServer, cluster: str, obj: Object) -> None:
-    """Create *obj* unless it is there; an export that is there is given the kinds it lacks."""
+    """Create *obj* unless it is there; bring what the version before made up to this one."""
     path = f"/clusters/{cluster}/apis/{obj['apiVersion']}/{_PLURALS[obj['kind']]}"
-    answer = await _asked(api, "POST", path, obj)
-    if not isinstance(answer, Response) or answer.status < 300:
-        return
-    raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-    status: dict[str, Any] = orjson.loads(raw)
-    error = from_status(answer.status, status)
-    if not isinstance(error, AlreadyExists):
-        raise error
-    if obj["kind"] == "APIExport":
-        await _extend(api, f"{path}/{obj['metadata']['name']}", obj)
-    if obj["kind"] == "Workspace":
-        # Another hub may have made it this moment; what goes into it must find the way.
-        await api.dispatcher.reached(await api.store.revision())
+    try:
+        await _asked(api, "POST", path, obj)
+    except AlreadyExists:
+        if obj["kind"] == "Workspace":
+            # Another hub may have made it this moment; what goes into it must find the way.
+            await api.dispatcher.reached(await api.store.revision())
+        else:
+            await _upgrade(api, f"{path}/{obj['metadata']['name']}", obj)
 
 
-async def _extend(api: HubServer, path: str, export: Object) -> None:
-    """Let an export that a previous version made offer the kinds added since."""
-    for _ in range(_EXTENDING_ATTEMPTS):
-        answer = await _asked(api, "GET", path)
-        if not isinstance(answer, Response) or answer.status != 200:
+async def _upgrade(api: HubServer, path: str, wanted: Object) -> None:
+    """Write what this version says differently of an object that was there."""
+    for _ in range(_ATTEMPTS):
+        changed = upgraded(await _asked(api, "GET", path), wanted)
+        if changed is None:
             return
-        body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-        extended = extended_export(orjson.loads(body), export)
-        if extended is None:
-            return
-        answer = await _asked(api, "PUT", path, extended)
-        if isinstance(answer, Response) and answer.status < 300:
-            return
+        with contextlib.suppress(Conflict):
+            await _asked(api, "PUT", path, changed)
+
+
+def upgraded(live: Object, wanted: Object) -> Object | None:
+    """Return *live*, which an earlier version made, as this one wants it; None when it is."""
+    if wanted["kind"] == "APIExport":
+        return extended_export(live, wanted)
+    return regranted(live, wanted)
 
 
 def extended_export(live: Object, wanted: Object) -> Object | None:
@@ -247,7 +266,26 @@ def extended_export(live: Object, wanted: Object) -> Object | None:
     return {**live, "spec": {**live["spec"], "latestResourceSchemas": [*offered, *lacking]}}
 
 
-async def _asked(api: HubServer, verb: str, path: str, obj: Object | None = None) -> Answer:
+def regranted(live: Object, wanted: Object) -> Object | None:
+    """Return *live* with the grants of *wanted*, if it has exactly those of the version before.
+
+    What somebody has edited is theirs.
+    """
+    before = _superseded(wanted)
+    granted = [part for part in ("rules", "subjects") if part in wanted]
+    if before is None or any(live.get(part) != before[part] for part in granted):
+        return None
+    return {**live, **{part: wanted[part] for part in granted}}
+
+
+async def _asked(api: HubServer, verb: str, path: str, obj: Object | None = None) -> Object:
     headers = {"content-type": "application/json", "user-agent": "skerry/hub"}
     body = b"" if obj is None else orjson.dumps(obj)
-    return await api.engine.handle(Request(verb, path, "", headers, body, Peer(user=_SYSTEM)))
+    answer = await api.engine.handle(Request(verb, path, "", headers, body, Peer(user=_SYSTEM)))
+    if not isinstance(answer, Response):
+        raise InternalError(f"{verb} {path}: want an object, found a stream")
+    raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    found: Object = orjson.loads(raw)
+    if answer.status >= 300:
+        raise from_status(answer.status, found)
+    return found

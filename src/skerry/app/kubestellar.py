@@ -233,7 +233,7 @@ async def remove_wmw(hub: HubAccess, parent: str, name: str) -> list[str]:
 async def populate(hub: HubAccess) -> None:
     """Make sure of the provider workspace, its exports, and the finer ones of Kubernetes' kinds."""
     # Only here: the schemas of every kind take a while to load, which other commands can spare.
-    from skerry.app.hub_content import edge_provider_objects, extended_export
+    from skerry.app.hub_content import edge_provider_objects, upgraded
 
     root = hub.at("root")
     for cluster, obj in edge_provider_objects():
@@ -241,11 +241,10 @@ async def populate(hub: HubAccess) -> None:
         try:
             await client.create(resource, obj)
         except AlreadyExists:
-            if obj["kind"] == "APIExport":
-                live = await client.get(resource, obj["metadata"]["name"])
-                extended = extended_export(live, obj)
-                if extended is not None:
-                    await client.update(resource, extended)
+            live = await client.get(resource, obj["metadata"]["name"])
+            changed = upgraded(live, obj)
+            if changed is not None:
+                await client.update(resource, changed)
         if obj["kind"] == "Workspace":
             await ready_workspace(root, obj["metadata"]["name"])
 

@@ -65,10 +65,12 @@ def security_with(
     *,
     tokens_csv: str = "",
     impersonation_home: ImpersonationHome = everywhere,
+    reserved: tuple[str, ...] = (),
 ) -> Security:
     """Put security together around an authorizer; *tokens_csv* adds static tokens.
 
-    *impersonation_home* says where impersonated identities are at home, if anywhere.
+    *impersonation_home* says where impersonated identities are at home, if anywhere; names that
+    begin with one of *reserved* are no outside credential's.
     """
     tokens = ServiceAccountTokens(
         open_signing_key(directory), lambda *of: _lookup(store, *of), clock, ids
@@ -82,6 +84,7 @@ def security_with(
         service_accounts=tokens,
         anonymous=settings.anonymous,
         home=impersonation_home,
+        reserved=reserved,
     )
     return Security(authentication, authorizer, rbac, tokens)
 

@@ -25,6 +25,9 @@ class Attributes(msgspec.Struct, frozen=True, gc=False):
     namespace: str = ""
     name: str = ""
     path: str = ""
+    # In the name of a permission claim: whoever binds the claiming export has agreed to it, so
+    # that only the policy of the type's own exporter can stand against it.
+    claimed: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@ request means is decided in ``rest`` and ``subresources``; here it only finds it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -29,7 +29,7 @@ from skerry.server.codec import dump
 from skerry.server.documents import Documents
 from skerry.server.extensions import ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Request, Response, Stream, User
-from skerry.server.open_streams import OpenStreams
+from skerry.server.open_streams import OpenStreams, Right
 from skerry.server.request_info import RequestInfo, request_info
 from skerry.server.rest.call import Call
 from skerry.server.security.authorization import forbidden
@@ -41,6 +41,10 @@ _DISCOVERY = "as=APIGroupDiscoveryList"
 # What a writer says that needs no answer but that it was done (RFC 7240).
 _MINIMAL = "return=minimal"
 _WRITES = frozenset(("create", "update", "patch"))
+
+# What runs something in a pod needs ``create``, however it is asked for: a WebSocket begins with
+# a GET, and whoever may only read must not execute.
+_EXECUTING = frozenset(("exec", "attach", "portforward"))
 
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
 # On every answer: which history of objects it was given from. A client that remembers what it saw
@@ -55,19 +59,19 @@ class Route(msgspec.Struct, frozen=True):
 
     A view narrows that: to ``types`` of its own; collections to objects with ``labels`` and of
     which ``visible`` tells so by their key; single objects to those of which ``named`` does.
-    ``guard`` says which action must be allowed in place of the plain one, and ``acting`` as whom
-    the request is then carried out, with that user's rights. ``home`` is the cluster whose
-    ServiceAccounts are at home there, if it is another. ``view`` names the view.
+    ``guard`` says what must be allowed, and to whom, in place of the plain action; ``acting`` is
+    as whom the request is then carried out. ``home`` is the cluster whose ServiceAccounts are at
+    home there, if it is another. ``view`` names the view.
     """
 
     cluster: str
     path: str
     types: TypeSet | None = None
     labels: str = ""
-    guard: Callable[[RequestInfo], Attributes] | None = None
+    guard: Callable[[User, RequestInfo], Iterable[Right]] | None = None
     visible: Callable[[str], bool] | None = None
     named: Callable[[str], bool] | None = None
-    acting: User | None = None
+    acting: Callable[[User], User] | None = None
     home: str = ""
     view: str = ""
 
@@ -169,12 +173,15 @@ class Engine:
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
             user = await self._identify(request, route.home or route.cluster)
-            user = self._authorize(user, info, route)
+            rights = _rights(user, info, route)
+            for right in rights:
+                self._check(*right)
+            if route.acting is not None:
+                user = route.acting(user)
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
             if isinstance(answer, Stream):
-                guard = _guarded(info, route)
-                answer.run = self.streams.guarded(user, guard, answer.run, answer.recheck)
+                answer.run = self.streams.guarded(rights, answer.run, answer.recheck)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
             served = self._serves(info, route)
@@ -203,14 +210,6 @@ class Engine:
         if request.peer.user is not None:
             return request.peer.user
         return await self._authenticator.authenticate(request, cluster)
-
-    def _authorize(self, user: User, info: RequestInfo, route: Route) -> User:
-        """Return the user the request is carried out as; raises when it is not allowed."""
-        self._check(user, _guarded(info, route))
-        if route.acting is None:
-            return user
-        self._check(route.acting, attributes_of(info))
-        return route.acting
 
     def _check(self, user: User, attributes: Attributes) -> None:
         decision = self._authorizer.authorize(user, attributes)
@@ -311,18 +310,23 @@ def _query(request: Request) -> dict[str, str]:
         raise BadRequest(f"query: {error}") from error
 
 
-def _guarded(info: RequestInfo, route: Route) -> Attributes:
-    """Return the action that must be allowed for a request to pass."""
-    return attributes_of(info) if route.guard is None else route.guard(info)
+def _rights(user: User, info: RequestInfo, route: Route) -> Sequence[Right]:
+    """Return what must be allowed, and to whom, for a request to pass."""
+    if route.guard is None:
+        return ((user, attributes_of(info)),)
+    return tuple(route.guard(user, info))
 
 
 def attributes_of(info: RequestInfo) -> Attributes:
     """Return the action a request stands for."""
     if not info.is_resource:
         return Attributes(cluster=info.cluster, verb=info.verb, path=info.path)
+    verb = info.verb
+    if info.subresource in _EXECUTING and not info.group and info.resource == "pods":
+        verb = "create"
     return Attributes(
         cluster=info.cluster,
-        verb=info.verb,
+        verb=verb,
         group=info.group,
         version=info.version,
         resource=info.resource,

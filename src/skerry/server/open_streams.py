@@ -8,24 +8,23 @@ with it. A stream of several parts, each with a right of its own, is told to loo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Sender, User
 
 Run = Callable[[Sender], Awaitable[None]]
+# Somebody, and what they must be allowed to do.
+Right = tuple[User, Attributes]
 
 
 class _Held:
-    """One open stream: whose, for what, and the task that runs it."""
+    """One open stream: by which rights, and the task that runs it."""
 
-    __slots__ = ("_task", "attributes", "recheck", "revoked", "user")
+    __slots__ = ("_task", "recheck", "revoked", "rights")
 
-    def __init__(
-        self, user: User, attributes: Attributes, recheck: Callable[[], None] | None
-    ) -> None:
-        self.user = user
-        self.attributes = attributes
+    def __init__(self, rights: Sequence[Right], recheck: Callable[[], None] | None) -> None:
+        self.rights = rights
         self.recheck = recheck
         self.revoked = False
         self._task = asyncio.current_task()
@@ -50,18 +49,17 @@ class OpenStreams:
 
     def guarded(
         self,
-        user: User,
-        attributes: Attributes,
+        rights: Sequence[Right],
         run: Run,
         recheck: Callable[[], None] | None = None,
     ) -> Run:
-        """Return *run*, to be ended early when *user* may no longer do what it does.
+        """Return *run*, to be ended early when one of *rights* no longer holds.
 
         *recheck* is called when rights have changed and the stream as such is still allowed.
         """
 
         async def guarded(sender: Sender) -> None:
-            held = _Held(user, attributes, recheck)
+            held = _Held(rights, recheck)
             self._held[held] = None
             try:
                 await run(sender)
@@ -77,7 +75,7 @@ class OpenStreams:
     def recheck(self) -> None:
         """End the streams that would no longer be allowed; rights have changed."""
         for held in list(self._held):
-            if not self._authorizer.authorize(held.user, held.attributes).allowed:
+            if not all(self._authorizer.authorize(*right).allowed for right in held.rights):
                 held.end()
             elif held.recheck is not None:
                 held.recheck()
@@ -85,5 +83,6 @@ class OpenStreams:
     def end_user(self, cluster: str, name: str) -> None:
         """End every stream of a user in a cluster; its credentials no longer hold."""
         for held in list(self._held):
-            if held.user.name == name and held.attributes.cluster == cluster:
+            user, attributes = held.rights[0]
+            if user.name == name and attributes.cluster == cluster:
                 held.end()

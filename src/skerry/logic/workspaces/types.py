@@ -66,12 +66,16 @@ class Resolved:
 
     def default_bindings(self) -> list[tuple[str, str]]:
         """Return the exports bound in a new workspace, as (path, name), each once."""
-        bound: dict[tuple[str, str], None] = {}
+        return list(self.binding_sources())
+
+    def binding_sources(self) -> dict[tuple[str, str], list[str]]:
+        """Return the same exports, each with the clusters of the types that ask for it."""
+        bound: dict[tuple[str, str], list[str]] = {}
         for found in reversed(self.chain):
             for binding in found.spec.get("defaultAPIBindings") or []:
                 path = binding.get("path") or found.type_name.path
-                bound[(path, binding["export"])] = None
-        return list(bound)
+                bound.setdefault((path, binding["export"]), []).append(found.cluster)
+        return bound
 
     def labels(self) -> dict[str, str]:
         """Return the labels a new workspace gets unless it has its own."""

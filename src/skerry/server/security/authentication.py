@@ -103,13 +103,17 @@ class Authentication:
         service_accounts: ServiceAccountTokens | None = None,
         anonymous: bool = True,
         home: ImpersonationHome = everywhere,
+        reserved: tuple[str, ...] = (),
     ) -> None:
+        """Users whose names or groups begin with one of *reserved* are not to be had by
+        certificate or static token: the server itself makes them."""
         self._clock = clock
         self._authorizer = authorizer
         self._static = static
         self._service_accounts = service_accounts
         self._anonymous = anonymous
         self._home = home
+        self._reserved = reserved
         self._certificates: _Remembered[bytes] = _Remembered(clock, _CERTIFICATE_SECONDS)
         # Tokens of ServiceAccounts hold in their own cluster only, which bounds the names here.
         self._tokens: _Remembered[tuple[str, str]] = _Remembered(clock, _TOKEN_SECONDS)
@@ -149,7 +153,7 @@ class Authentication:
         """Say whom *token* stands for, for a TokenReview; never raises for a bad one."""
         if self._static is not None and not audiences:
             user = self._static.user(token)
-            if user is not None:
+            if user is not None and not self._is_reserved(user):
                 return Reviewed(_authenticated(user), ())
         if self._service_accounts is None:
             return Reviewed(None, (), "invalid bearer token")
@@ -175,7 +179,7 @@ class Authentication:
             return None
         credential = f"X509SHA256={hashlib.sha256(der).hexdigest()}"
         extra = {"authentication.kubernetes.io/credential-id": (credential,)}
-        user = _authenticated(User(names[0], "", tuple(groups), extra))
+        user = self._outsider(User(names[0], "", tuple(groups), extra))
         self._certificates.put(der, user, expires)
         return user
 
@@ -187,7 +191,7 @@ class Authentication:
             return None
         user = self._static.user(token) if self._static is not None else None
         if user is not None:
-            user = _authenticated(user)
+            user = self._outsider(user)
             if len(self._static_users) < _MAX_STATIC_SPELLINGS:
                 self._static_users[authorization] = user
             return user
@@ -205,6 +209,17 @@ class Authentication:
         user = _authenticated(validated.user)
         self._tokens.put((cluster, authorization), user, validated.expires)
         return user
+
+    def _outsider(self, user: User) -> User:
+        """Return a user that a credential from outside names; refuses the server's own names."""
+        if self._is_reserved(user):
+            log.info("credential names a reserved user or group", user=user.name)
+            raise Unauthorized
+        return _authenticated(user)
+
+    def _is_reserved(self, user: User) -> bool:
+        reserved = self._reserved
+        return bool(reserved) and any(n.startswith(reserved) for n in (user.name, *user.groups))
 
     # Acting as somebody else.
 

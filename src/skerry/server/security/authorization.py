@@ -56,7 +56,8 @@ class _Cluster:
 class RbacAuthorizer:
     """Decides by RBAC; members of ``system:masters`` may do everything.
 
-    The policy of the cluster named *shared*, if one is named, counts in every other one too.
+    The policy of the cluster named *shared*, if one is named, counts in every other one too. Users
+    are judged as the cluster sees them (``User.seen_from``), whoever asks.
     """
 
     def __init__(
@@ -107,6 +108,8 @@ class RbacAuthorizer:
         cluster = self._clusters.get(attributes.cluster) or self._shared
         if cluster is None:
             return _DENIED
+        if user.home:
+            user = user.seen_from(attributes.cluster)
         decisions = cluster.decisions
         if cluster.generation != cluster.policy.generation:
             decisions.clear()
@@ -154,6 +157,7 @@ class RbacAuthorizer:
 
     def rules_for(self, user: User, cluster: str, namespace: str) -> RulesFor:
         """Return everything *user* may do in a namespace, for rules reviews."""
+        user = user.seen_from(cluster)
         found = self._cluster(cluster).policy.rules_for(user.name, user.groups, namespace)
         if MASTERS in user.groups:
             return RulesFor((*FULL_AUTHORITY, *found.rules), found.errors)
@@ -175,6 +179,7 @@ class RbacAuthorizer:
         """
         if MASTERS in user.groups:
             return
+        user = user.seen_from(cluster)
         if obj["kind"] in ("Role", "ClusterRole"):
             self._check_role(user, cluster, obj, old)
         elif obj["kind"] in ("RoleBinding", "ClusterRoleBinding"):

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from skerry.api.errors import BadRequest, FieldError, Invalid
+from skerry.api.keys import PLAIN
 from skerry.logic.resource import Object
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response, User
@@ -44,7 +46,7 @@ class AccessReviews:
     async def subject(self, call: Call) -> Answer:
         """Answer a SubjectAccessReview: may somebody."""
         review = received(call)
-        return self._decided(call, review, _subject(review), "")
+        return self._decided(call, review, _subject(call, review), "")
 
     async def local_subject(self, call: Call) -> Answer:
         """Answer a LocalSubjectAccessReview: may somebody, in this namespace."""
@@ -56,7 +58,7 @@ class AccessReviews:
                 "spec.resourceAttributes.namespace", attributes.get("namespace", ""), detail
             )
             raise Invalid.of(_AUTHORIZATION, call.kind, "", [error])
-        return self._decided(call, review, _subject(review), call.namespace)
+        return self._decided(call, review, _subject(call, review), call.namespace)
 
     async def myself(self, call: Call) -> Answer:
         """Answer a SelfSubjectAccessReview: may I."""
@@ -98,7 +100,12 @@ def _resource_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     return {name: rule[name] for name in names if name in rule}
 
 
-def _subject(review: Object) -> User:
+def _subject(call: Call, review: Object) -> User:
+    """Return whom a review asks about, named as in the cluster where it is asked.
+
+    So the plain name of a ServiceAccount is that of the cluster's own; those of others have
+    their qualified names.
+    """
     spec = review.get("spec") or {}
     if not spec.get("user") and not spec.get("groups"):
         error = FieldError.invalid(
@@ -107,7 +114,9 @@ def _subject(review: Object) -> User:
         raise Invalid.of(_AUTHORIZATION, review["kind"], "", [error])
     extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
     groups = tuple(spec.get("groups") or ())
-    return User(spec.get("user", ""), spec.get("uid", ""), groups, extra)
+    name, cluster = spec.get("user", ""), call.info.cluster
+    home = cluster if cluster != PLAIN and name.startswith(ACCOUNT_PREFIX) else ""
+    return User(name, spec.get("uid", ""), groups, extra, home)
 
 
 def _attributes(call: Call, review: Object, namespace: str) -> Attributes:

@@ -1,11 +1,13 @@
 """Who may do what where: entering a workspace, RBAC inside it, and an exporter's upper bound.
 
 1. Members of ``system:masters`` may do everything, and only they may read across clusters.
-2. The logical cluster must exist and be Initializing or Ready. The user must be in the groups it
+2. Everybody else is judged as the cluster sees them: a ServiceAccount or an impersonated user of
+   another cluster is a foreign principal (``User.seen_from``).
+3. The logical cluster must exist and be Initializing or Ready. The user must be in the groups it
    requires, if it does, and have the verb ``access`` on ``/`` there. ServiceAccounts of the
-   cluster itself need neither; those of others never have it.
-3. What an export's maximal permission policy does not allow, nobody may do to its types.
-4. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
+   cluster itself need neither.
+4. What an export's maximal permission policy does not allow, nobody may do to its types.
+5. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from msgspec.structs import replace
 
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX, SCOPED
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 from skerry.server.security.authentication import impersonation_attributes
@@ -27,8 +29,8 @@ _DENIED = Decision(False, "access denied")
 _ALLOWED = Decision(True)
 _BOUND_PREFIX = "apis.kcp.io:binding:"
 _PHASES = ("Initializing", "Ready")
-# Groups whose rights do not end at a cluster; only masters may act as their members.
-_ABOVE_CLUSTERS = frozenset({MASTERS, ADMIN_GROUP})
+# Names that the hub itself gives out, and by which it decides: only masters impersonate them.
+_RESERVED = (MASTERS, "system:kcp:", "system:edge")
 
 
 def in_required_groups(required: str | None, groups: Collection[str]) -> bool:
@@ -53,10 +55,14 @@ class HubAuthorizer:
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         if MASTERS in user.groups:
             return _ALLOWED
+        identity = ""
         if ":" in attributes.resource:
             # Rights are to a type, whichever way it is named.
-            attributes = replace(attributes, resource=attributes.resource.partition(":")[0])
-        if attributes.verb == "impersonate" and attributes.name in _ABOVE_CLUSTERS:
+            plural, _, identity = attributes.resource.partition(":")
+            attributes = replace(attributes, resource=plural)
+        if attributes.claimed:
+            return _ALLOWED if self._within_policy(user, attributes, identity) else _DENIED
+        if attributes.verb == "impersonate" and attributes.name.startswith(_RESERVED):
             # An administrator of one workspace must not become one of all.
             return _DENIED
         cluster = attributes.cluster
@@ -81,37 +87,35 @@ class HubAuthorizer:
             return ""
         needed = impersonation_attributes(wanted, SYSTEM_ADMIN)
         held = all(self._rbac.authorize(user, each).allowed for each in needed)
-        return "" if held and not user.home else cluster
+        return "" if held else cluster
 
     def _may_enter(self, user: User, attributes: Attributes) -> bool:
         known = self._state.clusters.get(attributes.cluster)
         if known is None or known.phase not in _PHASES:
             return False
-        if user.name.startswith(ACCOUNT_PREFIX):
-            # A ServiceAccount's token holds in its own cluster only, so it is at home here.
+        if user.home == attributes.cluster and user.name.startswith(ACCOUNT_PREFIX):
             return True
+        if user.home:
+            user = user.seen_from(attributes.cluster)
         if not in_required_groups(known.required_groups, user.groups):
             return False
         entering = Attributes(cluster=attributes.cluster, verb="access", path="/")
         return self._rbac.authorize(user, entering).allowed
 
-    def _within_policy(self, user: User, attributes: Attributes) -> bool:
+    def _within_policy(self, user: User, attributes: Attributes, identity: str = "") -> bool:
         """Whether the export the type comes from lets anybody do this, and this user."""
         if not attributes.resource:
             return True
-        export = self._exporting(attributes)
+        export = self._state.identified(identity) if identity else self._exporting(attributes)
         if export is None:
             return True
         cluster, obj = export
         policy = (obj.get("spec") or {}).get("maximalPermissionPolicy") or {}
         if "local" not in policy:
             return True
-        bearer = User(
-            _BOUND_PREFIX + user.name,
-            user.uid,
-            tuple(_BOUND_PREFIX + group for group in user.groups),
-        )
-        return self._rbac.authorize(bearer, replace(attributes, cluster=cluster)).allowed
+        bearer = _bearer(user, cluster)
+        asked = replace(attributes, cluster=cluster, claimed=False)
+        return self._rbac.authorize(bearer, asked).allowed
 
     def _exporting(self, attributes: Attributes) -> tuple[str, Object] | None:
         for binding in (self._state.bindings.get(attributes.cluster) or {}).values():
@@ -121,3 +125,15 @@ class HubAuthorizer:
                     export = self._state.exports.get(key)
                     return None if export is None else (binding.export_cluster, export)
         return None
+
+
+def _bearer(user: User, cluster: str) -> User:
+    """Return as whom the policy of an export in *cluster* knows *user*.
+
+    Foreign principals are in no group there. For exporters that leave the decision to whoever
+    binds, all of them together have one of their own.
+    """
+    seen = user.seen_from(cluster)
+    groups = seen.groups if seen is user else (SCOPED,)
+    bound = tuple(_BOUND_PREFIX + group for group in groups)
+    return User(_BOUND_PREFIX + seen.name, seen.uid, bound)

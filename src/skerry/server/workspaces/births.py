@@ -38,11 +38,11 @@ from skerry.logic.workspaces.types import (
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
-from skerry.server.http.message import User
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import mark
+from skerry.server.workspaces.exports import may_bind
 from skerry.server.workspaces.moulds import Marks, Mould
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Store, Write
@@ -120,16 +120,18 @@ class WorkspaceBirth:
                 why = f"spec.{shown} can only be set by system privileged users"
                 raise self._forbidden(operation, why)
         resolved = self._resolved(operation, parent, spec)
+        self._check_use(operation, resolved)
+        self._check_bindings(operation, resolved)
         found = resolved.found
-        self._check_use(operation, call.user, found.cluster, found.type_name)
         spec["type"] = {"name": found.type_name.name, "path": found.type_name.path}
         name = workspace["metadata"]["name"]
+        # Two random UUIDs: unique is all it must be, and they cost no system call.
+        cluster = cluster_name(f"{self._ids.uid()}{self._ids.uid()}".encode())
         birth = self.birth(
             resolved,
-            # Two random UUIDs: unique is all it must be, and they cost no system call.
-            cluster_name(f"{self._ids.uid()}{self._ids.uid()}".encode()),
+            cluster,
             self._state.child_path(parent, name),
-            "" if masters else call.user.name,
+            "" if masters else call.user.seen_from(cluster).name,
             self._required_groups(parent, workspace, masters=masters),
         )
         labels = workspace["metadata"].setdefault("labels", {})
@@ -309,18 +311,34 @@ class WorkspaceBirth:
         except WorkspaceTypeError:
             return None
 
-    def _check_use(self, operation: Operation, user: User, cluster: str, name: TypeName) -> None:
-        asked = Attributes(
-            cluster=cluster,
-            verb="use",
-            group=TENANCY,
-            version="v1alpha1",
-            resource="workspacetypes",
-            name=name.name,
-        )
-        if not self._authorizer.authorize(user, asked).allowed:
-            why = f"unable to use workspace type {name}: missing verb='use' permission on "
-            raise self._forbidden(operation, f"{why}workspacetype")
+    def _check_use(self, operation: Operation, resolved: Resolved) -> None:
+        """Refuse who may not use the type and every type it extends."""
+        for found in resolved.chain:
+            asked = Attributes(
+                cluster=found.cluster,
+                verb="use",
+                group=TENANCY,
+                version="v1alpha1",
+                resource="workspacetypes",
+                name=found.type_name.name,
+            )
+            if not self._authorizer.authorize(operation.call.user, asked).allowed:
+                why = f"unable to use workspace type {found.type_name}: missing verb='use' "
+                raise self._forbidden(operation, f"{why}permission on workspacetype")
+
+    def _check_bindings(self, operation: Operation, resolved: Resolved) -> None:
+        """Refuse who may not bind what the type binds for them.
+
+        Who may use a type may bind, by it, what its own workspace exports: that is for that
+        workspace to give. Of any other workspace a type gives nothing.
+        """
+        user = operation.call.user
+        for (path, name), offering in resolved.binding_sources().items():
+            cluster = self._state.resolve(path) or ""
+            if cluster in offering or may_bind(self._authorizer, user, cluster, name):
+                continue
+            why = f"unable to use workspace type {resolved.found.type_name}: no permission to "
+            raise self._forbidden(operation, f"{why}bind to export {path}:{name}")
 
     def _update(self, operation: Operation, old: Object) -> None:
         new_spec, old_spec = operation.obj.get("spec") or {}, old.get("spec") or {}

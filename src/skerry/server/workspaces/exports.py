@@ -21,6 +21,7 @@ from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
+from skerry.server.http.message import User
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
@@ -139,6 +140,19 @@ def refuse_claims(operation: Operation, kind: str) -> None:
             return
     if errors:
         raise Invalid.of(APIS, kind, operation.obj["metadata"].get("name", ""), errors)
+
+
+def may_bind(authorizer: Authorizer, user: User, cluster: str, name: str) -> bool:
+    """Tell whether *user* may bind the export *name* of *cluster*, as that cluster sees them."""
+    asked = Attributes(
+        cluster=cluster,
+        verb="bind",
+        group=APIS,
+        version="v1alpha1",
+        resource="apiexports",
+        name=name,
+    )
+    return bool(cluster) and authorizer.authorize(user, asked).allowed
 
 
 class ExportRules:
@@ -287,19 +301,11 @@ class BindingRules:
         obj["status"] = bound_status(export, taken, obj.get("spec") or {}, old, now, cluster)
 
     def _check_bind(self, operation: Operation, path: str, name: str, cluster: str) -> None:
-        if not path:
-            return
-        asked = Attributes(
-            cluster=cluster,
-            verb="bind",
-            group=APIS,
-            version="v1alpha1",
-            resource="apiexports",
-            name=name,
-        )
-        user = operation.call.user
-        if not cluster or not self._authorizer.authorize(user, asked).allowed:
-            why = f"unable to create APIBinding: no permission to bind to export {path}:{name}"
+        """Refuse who may not bind the export; one beside the binding may still have to come."""
+        where = cluster or ("" if path else operation.call.info.cluster)
+        if not may_bind(self._authorizer, operation.call.user, where, name):
+            named = f"{path}:{name}" if path else name
+            why = f"unable to create APIBinding: no permission to bind to export {named}"
             raise self._refused(operation, why)
 
     def _refused(self, operation: Operation, why: str) -> Forbidden:

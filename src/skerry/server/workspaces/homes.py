@@ -6,6 +6,7 @@ describes the logical cluster that is the user's home.
 
 from __future__ import annotations
 
+from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ROOT, home_cluster_name
@@ -42,6 +43,9 @@ class Homes:
                 return await plain(call)
             if call.info.cluster != ROOT:
                 raise call.not_found()
+            if call.user.home:
+                why = "it is a user's of the hub, not a workspace's principal's"
+                raise Forbidden.of(TENANCY, "workspaces", HOME, why)
             return Response(body=dump(await self._home(call.user.name)))
 
         return get

@@ -17,12 +17,12 @@ from skerry.logic.selectors import Selector, SelectorError
 from skerry.logic.workspaces.bindings import Export
 from skerry.logic.workspaces.births import SHARD
 from skerry.logic.workspaces.names import ROOT
-from skerry.server.access import Attributes, Authorizer
+from skerry.server.access import Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
-from skerry.server.http.message import User
 from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.exports import may_bind
 from skerry.server.workspaces.state import APIS, HubState
 from skerry.store.base import Store
 
@@ -122,22 +122,11 @@ class SliceRules:
         path, name = reference.get("path", ""), reference.get("name", "")
         export = self._slices.export(cluster, operation.obj)
         where = export.cluster if export is not None else "" if path else cluster
-        if where and self._may_bind(operation.call.user, where, name):
+        if may_bind(self._authorizer, operation.call.user, where, name):
             return
         named = f"{path}:{name}" if path else name
         why = f"unable to create APIExportEndpointSlice: no permission to bind to export {named}"
         raise Forbidden.of(*SLICES, operation.obj["metadata"].get("name", ""), why)
-
-    def _may_bind(self, user: User, cluster: str, name: str) -> bool:
-        asked = Attributes(
-            cluster=cluster,
-            verb="bind",
-            group=APIS,
-            version="v1alpha1",
-            resource="apiexports",
-            name=name,
-        )
-        return self._authorizer.authorize(user, asked).allowed
 
 
 def _reference(obj: Object) -> Object:

@@ -352,6 +352,21 @@ class HubState:
                 return name, binding
         return None
 
+    def binds(self, cluster: str, group: str, resource: str, identity: str) -> bool:
+        """Tell whether *cluster* has the type of that identity bound."""
+        return any(
+            (each.group, each.resource, each.identity) == (group, resource, identity)
+            for binding in (self.bindings.get(cluster) or {}).values()
+            for each in binding.bound
+        )
+
+    def identified(self, identity: str) -> tuple[str, Object] | None:
+        """Return the export of that identity, and its cluster."""
+        for (cluster, _), export in self.exports.items():
+            if (export.get("status") or {}).get("identityHash") == identity:
+                return cluster, export
+        return None
+
     def uses(self, schema_uid: str) -> bool:
         """Tell whether anybody binds the schema with that UID."""
         return any(each.schema_uid == schema_uid for b in self._alike for each in b.bound)

@@ -8,19 +8,24 @@ of them in the name of its owner for as long as it waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as replace_attributes
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.logic.resource import Resource
 from skerry.logic.workspaces.bindings import EXPORT_LABEL
 from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD, initializer_label, label_hash
+from skerry.logic.workspaces.principals import SCOPED_USERS
 from skerry.server.access import Attributes
 from skerry.server.catalogue import TypeSet
-from skerry.server.engine import Route
+from skerry.server.engine import Route, attributes_of
 from skerry.server.http.message import User
+from skerry.server.open_streams import Right
 from skerry.server.request_info import RequestInfo
+from skerry.server.security.authentication import AUTHENTICATED
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
 
@@ -28,6 +33,7 @@ _READ_VERBS = ("get", "list", "watch")
 _NOTHING = TypeSet(())
 _BINDINGS = (APIS, "apibindings")
 _CLUSTERS = (CORE, "logicalclusters")
+_CLAIMED_SUBRESOURCES = frozenset(("status", "scale"))
 
 
 def view_name(export_cluster: str, export_name: str) -> str:
@@ -49,8 +55,11 @@ class ExportViews:
         who may look learns that nothing is there, everybody else only that they may not.
         """
 
-        def guard(info: RequestInfo) -> Attributes:
-            return Attributes(
+        known = target == WILDCARD or self.state.binding_to(target, cluster, export) is not None
+        types = self._types(cluster, export) if known else _NOTHING
+
+        def guard(user: User, info: RequestInfo) -> Iterator[Right]:
+            content = Attributes(
                 cluster=cluster,
                 verb=info.verb if info.is_resource else "get",
                 group=APIS,
@@ -59,18 +68,23 @@ class ExportViews:
                 subresource="content",
                 name=export,
             )
+            yield user, content
+            resource = types.find(info.group, info.version, info.resource)
+            if resource is not None and resource.identity:
+                # Of another exporter's types nobody gets more than that exporter allows.
+                named = f"{info.resource}:{resource.identity}"
+                yield user, replace_attributes(attributes_of(info), resource=named, claimed=True)
 
         def visible(key: str) -> bool:
             return self._visible(cluster, export, ObjectKey.parse(key))
 
-        known = target == WILDCARD or self.state.binding_to(target, cluster, export) is not None
         labels = ""
         if path.startswith(f"/apis/{APIS}/"):
             labels = f"{EXPORT_LABEL}={label_hash(f'{cluster}:{export}')}"
         return Route(
             target,
             path,
-            self._types(cluster, export) if known else _NOTHING,
+            types,
             labels,
             guard,
             visible=visible if self._claims(cluster, export) else None,
@@ -104,7 +118,8 @@ class ExportViews:
         if identity:
             bound = self.state.by_identity.get((*wanted, identity))
             return list(self.state.resources(bound)) if bound is not None else []
-        return [r for r in system if not r.identity and r.info.group_resource == wanted]
+        plain = (r for r in system if not r.identity and r.info.group_resource == wanted)
+        return [_claimable(r) for r in plain]
 
     def _claims(self, cluster: str, name: str) -> bool:
         obj = self.state.exports.get((cluster, name))
@@ -121,6 +136,9 @@ class ExportViews:
             if own is not None and self._offers(cluster, export, identity):
                 # Objects of a type leave with its binding, so those that are there are bound.
                 return True
+            if not self.state.binds(key.cluster, key.group, plural, identity):
+                # Who agrees to show objects of a type does not thereby have the type.
+                return False
         return binding is not None and any(claim.covers(key) for claim in binding.claims)
 
     def _offers(self, cluster: str, export: str, identity: str) -> bool:
@@ -138,16 +156,17 @@ class InitializerViews:
     def route(self, initializer: str, target: str, path: str) -> Route:
         """Return the way to *path* in the view of an initializer."""
         cluster, _, name = initializer.rpartition(":")
+        initialize = Attributes(
+            cluster=cluster,
+            verb="initialize",
+            group=TENANCY,
+            version="v1alpha1",
+            resource="workspacetypes",
+            name=name,
+        )
 
-        def guard(_: RequestInfo) -> Attributes:
-            return Attributes(
-                cluster=cluster,
-                verb="initialize",
-                group=TENANCY,
-                version="v1alpha1",
-                resource="workspacetypes",
-                name=name,
-            )
+        def guard(user: User, _: RequestInfo) -> Iterator[Right]:
+            yield user, initialize
 
         def waits(key: str) -> bool:
             return self._waits(ObjectKey.parse(key).cluster, initializer)
@@ -165,9 +184,17 @@ class InitializerViews:
             )
         if not self._waits(target, initializer):
             raise Forbidden("Path not resolved to a valid virtual workspace")
-        owner = self.state.clusters[target].owner
-        acting = User(owner, groups=("system:authenticated",)) if owner else None
-        return Route(target, path, guard=guard, acting=acting, home=cluster)
+        owner = owner_in(target, self.state.clusters[target].owner)
+
+        def acting(user: User) -> User:
+            # Without an owner there are nobody's rights to borrow.
+            return owner or user
+
+        def guard_in(user: User, info: RequestInfo) -> Iterator[Right]:
+            yield user, initialize
+            yield acting(user), attributes_of(info)
+
+        return Route(target, path, guard=guard_in, acting=acting, home=cluster)
 
     def _waits(self, cluster: str, initializer: str) -> bool:
         known = self.state.clusters.get(cluster)
@@ -185,6 +212,24 @@ class InitializerViews:
             for r in self.catalogue.types(SYSTEM_ADMIN).resources
             if (r.info.group, r.info.resource) == _CLUSTERS
         )
+
+
+def owner_in(cluster: str, name: str) -> User | None:
+    """Return the owner of a workspace as whom initializers act in it, and nowhere else."""
+    if not name:
+        return None
+    foreign = name.startswith(SCOPED_USERS)
+    return User(name, groups=() if foreign else (AUTHENTICATED,), home=cluster)
+
+
+def _claimable(resource: Resource) -> Resource:
+    """Return a built-in type as claims bring it: its objects, and nothing done through them.
+
+    Who may see ServiceAccounts is not to have their tokens, who may see Pods not to run in them.
+    """
+    info = resource.info
+    kept = tuple(each for each in info.subresources if each.name in _CLAIMED_SUBRESOURCES)
+    return replace(resource, info=replace(info, subresources=kept))
 
 
 def _initializable(resource: Resource) -> Resource:

@@ -132,12 +132,17 @@ async def _run(stream: Stream, sender: MemorySender) -> None:
 
 @contextlib.asynccontextmanager
 async def running_hub(
-    folder: Path, store: StoreSettings | None = None, *, controllers: bool = False
+    folder: Path,
+    store: StoreSettings | None = None,
+    *,
+    controllers: bool = False,
+    edge_provider: bool = False,
+    users: str = "",
 ) -> AsyncIterator[Hub]:
-    """Run a hub inside the context."""
+    """Run a hub inside the context; *users* are further lines of its token file."""
     log.configure(verbosity=0, format="text")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tokens.csv").write_text(TOKENS)
+    (folder / "tokens.csv").write_text(TOKENS + users)
     settings = ServerSettings(
         data_dir=folder,
         port=0,
@@ -145,7 +150,7 @@ async def running_hub(
         token_auth_file=folder / "tokens.csv",
         controllers=controllers,
     )
-    async with serving(settings, hub_kind()) as running:
+    async with serving(settings, hub_kind(with_edge_provider=edge_provider)) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())
         tokens |= {"alice": "alice-token", "bob": "bob-token"}
         hub = Hub(running, tokens)
@@ -160,6 +165,8 @@ class HubPlace:
     folder: Path
     store: StoreSettings | None = None
     controllers: bool = False
+    edge_provider: bool = False
+    users: str = ""
 
 
 def in_hub(test: Callable[[Hub], Awaitable[None]]) -> Callable[[HubPlace], Awaitable[None]]:
@@ -167,7 +174,13 @@ def in_hub(test: Callable[[Hub], Awaitable[None]]) -> Callable[[HubPlace], Await
 
     async def wrapped(hub_place: HubPlace) -> None:
         place = hub_place
-        async with running_hub(place.folder, place.store, controllers=place.controllers) as hub:
+        async with running_hub(
+            place.folder,
+            place.store,
+            controllers=place.controllers,
+            edge_provider=place.edge_provider,
+            users=place.users,
+        ) as hub:
             await test(hub)
 
     wrapped.__name__, wrapped.__doc__ = test.__name__, test.__doc__
