@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from skerry.api.errors import ApiError
+from skerry.api.mailboxes import mailbox_named
 from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.app.edge_environment import APIEXPORTS as EXPORTS
-from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION, mailbox_named
+from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
 from skerry.kit.clock import rfc3339_micro
 from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 from skerry.logic.placement.records import is_ready

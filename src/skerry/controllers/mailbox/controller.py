@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from skerry.api.mailboxes import Mailbox
 from skerry.controllers.mailbox import relay
 from skerry.controllers.mailbox.decide import decide
 from skerry.controllers.mailbox.keys import (
@@ -19,13 +20,7 @@ from skerry.controllers.mailbox.keys import (
     waking_by_sync_target,
     waking_by_workspace,
 )
-from skerry.controllers.mailbox.names import (
-    BINDINGS,
-    NAME,
-    SYNC_TARGETS,
-    WORKSPACES,
-    Mailbox,
-)
+from skerry.controllers.mailbox.names import BINDINGS, NAME, SYNC_TARGETS, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
 from skerry.controllers.mailbox.telling import MailboxExecutor
 from skerry.kit.log import Logger

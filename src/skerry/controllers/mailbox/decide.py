@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
+from skerry.api.mailboxes import BINDING, EXPORT
 from skerry.controllers.mailbox.keys import content_of
-from skerry.controllers.mailbox.names import (
-    BINDING,
-    BINDINGS,
-    EXPORT,
-    SYNC_TARGET_ANNOTATION,
-    WORKSPACES,
-)
+from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed
 from skerry.logic.placement.records import is_leaving
 from skerry.logic.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target

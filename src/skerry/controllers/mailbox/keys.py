@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from skerry.controllers.mailbox.names import (
-    BINDING,
-    SYNC_TARGET_ANNOTATION,
-    Mailbox,
-    mailbox_named,
-)
+from skerry.api.mailboxes import BINDING, Mailbox, mailbox_named
+from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
 from skerry.logic.placement.heartbeat import lease_seconds_of, renewal_of
 from skerry.logic.resource import Object
 from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from skerry.api.mailboxes import mailbox_named
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID
-from skerry.controllers.mailbox.names import SYNC_TARGETS, mailbox_named
+from skerry.controllers.mailbox.names import SYNC_TARGETS
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.logic.placement.heartbeat import (
     HEARTBEAT_LEASE,

@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 
+from skerry.api.mailboxes import Mailbox, mailbox_named
 from skerry.controllers.mailbox.decide import decide
-from skerry.controllers.mailbox.names import (
-    BINDINGS,
-    SYNC_TARGET_ANNOTATION,
-    WORKSPACES,
-    Mailbox,
-    mailbox_named,
-)
+from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed, Provider
 from skerry.logic.plan import Create, Delete, Patch
 
