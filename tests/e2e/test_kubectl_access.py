@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.manifests import pod
 from tests.e2e.processes import Kubectl, ServerProcess
+from tests.unit.server.certificates import encoded_csr
 
 
 @pytest.fixture
@@ -116,14 +116,12 @@ def test_garbage_tokens_and_strangers_are_turned_away(robot: Kubectl) -> None:
 
 
 def test_a_certificate_request_is_made_in_the_name_of_whoever_asks(kubectl: Kubectl) -> None:
-    # What is asked for need not be a real request for kubectl to carry it.
-    body = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nAA==\n").decode()
     request = {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": kubectl.namespace},
         "spec": {
-            "request": body,
+            "request": encoded_csr(),
             "signerName": "example.org/signer",
             "usages": ["client auth"],
             "username": "somebody-else",

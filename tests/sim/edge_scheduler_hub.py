@@ -32,6 +32,7 @@ from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens, SigningKey
+from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
@@ -74,7 +75,9 @@ class Hub:
         )
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", "CA", tokens)
-        self.api = HubServer(parts, RbacAuthorizer(shared=SYSTEM_ADMIN), HubState(), facts)
+        self.api = HubServer(
+            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+        )
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)
         self.client = Client(embedded, clock=self.clock)

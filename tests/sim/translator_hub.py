@@ -46,6 +46,7 @@ from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens, SigningKey
+from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
@@ -135,7 +136,9 @@ class Hub:
         )
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", "CA", tokens)
-        self.api = HubServer(parts, RbacAuthorizer(shared=SYSTEM_ADMIN), HubState(), facts)
+        self.api = HubServer(
+            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+        )
         self.embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(self.embedded, self.ids, rates)
         self.client = Client(self.embedded, clock=self.clock)

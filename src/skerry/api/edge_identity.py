@@ -25,6 +25,11 @@ from skerry.api.kinds import GroupVersionResource
 
 EDGES = "system:edges"
 BOOTSTRAPPERS = "system:edge-bootstrappers"
+# All groups of an edge, and of the bearer of a bootstrap credential. Authentication alone makes
+# users with exactly these: whoever else is in one is in ``system:authenticated`` as well.
+EDGE_GROUPS = (EDGES,)
+BOOTSTRAP_GROUPS = (BOOTSTRAPPERS,)
+NARROW_GROUPS = (EDGE_GROUPS, BOOTSTRAP_GROUPS)
 
 _EDGE_USER = "system:edge:"
 _BOOTSTRAP_USER = "system:edge-bootstrap:"
@@ -67,6 +72,11 @@ def edge_of_common_name(text: str) -> EdgeName | None:
     return EdgeName(found[1], uid)
 
 
+def is_edge_name(name: str) -> bool:
+    """Tell whether *name* is kept for edges, whether or not it is well formed."""
+    return name.startswith((_EDGE_USER, _BOOTSTRAP_USER))
+
+
 def bootstrap_user(mailbox: str, token_id: str) -> str:
     """Return the user that a bootstrap credential of *mailbox* stands for."""
     return f"{_BOOTSTRAP_USER}{mailbox}:{token_id}"
@@ -87,6 +97,7 @@ MANUAL_APPROVAL = "Manual"
 # -- certificate signing requests ------------------------------------------------------------
 
 REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
+REQUESTS_PATH = f"/apis/{REQUESTS.group}/{REQUESTS.version}/{REQUESTS.resource}"
 SIGNER = "edge.kcp.io/edge-client"
 # The extension by which a hub says that it has this signer.
 EXTENSION = "edge-client-signer"

@@ -95,6 +95,8 @@ class Parts:
     subresources: Mapping[tuple[str, str, str], ResourceHandler] = field(default_factory=dict)
     admission: tuple[Admission, ...] = ()
     service_network: str = "10.96.0.0/16"
+    # Extensions that are told of besides those of every server: name and path.
+    offers: Mapping[str, str] = field(default_factory=dict)
     pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     # What a hub brings of its own.
     catalogue: Catalogue | None = None
@@ -181,6 +183,7 @@ class ApiServer:
                     self.dispatcher, reader, parts.authorizer, ids, lambda: store.identity
                 ).handle,
                 Batches(self._handled).handle,
+                parts.offers,
             ),
         )
 

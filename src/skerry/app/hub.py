@@ -9,7 +9,13 @@ from pathlib import Path
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
-from skerry.app.security import Security, follow_accounts, follow_rbac, security_with
+from skerry.app.security import (
+    Security,
+    follow_accounts,
+    follow_mailboxes,
+    follow_rbac,
+    security_with,
+)
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import Face, Foundation, Kind, server_parts
 from skerry.app.version import KCP
@@ -21,7 +27,11 @@ from skerry.logic.workspaces.principals import RESERVED
 from skerry.logic.workspaces.projected import is_projected
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
+from skerry.server.security.pki import Authority
 from skerry.server.workspaces.authorization import HubAuthorizer
+from skerry.server.workspaces.bootstrap_credentials import BootstrapTokens
+from skerry.server.workspaces.edge_certificates import EdgeCertificates, EdgeIssuer
+from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.base import Store
 
@@ -31,6 +41,7 @@ _USERS = {"kcp-admin": ADMIN_GROUP, "shard-admin": MASTERS}
 def hub_kind(*, with_edge_provider: bool = False) -> Kind:
     """Return the kind of server a hub is; *with_edge_provider* also makes ``root:espw``."""
     state = HubState()
+    mailboxes = Mailboxes(state)
 
     def security(
         settings: ServerSettings, directory: Path, store: Store, clock: Clock, ids: IdSource
@@ -40,7 +51,7 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
         rows = "\n".join(
             f'{token},{user},{user},"{_USERS[user]}"' for user, token in tokens.items()
         )
-        authorizer = HubAuthorizer(rbac, state)
+        authorizer = HubAuthorizer(rbac, state, mailboxes)
         return security_with(
             settings,
             directory,
@@ -52,10 +63,12 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
             tokens_csv=rows,
             impersonation_home=authorizer.impersonation_home,
             reserved=RESERVED,
+            edge_certificates=EdgeCertificates(mailboxes, clock),
+            bootstrap_tokens=BootstrapTokens(store, mailboxes, clock),
         )
 
     async def face(foundation: Foundation) -> Face:
-        return await _hub_face(foundation, state, with_edge_provider=with_edge_provider)
+        return await _hub_face(foundation, mailboxes, with_edge_provider=with_edge_provider)
 
     return Kind("hub", security, face)
 
@@ -72,12 +85,18 @@ def admin_tokens(directory: Path, ids: IdSource) -> dict[str, str]:
     return tokens
 
 
-async def _hub_face(foundation: Foundation, state: HubState, *, with_edge_provider: bool) -> Face:
+async def _hub_face(
+    foundation: Foundation, mailboxes: Mailboxes, *, with_edge_provider: bool
+) -> Face:
     f = foundation
-    facts = HubFacts(f.url, f.pki.ca.certificate.decode(), f.security.tokens)
-    api = HubServer(server_parts(f, KCP), f.security.rbac, state, facts)
+    issuer = EdgeIssuer(
+        Authority(f.pki.ca, f.clock), f.clock, f.ids, f.settings.edge_certificate_lifetime
+    )
+    facts = HubFacts(f.url, f.pki.ca.certificate.decode(), f.security.tokens, issuer)
+    api = HubServer(server_parts(f, KCP), f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams
+    follow_mailboxes(f.security.authentication, streams, mailboxes)
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_projected, streams.recheck)
     follow_accounts(f.security.authentication, streams, api.dispatcher)
 

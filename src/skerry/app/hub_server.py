@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
+from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
 from skerry.logic.workspaces.names import WILDCARD
 from skerry.logic.workspaces.projected import is_projected
+from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
+from skerry.server.admission.edges import EdgeRestriction
 from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission
 from skerry.server.admission.pod_security import PodSecurityAdmission
@@ -32,14 +35,16 @@ from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.clusters import ClusterRules
 from skerry.server.workspaces.compute import ComputeRules
 from skerry.server.workspaces.crossing import Crossings, without_cluster
+from skerry.server.workspaces.edge_certificates import EdgeIssuer
+from skerry.server.workspaces.edge_requests import EdgeRequests, SignedRequests
 from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.forms import OfForm
 from skerry.server.workspaces.homes import Homes
+from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_rules import SchemaRules
 from skerry.server.workspaces.slices import SliceRules, Slices
-from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.views import view_name
@@ -89,15 +94,18 @@ class HubFacts:
     base_url: str
     root_ca: str
     tokens: ServiceAccountTokens
+    # Without one, this hub signs no certificates.
+    issuer: EdgeIssuer | None = None
 
 
 class HubServer(ApiServer):
     """An API server whose clusters are workspaces."""
 
     def __init__(
-        self, parts: Parts, rbac: RbacAuthorizer, state: HubState, facts: HubFacts
+        self, parts: Parts, rbac: RbacAuthorizer, mailboxes: Mailboxes, facts: HubFacts
     ) -> None:
-        self.state = state
+        state = self.state = mailboxes.state
+        self.mailboxes = mailboxes
         self._facts = facts
         self._rbac = rbac
         self._hub_catalogue = HubCatalogue(state)
@@ -109,6 +117,7 @@ class HubServer(ApiServer):
             stamp=ClusterStamp(),
             awaited=_AWAITED,
             before=self._until_known,
+            offers={} if facts.issuer is None else {EXTENSION: REQUESTS_PATH},
         )
         super().__init__(self._parts)
         # Copies on their way to an edge limit nothing here.
@@ -132,6 +141,8 @@ class HubServer(ApiServer):
         self._clusters = ClusterRules(parts.store, clock)
         self._slices = Slices(state, catalogue, parts.store, self._base_url)
         own: list[Admission] = [
+            EdgeRestriction(self.mailboxes, clock),
+            self._certificate_rules(parts),
             ReservedMetadata(),
             self.birth,
             self._clusters,
@@ -167,6 +178,14 @@ class HubServer(ApiServer):
             PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_projected),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
         ]
+
+    def _certificate_rules(self, parts: Parts) -> Admission:
+        plain = CertificateRequests(parts.authorizer, parts.clock)
+        issuer = self._facts.issuer
+        if issuer is None:
+            return plain
+        signer = EdgeRequests(self.mailboxes, issuer, parts.authorizer, parts.store, parts.clock)
+        return SignedRequests(signer, plain)
 
     async def _until_known(self, request: Request) -> None:
         """Wait for a workspace another hub has just made, if the request says it has seen it.
@@ -227,6 +246,7 @@ class HubServer(ApiServer):
         await self.dispatcher.start()
         await self.catalogue.load(parts.store)
         await self.state.follow(parts.store, self.dispatcher, identity)
+        await self.mailboxes.follow(parts.store, self.dispatcher)
         for observed in self._observed:
             await observed.follow(parts.store, self.dispatcher)
         self._upkeep = WorkspaceUpkeep(

@@ -15,12 +15,20 @@ from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
 from skerry.server.codec import decode
 from skerry.server.open_streams import OpenStreams
-from skerry.server.security.authentication import Authentication, ImpersonationHome, everywhere
+from skerry.server.security.authentication import (
+    Authentication,
+    BearerTokens,
+    ImpersonationHome,
+    everywhere,
+)
 from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.security.client_certificates import ClientCertificates, SpecialCertificates
+from skerry.server.security.pki import client_authorities
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import ServiceAccountTokens, open_signing_key
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Store
 
 _GROUP = "rbac.authorization.k8s.io"
@@ -66,17 +74,24 @@ def security_with(
     tokens_csv: str = "",
     impersonation_home: ImpersonationHome = everywhere,
     reserved: tuple[str, ...] = (),
+    edge_certificates: SpecialCertificates | None = None,
+    bootstrap_tokens: BearerTokens | None = None,
 ) -> Security:
     """Put security together around an authorizer; *tokens_csv* adds static tokens.
 
     *impersonation_home* says where impersonated identities are at home, if anywhere; names that
-    begin with one of *reserved* are no outside credential's.
+    begin with one of *reserved* are no outside credential's. A hub brings the credentials of
+    edges.
     """
     tokens = ServiceAccountTokens(
         open_signing_key(directory), lambda *of: _lookup(store, *of), clock, ids
     )
     if settings.token_auth_file is not None:
         tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
+    authorities = client_authorities(directory)
+    certificates = ClientCertificates(
+        clock, authorities=lambda: authorities, reserved=reserved, special=edge_certificates
+    )
     authentication = Authentication(
         clock,
         authorizer,
@@ -85,6 +100,8 @@ def security_with(
         anonymous=settings.anonymous,
         home=impersonation_home,
         reserved=reserved,
+        certificates=certificates,
+        bootstrap=bootstrap_tokens,
     )
     return Security(authentication, authorizer, rbac, tokens)
 
@@ -156,3 +173,16 @@ def follow_accounts(
             streams.end_user(key.cluster, f"system:serviceaccount:{key.namespace}:{key.name}")
 
     dispatcher.observe(type_prefix("", "serviceaccounts"), observed)
+
+
+def follow_mailboxes(
+    authentication: Authentication, streams: OpenStreams, mailboxes: Mailboxes
+) -> None:
+    """See to it that whatever is open in a mailbox ends when the mailbox is closed."""
+
+    def closed(cluster: str) -> None:
+        authentication.forget_certificates()
+        authentication.forget_tokens()
+        streams.end_cluster(cluster)
+
+    mailboxes.closed = closed

@@ -6,9 +6,11 @@ Commands fill it from their flags; nothing else reads flags or the environment.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
+from skerry.api.edge_identity import CERTIFICATE_LIFETIME
 from skerry.store.open import StoreSettings
 
 __all__ = ["ServerSettings", "StoreSettings"]
@@ -38,6 +40,9 @@ class ServerSettings:
 
     token_auth_file: Path | None = None
     """CSV of static tokens, as kube-apiserver reads it: token,user,uid,"group1,group2"."""
+
+    edge_certificate_lifetime: timedelta = CERTIFICATE_LIFETIME
+    """How long certificates of edges are valid; an edge requests the next after two thirds."""
 
     anonymous: bool = True
     """Whether requests without credentials are let in as system:anonymous."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from skerry.api.errors import MethodNotAllowed, NotFound
 from skerry.server.catalogue import TypeSet
@@ -40,10 +41,13 @@ ExtensionHandler = Callable[[Visit], Awaitable[Answer]]
 
 
 def extension_handlers(
-    watch: ExtensionHandler, batch: ExtensionHandler
+    watch: ExtensionHandler,
+    batch: ExtensionHandler,
+    offers: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, ExtensionHandler]:
-    """Return who answers on which path."""
-    handlers = {ROOT: _document, WATCH: _posted(watch), BATCH: _posted(batch)}
+    """Return who answers on which path; *offers* are told of and answered elsewhere."""
+    document = _document({**_NAMES, **offers})
+    handlers = {ROOT: document, WATCH: _posted(watch), BATCH: _posted(batch)}
     return {path: _in_one_cluster(handler) for path, handler in handlers.items()}
 
 
@@ -56,11 +60,15 @@ def _in_one_cluster(handler: ExtensionHandler) -> ExtensionHandler:
     return handle
 
 
-async def _document(visit: Visit) -> Answer:
-    if visit.request.method not in ("GET", "HEAD"):
-        raise MethodNotAllowed
-    found = [{"name": name, "version": "v1", "path": path} for name, path in _NAMES.items()]
-    return Response(body=dump({"kind": "ExtensionList", "extensions": found}))
+def _document(names: Mapping[str, str]) -> ExtensionHandler:
+    found = [{"name": name, "version": "v1", "path": path} for name, path in names.items()]
+
+    async def handle(visit: Visit) -> Answer:
+        if visit.request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed
+        return Response(body=dump({"kind": "ExtensionList", "extensions": found}))
+
+    return handle
 
 
 def _posted(handler: ExtensionHandler) -> ExtensionHandler:

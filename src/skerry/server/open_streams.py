@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from skerry.logic.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Sender, User
+from skerry.server.security.authorization import MASTERS
 
 Run = Callable[[Sender], Awaitable[None]]
+_ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 # Somebody, and what they must be allowed to do.
 Right = tuple[User, Attributes]
 
@@ -85,4 +88,15 @@ class OpenStreams:
         for held in list(self._held):
             user, attributes = held.rights[0]
             if user.name == name and attributes.cluster == cluster:
+                held.end()
+
+    def end_cluster(self, cluster: str) -> None:
+        """End every stream in a cluster but those of the hub's administrators.
+
+        Whoever is still let in opens it again; a stream may have begun with a credential that no
+        longer holds, which the authorizer is not shown.
+        """
+        for held in list(self._held):
+            user, attributes = held.rights[0]
+            if attributes.cluster == cluster and _ADMINISTRATORS.isdisjoint(user.groups):
                 held.end()

@@ -14,6 +14,7 @@ from skerry.server.http.message import Peer, Request, Response, User
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.subresources.reviews import AccessReviews
 from tests.sim.loop import virtual
+from tests.unit.server.certificates import encoded_csr
 from tests.unit.server.harness import Reply, Server, serving
 from tests.unit.server.objects import CORE
 
@@ -220,7 +221,7 @@ def signing_request(name: str) -> dict[str, Any]:
     return {
         "metadata": {"name": name},
         "spec": {
-            "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K",
+            "request": encoded_csr(),
             "signerName": "example.org/signer",
             "usages": ["client auth"],
             "username": "somebody-else",

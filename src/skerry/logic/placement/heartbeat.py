@@ -29,6 +29,8 @@ LEASE_SECONDS_ANNOTATION = "edge.kcp.io/heartbeat-lease-seconds"
 USUAL_LEASE_SECONDS = 60
 # Times are told in whole seconds and pass through two watches; a shorter Lease would flap.
 SHORTEST_LEASE_SECONDS = 5
+# An edge that was lost is noticed within this time, whatever it said of itself.
+MAX_LEASE_SECONDS = 3600
 # Relaying more often than this tells nobody anything and costs a write each time; but a short
 # Lease must be relayed several times before it runs out.
 _LONGEST_SPACING = timedelta(seconds=10)

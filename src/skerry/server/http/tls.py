@@ -9,18 +9,24 @@ from pathlib import Path
 
 from skerry.server.security.pki import Credential, Pki
 
+# OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python's ssl module does not name.
+_NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
+
 
 def server_context(pki: Pki, client_ca: bytes | None = None) -> ssl.SSLContext:
     """Return the context of a server that proves itself with *pki*.
 
     A client may show a certificate; it must then be signed by our CA (or by one of those in
-    *client_ca*, PEM), or the handshake fails. Others authenticate by token or not at all.
+    *client_ca*, PEM), or the handshake fails. Others authenticate by token or not at all. Times
+    of certificates are not checked here but by authentication (``ClientCertificates``), which
+    knows what a lapsed one may still do.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load_credential(context, pki.server)
     context.load_verify_locations(cadata=(client_ca or pki.ca.certificate).decode("ascii"))
     context.verify_mode = ssl.CERT_OPTIONAL
+    context.verify_flags |= _NO_CHECK_TIME
     # Go clients offer h2 first and take http/1.1 when it is the only answer.
     context.set_alpn_protocols(["http/1.1"])
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION

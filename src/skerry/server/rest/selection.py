@@ -10,6 +10,7 @@ from skerry.logic.selectors import Selector
 from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import ListOptions
+from skerry.server.rest.visibility import view_of
 
 _METADATA_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
@@ -35,12 +36,14 @@ class Selection:
             field not in _METADATA_FIELDS for field, _, _ in options.fields.terms
         )
         self._visible = call.visible
+        self._sees = view_of(call.user, call.resource.info.group_resource)
         self._prefix = call.prefix if call.resource.identity == ANY_IDENTITY else ""
         self.everything = (
             self._labels.empty
             and not options.fields.terms
             and not self._name
             and call.visible is None
+            and self._sees is None
             and not self._prefix
         )
         self._namespace = ""
@@ -82,6 +85,8 @@ class Selection:
             return False
         if self._prefix and key[len(self._prefix)] not in "/:":
             # The name of another type begins with the name of this one.
+            return False
+        if self._sees is not None and not self._sees(value):
             return False
         known = metadata or metadata_of(value)
         if self._name and known.name != self._name:

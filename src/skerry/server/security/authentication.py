@@ -10,14 +10,10 @@ some seconds (as kube-apiserver does, so a deleted ServiceAccount's token dies w
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Protocol
 from urllib.parse import unquote
 
-from cryptography import x509
-from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Unauthorized
@@ -27,6 +23,12 @@ from skerry.kit.rate import RateLimit
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Request, User
 from skerry.server.security.authorization import forbidden
+from skerry.server.security.client_certificates import (
+    AUTHENTICATED,
+    ClientCertificates,
+    is_reserved,
+)
+from skerry.server.security.remembered import Remembered
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import (
     ServiceAccountTokens,
@@ -37,15 +39,11 @@ from skerry.server.security.tokens import (
 
 log = Logger("authentication")
 
-AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = User("system:anonymous", "", (UNAUTHENTICATED,))
 
 # kube-apiserver's lifetime for authenticated tokens.
 _TOKEN_SECONDS = 10.0
-# A certificate's own validity is checked this often on connections that stay open.
-_CERTIFICATE_SECONDS = 60.0
-_MOST_REMEMBERED = 20_000
 # The same token may be sent with more or less space before it.
 _MAX_STATIC_SPELLINGS = 1024
 # Our own tokens take about a kilobyte; nothing longer is taken apart.
@@ -56,8 +54,6 @@ _GROUP = "authentication.k8s.io"
 _IMPERSONATION = frozenset(("impersonate-user", "impersonate-group", "impersonate-uid"))
 _EXTRA_HEADER = "impersonate-extra-"
 
-K = TypeVar("K")
-
 # (who impersonates, whom, in which cluster) → the home of the impersonated identity.
 ImpersonationHome = Callable[[User, User, str], str]
 
@@ -67,28 +63,14 @@ def everywhere(_: User, __: User, ___: str) -> str:
     return ""
 
 
-class _Remembered(Generic[K]):
-    """Users by credential, for a while. Bounded: when full it starts over."""
+class BearerTokens(Protocol):
+    """Bearer tokens of a form of their own."""
 
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        self._clock = clock
-        self._seconds = seconds
-        self._users: dict[K, tuple[User, float]] = {}
+    def concerns(self, token: str) -> bool:
+        """Tell whether *token* has that form, whether or not it holds."""
 
-    def get(self, credential: K) -> User | None:
-        found = self._users.get(credential)
-        if found is None or found[1] < self._clock.monotonic():
-            return None
-        return found[0]
-
-    def clear(self) -> None:
-        self._users.clear()
-
-    def put(self, credential: K, user: User, expires: datetime) -> None:
-        left = (expires - self._clock.now()).total_seconds()
-        if len(self._users) >= _MOST_REMEMBERED:
-            self._users.clear()
-        self._users[credential] = (user, self._clock.monotonic() + min(self._seconds, left))
+    async def user(self, token: str, cluster: str) -> User:
+        """Return whom *token* stands for in *cluster*; raises Unauthorized."""
 
 
 class Authentication:
@@ -104,6 +86,8 @@ class Authentication:
         anonymous: bool = True,
         home: ImpersonationHome = everywhere,
         reserved: tuple[str, ...] = (),
+        certificates: ClientCertificates | None = None,
+        bootstrap: BearerTokens | None = None,
     ) -> None:
         """Users whose names or groups begin with one of *reserved* are not to be had by
         certificate or static token: the server itself makes them."""
@@ -114,9 +98,10 @@ class Authentication:
         self._anonymous = anonymous
         self._home = home
         self._reserved = reserved
-        self._certificates: _Remembered[bytes] = _Remembered(clock, _CERTIFICATE_SECONDS)
+        self._certificates = certificates or ClientCertificates(clock, reserved=reserved)
+        self._bootstrap = bootstrap
         # Tokens of ServiceAccounts hold in their own cluster only, which bounds the names here.
-        self._tokens: _Remembered[tuple[str, str]] = _Remembered(clock, _TOKEN_SECONDS)
+        self._tokens: Remembered[tuple[str, str]] = Remembered(clock, _TOKEN_SECONDS)
         # Static tokens hold for ever and wherever a path leads: never kept by cluster.
         self._static_users: dict[str, User] = {}
         self._refused = RateLimit(per_second=1, burst=10)
@@ -128,7 +113,7 @@ class Authentication:
         certificate = request.peer.certificate
         user: User | None = None
         if certificate is not None:
-            user = self._certificates.get(certificate) or self._by_certificate(certificate)
+            user = self._certificates.user(certificate)
         if user is None:
             authorization = headers.get("authorization")
             if authorization is not None:
@@ -149,11 +134,15 @@ class Authentication:
         """Check every token anew when it is next shown; somebody's may no longer hold."""
         self._tokens.clear()
 
+    def forget_certificates(self) -> None:
+        """Check every client certificate anew when it is next shown."""
+        self._certificates.forget()
+
     async def review(self, token: str, cluster: str, audiences: tuple[str, ...]) -> Reviewed:
         """Say whom *token* stands for, for a TokenReview; never raises for a bad one."""
         if self._static is not None and not audiences:
             user = self._static.user(token)
-            if user is not None and not self._is_reserved(user):
+            if user is not None and not is_reserved(self._reserved, user):
                 return Reviewed(_authenticated(user), ())
         if self._service_accounts is None:
             return Reviewed(None, (), "invalid bearer token")
@@ -163,32 +152,15 @@ class Authentication:
             return Reviewed(None, (), f"[invalid bearer token, {error}]")
         return Reviewed(_authenticated(validated.user), validated.audiences)
 
-    def _by_certificate(self, der: bytes) -> User | None:
-        """Return the user a certificate names; its chain was verified in the handshake."""
-        try:
-            certificate = x509.load_der_x509_certificate(der)
-            names = _attributes(certificate.subject, NameOID.COMMON_NAME)
-            groups = _attributes(certificate.subject, NameOID.ORGANIZATION_NAME)
-        except ValueError as error:
-            log.info("client certificate cannot be read", v=2, error=error)
-            raise Unauthorized from error
-        expires = certificate.not_valid_after_utc
-        if expires < self._clock.now():
-            raise Unauthorized
-        if not names or not names[0]:
-            return None
-        credential = f"X509SHA256={hashlib.sha256(der).hexdigest()}"
-        extra = {"authentication.kubernetes.io/credential-id": (credential,)}
-        user = self._outsider(User(names[0], "", tuple(groups), extra))
-        self._certificates.put(der, user, expires)
-        return user
-
     async def _by_header(self, authorization: str, cluster: str) -> User | None:
         """Return the user of an Authorization header; None when it carries no bearer token."""
         scheme, _, rest = authorization.strip().partition(" ")
         token = rest.strip()
         if scheme.lower() != "bearer" or not token:
             return None
+        if self._bootstrap is not None and self._bootstrap.concerns(token):
+            # Not remembered: it is shown a few times in its life, and may be withdrawn.
+            return await self._bootstrap.user(token, cluster)
         user = self._static.user(token) if self._static is not None else None
         if user is not None:
             user = self._outsider(user)
@@ -212,14 +184,10 @@ class Authentication:
 
     def _outsider(self, user: User) -> User:
         """Return a user that a credential from outside names; refuses the server's own names."""
-        if self._is_reserved(user):
+        if is_reserved(self._reserved, user):
             log.info("credential names a reserved user or group", user=user.name)
             raise Unauthorized
         return _authenticated(user)
-
-    def _is_reserved(self, user: User) -> bool:
-        reserved = self._reserved
-        return bool(reserved) and any(n.startswith(reserved) for n in (user.name, *user.groups))
 
     # Acting as somebody else.
 
@@ -307,7 +275,3 @@ def _authenticated(user: User) -> User:
     if AUTHENTICATED in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED))
-
-
-def _attributes(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
-    return [str(attribute.value) for attribute in subject.get_attributes_for_oid(oid)]

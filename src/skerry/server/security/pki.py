@@ -14,8 +14,9 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -89,6 +90,12 @@ def open_pki(directory: Path, names: Sequence[str], clock: Clock | None = None) 
     return Pki(directory, ca, server, admin)
 
 
+def client_authorities(directory: Path) -> tuple[x509.Certificate, ...]:
+    """Return the authorities whose client certificates a server with this PKI accepts."""
+    path = directory / "ca.crt"
+    return tuple(x509.load_pem_x509_certificates(path.read_bytes())) if path.exists() else ()
+
+
 def new_ca(name: str, clock: Clock) -> Credential:
     """Return a fresh, self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -96,7 +103,7 @@ def new_ca(name: str, clock: Clock) -> Credential:
     usage = _usage(key_cert_sign=True)
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     builder = (
-        _builder(subject, subject, key.public_key(), clock, _CA_VALID)
+        _builder(subject, subject, key.public_key(), _terms(clock, _CA_VALID))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(identifier, critical=False)
@@ -125,7 +132,12 @@ class Authority:
         return self._leaf(user, groups, ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
     def sign_request(
-        self, request: x509.CertificateSigningRequest, valid: timedelta = _LEAF_VALID
+        self,
+        request: x509.CertificateSigningRequest,
+        valid: timedelta = _LEAF_VALID,
+        *,
+        backdated: timedelta = _BACKDATED,
+        serial: int | None = None,
     ) -> bytes:
         """Return a client certificate, PEM, for the subject and key of *request*.
 
@@ -133,9 +145,11 @@ class Authority:
         """
         if not request.is_signature_valid:
             raise InvalidSignature("certificate signing request: the signature does not fit")
-        builder = self._leaf_builder(
-            request.subject, request.public_key(), valid, ExtendedKeyUsageOID.CLIENT_AUTH
-        )
+        now = self._clock.now()
+        ends = min(now + valid, self._certificate.not_valid_after_utc)
+        terms = _Terms(now - backdated, ends, serial or x509.random_serial_number())
+        purpose = ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = self._leaf_builder(request.subject, request.public_key(), terms, purpose)
         certificate = builder.sign(self._key, hashes.SHA256())
         return certificate.public_bytes(serialization.Encoding.PEM)
 
@@ -162,7 +176,8 @@ class Authority:
                 x509.NameAttribute(NameOID.COMMON_NAME, common_name),
             ]
         )
-        builder = self._leaf_builder(subject, key.public_key(), _LEAF_VALID, purpose)
+        terms = _terms(self._clock, _LEAF_VALID)
+        builder = self._leaf_builder(subject, key.public_key(), terms, purpose)
         if alternatives is not None:
             builder = builder.add_extension(alternatives, critical=False)
         return _credential(builder.sign(self._key, hashes.SHA256()), key)
@@ -171,13 +186,13 @@ class Authority:
         self,
         subject: x509.Name,
         public_key: object,
-        valid: timedelta,
+        terms: _Terms,
         purpose: x509.ObjectIdentifier,
     ) -> x509.CertificateBuilder:
         issuer = self._certificate.subject
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
-            _builder(subject, issuer, public_key, self._clock, valid)
+            _builder(subject, issuer, public_key, terms)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -185,18 +200,30 @@ class Authority:
         )
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: object, clock: Clock, valid: timedelta
-) -> x509.CertificateBuilder:
+class _Terms(NamedTuple):
+    """When a certificate is valid, and under which number."""
+
+    begins: datetime
+    ends: datetime
+    serial: int
+
+
+def _terms(clock: Clock, valid: timedelta) -> _Terms:
     now = clock.now()
+    return _Terms(now - _BACKDATED, now + valid, x509.random_serial_number())
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: object, terms: _Terms
+) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(public_key)  # type: ignore[arg-type]  # any key cryptography knows
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _BACKDATED)
-        .not_valid_after(now + valid)
+        .serial_number(terms.serial)
+        .not_valid_before(terms.begins)
+        .not_valid_after(terms.ends)
     )
 
 

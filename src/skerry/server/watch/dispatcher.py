@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from skerry.kit.log import Logger
@@ -84,6 +84,7 @@ class Dispatcher:
     def observe(self, prefix: str, observer: Observer, reset: Reset | None = None) -> None:
         """Call *observer* with each change below the type prefix *prefix*, before any client.
 
+        A prefix without its closing slash means the type whichever export it comes from.
         Whoever remembers objects gives *reset*: it must forget them, and is shown all there are
         right after.
         """
@@ -123,6 +124,8 @@ class Dispatcher:
             reset()
         for prefix, entries in present.items():
             for entry in entries:
+                if prefix[-1] != "/" and _prefixes(entry.key)[1][-1] != prefix:
+                    continue  # the name of another type begins with the name of this one
                 change = Change(Event(entry.revision, entry.key, entry.value, None, 0))
                 for observer in tuple(self._observers[prefix]):
                     observer(change)
@@ -144,7 +147,10 @@ class Dispatcher:
             self._remember(change)
             type_prefix, prefixes = _prefixes(change.event.key)
             self.touched.add(type_prefix)
-            for observer in tuple(self._observers.get(type_prefix, ())):
+            for observer in (
+                *self._observers.get(type_prefix, ()),
+                *self._observers.get(prefixes[-1], ()),
+            ):
                 observer(change)
             if change.event.value is None and type_prefix in self._awaited:
                 self._deleted(type_prefix, change.event.key)
@@ -239,12 +245,15 @@ def _size(event: Event) -> int:
     return len(event.value or b"") + len(event.previous or b"") + len(event.key)
 
 
-def _prefixes(key: str) -> tuple[str, Iterable[str]]:
-    """Return the type prefix of *key*, and every prefix a subscription may have."""
+def _prefixes(key: str) -> tuple[str, Sequence[str]]:
+    """Return the type prefix of *key*, and every prefix a subscription may have.
+
+    The last of these is the type without the identity of its export.
+    """
     parts = key.split("/", 5)
     everywhere = f"/{parts[1]}/{parts[2]}/"
     if len(parts) < 5:
-        return everywhere, (everywhere,)
+        return everywhere, (everywhere, everywhere[:-1])
     cluster = f"{everywhere}{parts[3]}/"
     namespace = f"{cluster}{parts[4]}/"
     # Whatever export it comes from: the type without its identity.

@@ -8,6 +8,8 @@
    cluster itself need neither.
 4. What an export's maximal permission policy does not allow, nobody may do to its types.
 5. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
+
+Edges and bootstrap credentials have rules of their own, and none of these.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
+from skerry.api.edge_identity import NARROW_GROUPS
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX, SCOPED
@@ -23,6 +26,8 @@ from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 from skerry.server.security.authentication import impersonation_attributes
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
+from skerry.server.workspaces.edge_authorization import EdgeAuthorizer
+from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 
 _DENIED = Decision(False, "access denied")
@@ -48,9 +53,11 @@ def in_required_groups(required: str | None, groups: Collection[str]) -> bool:
 class HubAuthorizer:
     """Decides for every cluster of a hub."""
 
-    def __init__(self, rbac: RbacAuthorizer, state: HubState) -> None:
+    def __init__(self, rbac: RbacAuthorizer, state: HubState, mailboxes: Mailboxes) -> None:
         self._rbac = rbac
         self._state = state
+        self._mailboxes = mailboxes
+        self._edges = EdgeAuthorizer(mailboxes)
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         if MASTERS in user.groups:
@@ -60,6 +67,8 @@ class HubAuthorizer:
             # Rights are to a type, whichever way it is named.
             plural, _, identity = attributes.resource.partition(":")
             attributes = replace(attributes, resource=plural)
+        if user.groups in NARROW_GROUPS:
+            return self._edges.authorize(user, attributes)
         if attributes.claimed:
             return _ALLOWED if self._within_policy(user, attributes, identity) else _DENIED
         if attributes.verb == "impersonate" and attributes.name.startswith(_RESERVED):
@@ -93,6 +102,9 @@ class HubAuthorizer:
         known = self._state.clusters.get(attributes.cluster)
         if known is None or known.phase not in _PHASES:
             return False
+        if known.mailbox is not None and self._mailboxes.is_closed(known):
+            # Whatever was granted inside, by whomever, has ended.
+            return ADMIN_GROUP in user.groups
         if user.home == attributes.cluster and user.name.startswith(ACCOUNT_PREFIX):
             return True
         if user.home:

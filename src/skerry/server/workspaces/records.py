@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 import orjson
 
+from skerry.api.edge_identity import APPROVAL_POLICY, REVOKED
 from skerry.api.keys import ObjectKey
+from skerry.api.mailboxes import Mailbox, mailbox_named
 from skerry.logic.workspaces.births import (
     OWNER,
     PATH_ANNOTATION,
@@ -42,6 +44,11 @@ class Cluster(msgspec.Struct, frozen=True, gc=False):
     owner: str = ""
     # Groups one must be in to enter, as the annotation says; None where anybody may.
     required_groups: str | None = None
+    # Whose mailbox it is by its name; whether it is one, ``Mailboxes`` tells.
+    mailbox: Mailbox | None = None
+    # Since when its edge is revoked, and whether requests of its own edges need a person.
+    revoked: str = ""
+    edge_approval: str = ""
 
 
 class BoundType(msgspec.Struct, frozen=True, gc=False):
@@ -161,15 +168,19 @@ def cluster_of(name: str, value: bytes) -> Cluster:
     obj = decode_as(_clusters, value)
     annotations = obj.metadata.annotations or {}
     status = obj.status or _ClusterStatus()
+    path = annotations.get(PATH_ANNOTATION, "") or (ROOT if name == ROOT else "")
     return Cluster(
         name,
-        annotations.get(PATH_ANNOTATION, "") or (ROOT if name == ROOT else ""),
+        path,
         sys.intern(annotations.get(TYPE_ANNOTATION, "")),
         sys.intern(status.phase or ""),
         obj.metadata.deletion is not None,
         status.initializers or (),
         sys.intern(owner_of(annotations.get(OWNER, ""))),
         annotations.get(REQUIRED_GROUPS),
+        mailbox_named(path.rpartition(":")[2]),
+        annotations.get(REVOKED, ""),
+        sys.intern(annotations.get(APPROVAL_POLICY, "")),
     )
 
 

@@ -25,7 +25,7 @@ from skerry.server.engine import Route, attributes_of
 from skerry.server.http.message import User
 from skerry.server.open_streams import Right
 from skerry.server.request_info import RequestInfo
-from skerry.server.security.authentication import AUTHENTICATED
+from skerry.server.security.client_certificates import AUTHENTICATED
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
 

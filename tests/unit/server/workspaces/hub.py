@@ -112,7 +112,10 @@ class Hub:
 
     async def watch(self, user: str, path: str) -> MemorySender:
         """Begin a watch; it ends with the hub."""
-        answer = await self._answer(user, "GET", path, None, {})
+        return await self.streaming(await self._answer(user, "GET", path, None, {}))
+
+    async def streaming(self, answer: Response | Stream) -> MemorySender:
+        """Run a stream until the hub ends it, or ends itself."""
         assert isinstance(answer, Stream), answer
         sender = MemorySender()
         tasks = await self.watches.enter_async_context(asyncio.TaskGroup())
@@ -128,6 +131,7 @@ class Hub:
 
 async def _run(stream: Stream, sender: MemorySender) -> None:
     await stream.run(sender)
+    sender.closed = True
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,74 @@
+"""Which objects a user with a narrow view sees at all.
+
+Edges and the bearers of bootstrap credentials are shown the objects that concern them and no
+others, in every kind of list and watch. Everybody else sees what RBAC lets them read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS
+from skerry.api.kinds import GroupResource
+from skerry.logic.syncing.edge_rights import (
+    LEASES,
+    REQUESTS,
+    SYNCER_CONFIGS,
+    is_heartbeat,
+)
+from skerry.logic.syncing.marks import PROJECTED, UPSYNCED
+from skerry.server.codec import decode_as
+from skerry.server.http.message import User
+
+Sees = Callable[[bytes], bool]
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+class _RequestSpec(msgspec.Struct, gc=False):
+    username: str = ""
+
+
+class _Request(msgspec.Struct, gc=False):
+    spec: _RequestSpec
+
+
+_objects = msgspec.json.Decoder(_Object)
+_requests = msgspec.json.Decoder(_Request)
+
+
+def view_of(user: User, kind: GroupResource) -> Sees | None:
+    """Return what tells of stored objects of *kind* whether *user* sees them; None sees all."""
+    if user.groups not in NARROW_GROUPS:
+        return None
+    if kind == REQUESTS:
+        return lambda value: decode_as(_requests, value).spec.username == user.name
+    if user.groups != EDGE_GROUPS:
+        return lambda _: False
+    if kind == SYNCER_CONFIGS:
+        return None
+    return _is_lease_seen if kind == LEASES else _is_seen
+
+
+def _is_seen(value: bytes) -> bool:
+    """Tell whether an object is a projected copy, or came up from the edge."""
+    metadata = decode_as(_objects, value).metadata
+    if (metadata.labels or {}).get(PROJECTED) == "yes":
+        return True
+    return (metadata.annotations or {}).get(UPSYNCED) == "true"
+
+
+def _is_lease_seen(value: bytes) -> bool:
+    metadata = decode_as(_objects, value).metadata
+    return is_heartbeat(LEASES, metadata.namespace, metadata.name) or _is_seen(value)

@@ -1,0 +1,80 @@
+"""What edges and bootstrap credentials may do: little, and in their own mailbox only.
+
+Neither is asked of RBAC. Nothing that anybody grants, inside the mailbox or out, adds to it.
+"""
+
+from __future__ import annotations
+
+from skerry.api.edge_identity import EDGE_GROUPS, MAILBOX_NAMESPACE
+from skerry.api.kinds import GroupResource
+from skerry.logic.syncing.edge_rights import REQUESTS, may
+from skerry.logic.syncing.manifest import account_name
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.server.access import Attributes, Decision
+from skerry.server.extensions import BATCH, ROOT, WATCH
+from skerry.server.http.message import User
+from skerry.server.workspaces.bootstrap_credentials import ENDED
+from skerry.server.workspaces.edge_certificates import LAPSED
+from skerry.server.workspaces.mailboxes import Mailboxes
+
+_ALLOWED = Decision(True)
+_DENIED = Decision(False, "access denied")
+_ACCOUNTS = GroupResource("", "serviceaccounts")
+# Discovery, and the extensions, each part of which is authorized on its own.
+_READABLE = frozenset(("/", "/api", "/apis", "/version", ROOT))
+_READABLE_BELOW = ("/api/", "/apis/")
+_POSTED = frozenset((WATCH, BATCH))
+
+
+class EdgeAuthorizer:
+    """Decides for edges and bootstrap credentials."""
+
+    def __init__(self, mailboxes: Mailboxes) -> None:
+        self._mailboxes = mailboxes
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        if not user.home or attributes.cluster != user.home:
+            return _DENIED
+        if attributes.path:
+            return _ALLOWED if self._may_visit(user, attributes) else _DENIED
+        if user.groups != EDGE_GROUPS or LAPSED in user.extra:
+            return _ALLOWED if self._may_request(user, attributes) else _DENIED
+        kind = GroupResource(attributes.group, attributes.resource)
+        if kind == _ACCOUNTS and attributes.subresource:
+            return _ALLOWED if self._may_renew_token(user, attributes) else _DENIED
+        allowed = may(
+            self._mailboxes.scope(user.home),
+            attributes.verb,
+            kind,
+            attributes.subresource,
+            attributes.namespace,
+            attributes.name,
+        )
+        return _ALLOWED if allowed else _DENIED
+
+    def _may_visit(self, user: User, attributes: Attributes) -> bool:
+        if user.groups != EDGE_GROUPS or LAPSED in user.extra:
+            return False
+        if attributes.verb in ("get", "head"):
+            return attributes.path in _READABLE or attributes.path.startswith(_READABLE_BELOW)
+        return attributes.verb == "post" and attributes.path in _POSTED
+
+    def _may_request(self, user: User, attributes: Attributes) -> bool:
+        """Tell whether this is about a request for a certificate; admission sees whose."""
+        if (attributes.group, attributes.resource) != REQUESTS or attributes.subresource:
+            return False
+        if attributes.verb == "create":
+            return ENDED not in user.extra
+        return attributes.verb in ("get", "watch") and bool(attributes.name)
+
+    def _may_renew_token(self, user: User, attributes: Attributes) -> bool:
+        """An edge of the previous version has a ServiceAccount and renews the token itself."""
+        mailbox = self._mailboxes.mailbox(user.home)
+        target = "" if mailbox is None else self._mailboxes.sync_target(mailbox)
+        own = account_name(target)
+        return (
+            bool(target)
+            and user.name == f"{ACCOUNT_PREFIX}{MAILBOX_NAMESPACE}:{own}"
+            and (attributes.verb, attributes.subresource) == ("create", "token")
+            and (attributes.namespace, attributes.name) == (MAILBOX_NAMESPACE, own)
+        )

@@ -1,0 +1,206 @@
+"""Mailboxes as the server knows them: whose they are, whether they are open, what they hold.
+
+A workspace is a mailbox when its name says so and its parent has the export of the edge API. It is
+*open* while its SyncTarget exists and its edge is not revoked. Everybody but the hub's
+administrators is shut out of a closed mailbox, whatever was granted inside. A revoked edge that
+joins again is let in by certificates issued after the revocation; nobody else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import orjson
+
+from skerry.api.edge_identity import AUTO_APPROVAL, EdgeName
+from skerry.api.kcp.compute import WORKLOAD
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.mailboxes import EXPORT, Mailbox
+from skerry.kit.clock import parse_rfc3339
+from skerry.logic.syncing.scope import NOTHING, Scope, scope_of, united
+from skerry.logic.workspaces.names import parent_path
+from skerry.server.codec import decode_as
+from skerry.server.watch.change import Change
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.workspaces.records import Cluster
+from skerry.server.workspaces.state import HubState
+from skerry.store.base import Store
+
+# Whichever export they come from: there is one workload API, but a hub may have several providers.
+_SYNC_TARGETS = type_prefix(WORKLOAD, "synctargets")[:-1]
+_SYNCER_CONFIGS = type_prefix("edge.kcp.io", "syncerconfigs")[:-1]
+# Edges of a fleet are told the same things; most specs are equal.
+_SPECS = 256
+_ALWAYS = datetime.max.replace(tzinfo=UTC)
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    name: str
+    uid: str = ""
+    deletion: str | None = msgspec.field(name="deletionTimestamp", default=None)
+
+
+class _SyncTarget(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+class _SyncerConfig(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_sync_targets = msgspec.json.Decoder(_SyncTarget)
+_syncer_configs = msgspec.json.Decoder(_SyncerConfig)
+
+
+def _nobody(_: str) -> None:
+    """Nobody needs to know."""
+
+
+class Mailboxes:
+    """Every mailbox of a hub; ``closed`` is called with the cluster of one that was closed."""
+
+    def __init__(self, state: HubState) -> None:
+        self.state = state
+        self._names: dict[Mailbox, str] = {}
+        self._uids: dict[ObjectKey, str] = {}
+        self._scopes: dict[str, dict[str, Scope]] = {}
+        self._specs: dict[bytes, Scope] = {}
+        self._revoked: dict[str, str] = {}
+        self.closed: Callable[[str], None] = _nobody
+
+    # -- following the store -----------------------------------------------------------------
+
+    async def follow(self, store: Store, dispatcher: Dispatcher) -> None:
+        """Read everything and keep it up; call after ``HubState.follow``."""
+        for prefix, observe in (
+            (_SYNC_TARGETS, self._sync_target_changed),
+            (_SYNCER_CONFIGS, self._config_changed),
+        ):
+            dispatcher.observe(prefix, _follower(observe), self._reset)
+            for entry in (await store.range(prefix)).entries:
+                observe(ObjectKey.parse(entry.key), entry.value)
+        dispatcher.observe(type_prefix("core.kcp.io", "logicalclusters"), self._cluster_changed)
+
+    def _reset(self) -> None:
+        for table in (self._names, self._uids, self._scopes, self._specs, self._revoked):
+            table.clear()
+
+    def _sync_target_changed(self, key: ObjectKey, value: bytes | None) -> None:
+        metadata = None if value is None else decode_as(_sync_targets, value).metadata
+        gone = metadata is None or metadata.deletion is not None
+        uid = self._uids.get(key, "")
+        if metadata is not None and not gone and metadata.uid == uid:
+            return
+        if uid:
+            del self._uids[key]
+            self._names.pop(Mailbox(key.cluster, uid), None)
+            self._close_mailbox_of(Mailbox(key.cluster, uid))
+        if metadata is not None and not gone:
+            self._uids[key] = metadata.uid
+            self._names[Mailbox(key.cluster, metadata.uid)] = key.name
+
+    def _close_mailbox_of(self, mailbox: Mailbox) -> None:
+        for provider, export in self.state.exports:
+            cluster = self.state.children.get(provider, {}).get(mailbox.workspace)
+            if export == EXPORT and cluster is not None:
+                self.closed(cluster)
+
+    def _config_changed(self, key: ObjectKey, value: bytes | None) -> None:
+        if value is not None:
+            spec = bytes(decode_as(_syncer_configs, value).spec)
+            self._scopes.setdefault(key.cluster, {})[key.name] = self._scope_of(spec)
+            return
+        family = self._scopes.get(key.cluster, {})
+        family.pop(key.name, None)
+        if not family:
+            self._scopes.pop(key.cluster, None)
+
+    def _scope_of(self, spec: bytes) -> Scope:
+        known = self._specs.get(spec)
+        if known is None:
+            if len(self._specs) >= _SPECS:
+                self._specs.clear()
+            known = self._specs[spec] = _read_scope(spec)
+        return known
+
+    def _cluster_changed(self, change: Change) -> None:
+        cluster = ObjectKey.parse(change.event.key).cluster
+        known = self.state.clusters.get(cluster)
+        revoked = known.revoked if known is not None else ""
+        before = self._revoked.get(cluster, "")
+        if revoked:
+            self._revoked[cluster] = revoked
+        else:
+            self._revoked.pop(cluster, None)
+        if revoked and revoked != before:
+            self.closed(cluster)
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def mailbox(self, cluster: str) -> Mailbox | None:
+        """Return whose mailbox *cluster* is; None when it is none."""
+        known = self.state.clusters.get(cluster)
+        if known is None or known.mailbox is None:
+            return None
+        provider = self.state.resolve(parent_path(known.path))
+        return known.mailbox if (provider, EXPORT) in self.state.exports else None
+
+    def sync_target(self, mailbox: Mailbox) -> str:
+        """Return the name of the SyncTarget a mailbox belongs to; empty when it is gone."""
+        return self._names.get(mailbox, "")
+
+    def scope(self, cluster: str) -> Scope:
+        """Return what the SyncerConfigs of *cluster* cover together."""
+        family = self._scopes.get(cluster)
+        if not family:
+            return NOTHING
+        return next(iter(family.values())) if len(family) == 1 else united(family.values())
+
+    def is_closed(self, known: Cluster) -> bool:
+        """Tell whether a cluster is a mailbox from which all but administrators are shut out."""
+        if known.mailbox is None:
+            return False
+        mailbox = self.mailbox(known.name)
+        return mailbox is not None and bool(known.revoked or not self.sync_target(mailbox))
+
+    def admits(self, edge: EdgeName, issued: datetime) -> bool:
+        """Tell whether *edge* gets in with a certificate of that time."""
+        mailbox = self.mailbox(edge.mailbox)
+        if mailbox is None or mailbox.uid != edge.uid or not self.sync_target(mailbox):
+            return False
+        revoked = self.revoked_at(edge.mailbox)
+        return revoked is None or issued > revoked
+
+    def revoked_at(self, cluster: str) -> datetime | None:
+        """Return when the edge of *cluster* was last revoked; None when it never was."""
+        known = self.state.clusters.get(cluster)
+        if known is None or not known.revoked:
+            return None
+        try:
+            return parse_rfc3339(known.revoked)
+        except ValueError:
+            return _ALWAYS  # somebody wrote something else, and meant a revocation
+
+    def approves_by_itself(self, mailbox: Mailbox) -> bool:
+        """Tell whether the inventory workspace lets its edges in without a person."""
+        known = self.state.clusters.get(mailbox.cluster)
+        return known is not None and known.edge_approval == AUTO_APPROVAL
+
+
+def _read_scope(spec: bytes) -> Scope:
+    """Return the scope of a stored spec; nothing, where it is not of its form."""
+    try:
+        return scope_of(orjson.loads(spec))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return NOTHING
+
+
+def _follower(observe: Callable[[ObjectKey, bytes | None], Any]) -> Callable[[Change], None]:
+    def follow(change: Change) -> None:
+        observe(ObjectKey.parse(change.event.key), change.event.value)
+
+    return follow
