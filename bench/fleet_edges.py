@@ -18,9 +18,10 @@ from pathlib import Path
 import uvloop
 
 from skerry.app.api_server import ApiServer
+from skerry.app.hub_credential import HUB_LIMITS
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, serving
-from skerry.app.syncer import HUB_LIMITS, hub_client
+from skerry.app.syncer import hub_client
 from skerry.edge.syncer.journal import Journal
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics

@@ -8,18 +8,19 @@ import gc
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import uvloop
 
+from skerry.app.hub_credential import HubLine, IdentitySecret, hub_line
+from skerry.edge.syncer.credential import HubCredential
 from skerry.edge.syncer.journal import Journal
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
-from skerry.edge.syncer.token import HubToken
 from skerry.edge.syncer.trust import WitnessTransport
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
@@ -29,7 +30,6 @@ from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.health import HealthEndpoint
-from skerry.runtime.http import Limits
 from skerry.runtime.kubeconfig import (
     ClientConfig,
     KubeconfigError,
@@ -40,9 +40,6 @@ from skerry.runtime.kubeconfig import (
 )
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import PacedTransport
-
-# An edge takes little of a hub that serves thousands, and says little on a thin line.
-HUB_LIMITS = Limits(connections=4, believed_seconds=60)
 
 
 class SyncerStartError(Exception):
@@ -76,6 +73,12 @@ class SyncerOptions:
     burst: int = 20
     lock_namespace: str = "default"
     """Namespace at the edge of the Lease by which two syncers for one edge agree on one."""
+
+    identity_secret: str = ""
+    """Secret in that namespace for key and certificate; empty keeps them in ``data_dir``."""
+
+    sync_target_uid: str = ""
+    """UID of the SyncTarget, where the kubeconfig does not say."""
 
     deletion_count: int = 50
     deletion_percent: int = 50
@@ -133,21 +136,22 @@ async def syncing(
     clock, ids = clock or SystemClock(), SystemIds()
     hub_config, edge_config = _configs(options)
     with _data_directory(options.data_dir):
-        token = HubToken(hub_config.token, options.data_dir / "hub-token")
-        if token.renewable:
-            hub_config = replace(hub_config, token="", token_file=token.path)
-        hub = _hub_client(options, hub_config, clock)
         edge = Client(connect(edge_config, clock=clock), clock=clock, user_agent="skerry-syncer")
         journal = Journal(options.data_dir / "journal")
         metrics = SyncerMetrics()
+        line = _line(options, edge, clock, ids, metrics)
+        hub = _hub_client(options, line.transport, clock)
         memory = Memory(journal)
         settings = _settings(options, _identity(options.data_dir, ids))
         syncer = Syncer(settings, hub, edge, memory, ids=ids, metrics=metrics)
         try:
-            async with asyncio.TaskGroup() as tasks, _endpoint(options, metrics, syncer):
+            async with (
+                asyncio.TaskGroup() as tasks,
+                _endpoint(options, metrics, syncer, line.credential),
+            ):
                 working = [tasks.create_task(syncer.run())]
-                if token.renewable:
-                    working.append(tasks.create_task(token.run(hub, ids)))
+                if line.credential is not None:
+                    working.append(tasks.create_task(line.credential.run()))
                 try:
                     yield RunningSyncer(syncer, hub_config.server, edge_config.server)
                 finally:
@@ -160,8 +164,27 @@ async def syncing(
             await edge.transport.close()
 
 
-def _hub_client(options: SyncerOptions, config: ClientConfig, clock: Clock) -> Client:
-    transport: Transport = connect(config, clock=clock, limits=HUB_LIMITS, gzip=True)
+def _line(
+    options: SyncerOptions, edge: Client, clock: Clock, ids: IdSource, metrics: SyncerMetrics
+) -> HubLine:
+    secret = None
+    if options.identity_secret:
+        secret = IdentitySecret(edge, options.lock_namespace, options.identity_secret)
+    return hub_line(
+        lambda: _hub_config(options),
+        options.data_dir,
+        options.sync_target_name,
+        cluster=options.from_cluster,
+        uid=options.sync_target_uid,
+        secret=secret,
+        clock=clock,
+        ids=ids,
+        metrics=metrics,
+    )
+
+
+def _hub_client(options: SyncerOptions, line: Transport, clock: Clock) -> Client:
+    transport = line
     if options.qps > 0:
         transport = PacedTransport(transport, clock, options.qps, options.burst)
     return hub_client(transport, clock, options.from_cluster, ordinary=options.ordinary_hub)
@@ -179,12 +202,16 @@ def hub_client(
 
 def _configs(options: SyncerOptions) -> tuple[ClientConfig, ClientConfig]:
     try:
-        hub = load([options.from_kubeconfig], Overrides(context=options.from_context))
+        hub = _hub_config(options)
         if options.to_kubeconfig is not None:
             return hub, load([options.to_kubeconfig], Overrides(context=options.to_context))
         return hub, in_cluster(options.environment)
     except KubeconfigError as error:
         raise SyncerStartError(str(error)) from error
+
+
+def _hub_config(options: SyncerOptions) -> ClientConfig:
+    return load([options.from_kubeconfig], Overrides(context=options.from_context))
 
 
 def _settings(options: SyncerOptions, identity: str) -> SyncerSettings:
@@ -222,7 +249,10 @@ def _data_directory(folder: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def _endpoint(
-    options: SyncerOptions, metrics: SyncerMetrics, syncer: Syncer
+    options: SyncerOptions,
+    metrics: SyncerMetrics,
+    syncer: Syncer,
+    credential: HubCredential | None,
 ) -> AsyncIterator[None]:
     if not options.metrics_address:
         yield
@@ -232,6 +262,10 @@ async def _endpoint(
     def working() -> str:
         return "" if syncer.session is not None else "another syncer works for this edge"
 
-    health = HealthEndpoint(metrics.runtime.registry, ready={"leading": working})
+    def accepted() -> str:
+        return "" if credential is None else credential.message
+
+    checks = {"leading": working, "credential": accepted}
+    health = HealthEndpoint(metrics.runtime.registry, ready=checks)
     async with health.serving(host or "127.0.0.1", int(port)):
         yield

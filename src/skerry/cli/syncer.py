@@ -29,13 +29,15 @@ Examples:
 @click.option("--to-kubeconfig", type=_EXISTING, help="Kubeconfig of the edge; in a pod, none.")
 @click.option("--to-context", default="", help="Context in it; its current one by default.")
 @click.option("--sync-target-name", default="edge", show_default=True, help="Name of the edge.")
-@click.option("--sync-target-uid", default="", help="UID of the SyncTarget; only noted in logs.")
+@click.option(
+    "--sync-target-uid", default="", help="UID of the SyncTarget, if the kubeconfig has none."
+)
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(".skerry-syncer"),
     show_default=True,
-    help="Folder for the journal, token and lock.",
+    help="Folder for the journal, the key and its certificate, and a lock.",
 )
 @click.option(
     "--heartbeat-seconds",
@@ -56,6 +58,11 @@ Examples:
     default="default",
     show_default=True,
     help="Namespace at the edge of the Lease that keeps two syncers apart.",
+)
+@click.option(
+    "--identity-secret",
+    default="",
+    help="Secret in --lock-namespace for key and certificate, instead of --data-dir.",
 )
 @click.option(
     "--deletion-count",
@@ -82,7 +89,7 @@ Examples:
 @click.option(
     "-v", "--v", "verbosity", type=int, default=2, show_default=True, help="Log verbosity."
 )
-def syncer(sync_target_uid: str, metrics_bind_address: str, **flags: Any) -> None:
+def syncer(metrics_bind_address: str, **flags: Any) -> None:
     """Make one edge cluster run what its mailbox says, and report back.
 
     Dials out to both; survives the hub being away. Stops cleanly on SIGTERM and SIGINT.

@@ -70,6 +70,8 @@ class HttpTransport:
         self._slots = asyncio.Semaphore(limits.connections)
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
+        # Open under an identity that is no longer ours: each serves its request and is not kept.
+        self._retired: set[Connection] = set()
         self._all_lost = asyncio.Event()
         self._closed = False
         shown = f"[{host}]" if ":" in host else host
@@ -121,6 +123,18 @@ class HttpTransport:
         finally:
             self._release(connection, whole=False)
 
+    def identify(self, tls: ssl.SSLContext | None, authorization: Authorization | str) -> None:
+        """Come as somebody else from the next connection on.
+
+        Requests and streams under way end as they began; a connection is known to the server by
+        the certificate it was opened with, so none is used again.
+        """
+        self._tls, self._authorization = tls, authorization
+        self._retired |= self._open
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.abort()
+
     async def close(self) -> None:
         self._closed = True
         self._idle.clear()
@@ -156,7 +170,8 @@ class HttpTransport:
 
     def _release(self, connection: Connection, *, whole: bool) -> None:
         """Keep a connection whose answer was read to its end; end any other."""
-        if whole and connection.reusable and not connection.closed and not self._closed:
+        kept = not self._closed and connection not in self._retired
+        if whole and connection.reusable and not connection.closed and kept:
             self._idle.append(connection)
         else:
             connection.abort()
@@ -166,14 +181,15 @@ class HttpTransport:
             raise TransportError("the transport is closed")
         loop = asyncio.get_running_loop()
         connection = Connection(self._forget)
+        tls = self._tls
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
                 transport, _ = await loop.create_connection(
                     lambda: connection,
                     self._host,
                     self._port,
-                    ssl=self._tls,
-                    server_hostname=self._server_name if self._tls else None,
+                    ssl=tls,
+                    server_hostname=self._server_name if tls else None,
                 )
         except (OSError, TimeoutError) as error:
             connection.abort()
@@ -187,10 +203,13 @@ class HttpTransport:
         _keep_alive(transport.get_extra_info("socket"), self._limits.believed_seconds)
         if not connection.closed:
             self._open.add(connection)
+            if tls is not self._tls:
+                self._retired.add(connection)
         return connection
 
     def _forget(self, connection: Connection) -> None:
         self._open.discard(connection)
+        self._retired.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
         if self._closed and not self._open:

@@ -59,6 +59,8 @@ class ClientConfig:
     password: str = field(default="", repr=False)
     exec_plugin: ExecPlugin | None = None
     namespace: str = "default"
+    user_extensions: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What the user entry says beyond kubectl's own fields, by the extension's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def load(paths: Sequence[Path], overrides: Overrides = Overrides()) -> ClientCon
         password=str(user.get("password", "")),
         exec_plugin=_exec_plugin(user.get("exec")),
         namespace=overrides.namespace or str(context.get("namespace", "")) or "default",
+        user_extensions=_extensions(user),
     )
 
 
@@ -150,6 +153,14 @@ def connect(
         authorization=_authorization(config, clock or SystemClock()),
         limits=limits,
         gzip=gzip,
+    )
+
+
+def identify(transport: HttpTransport, config: ClientConfig, clock: Clock | None = None) -> None:
+    """Let *transport* come with the credentials of *config* from its next connection on."""
+    secure = config.server.startswith("https:")
+    transport.identify(
+        tls_context(config) if secure else None, _authorization(config, clock or SystemClock())
     )
 
 
@@ -304,6 +315,11 @@ def _pem(section: Mapping[str, Any], name: str) -> bytes:
 def _beside(section: Mapping[str, Any], path: str) -> Path:
     folder: Path = section["_folder"]
     return folder / Path(path).expanduser()
+
+
+def _extensions(user: Mapping[str, Any]) -> dict[str, Any]:
+    entries = user.get("extensions") or ()
+    return {str(entry.get("name", "")): entry.get("extension") for entry in entries}
 
 
 def _exec_plugin(raw: Mapping[str, Any] | None) -> ExecPlugin | None:

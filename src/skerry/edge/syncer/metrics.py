@@ -33,3 +33,14 @@ class SyncerMetrics:
             ["what"],
             registry=kept,
         )
+        self.certificates = Counter(
+            "skerry_syncer_certificate_requests_total",
+            "Requests for a certificate at the hub, by result.",
+            ["result"],
+            registry=kept,
+        )
+        self.certificate_expiration = Gauge(
+            "skerry_syncer_certificate_expiration_timestamp_seconds",
+            "When the certificate for the hub ends; 0 without one.",
+            registry=kept,
+        )

@@ -1,10 +1,13 @@
-"""The hub's credential, renewed long before it ends.
+"""A ServiceAccount token for the hub, renewed long before it ends.
 
-The token a syncer is born with comes in its kubeconfig and lasts days. The syncer asks for its
-next one itself (TokenRequest on its own ServiceAccount) when a fifth of the time is over, so an
-edge may be away for most of a token's life and still come back. The newest token is a file in the
-data directory; the transport reads it again when it changes. A kubeconfig that was issued anew
-wins over an older file.
+That is what an edge has at a hub that issues no certificates, such as a kcp; at ours, what an edge
+of the previous version came with, until ``credential`` replaces it.
+
+The first token comes in the kubeconfig and lasts days. The syncer asks for its next one itself
+(TokenRequest on its own ServiceAccount) when a fifth of the time is over, so an edge may be away
+for most of a token's life and still come back. The newest token is a file in the data directory;
+the transport reads it again when it changes. A kubeconfig that was issued anew wins over an older
+file.
 
 What is no ServiceAccount token (a certificate, a person's token) is left as it is.
 """
@@ -126,6 +129,10 @@ class HubToken:
         )
         self._write(str(answer["status"]["token"]))
         _log.info("token renewed", v=2, expires=answer["status"].get("expirationTimestamp", ""))
+
+    def forget(self) -> None:
+        """Remove the token, which something better has replaced."""
+        self.path.unlink(missing_ok=True)
 
     def _write(self, token: str) -> None:
         write_secret(self.path, token.encode())

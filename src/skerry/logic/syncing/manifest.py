@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from skerry.api.edge_identity import MAILBOX_NAMESPACE
 from skerry.logic.resource import Object
@@ -18,6 +19,8 @@ _RBAC = "rbac.authorization.k8s.io"
 _RBAC_VERSION = f"{_RBAC}/v1"
 MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
 _SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
+_EDGE_EXTENSION = "edge.kcp.io/edge"
+_UID = "syncTargetUID"
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 
 
@@ -61,16 +64,22 @@ def mailbox_objects(sync_target: str) -> list[Object]:
     ]
 
 
-def hub_kubeconfig(server: str, ca: bytes, sync_target: str, token: str) -> Object:
-    """Return the kubeconfig by which a syncer reaches its mailbox."""
+def hub_kubeconfig(server: str, ca: bytes, sync_target: str, token: str, uid: str = "") -> Object:
+    """Return the kubeconfig by which a syncer reaches its mailbox.
+
+    With *uid* it says which SyncTarget the edge is: that is part of its name at the hub.
+    """
     cluster: Object = {"server": server}
     if ca:
         cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
+    user: Object = {"token": token}
+    if uid:
+        user["extensions"] = [{"name": _EDGE_EXTENSION, "extension": {_UID: uid}}]
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "mailbox", "cluster": cluster}],
-        "users": [{"name": sync_target, "user": {"token": token}}],
+        "users": [{"name": sync_target, "user": user}],
         "contexts": [
             {
                 "name": "mailbox",
@@ -85,6 +94,12 @@ def hub_kubeconfig(server: str, ca: bytes, sync_target: str, token: str) -> Obje
     }
 
 
+def sync_target_uid(user_extensions: Mapping[str, Any]) -> str:
+    """Return the UID that a kubeconfig of ``hub_kubeconfig`` has; empty when it has none."""
+    found = user_extensions.get(_EDGE_EXTENSION)
+    return str(found.get(_UID, "")) if isinstance(found, Mapping) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestTerms:
     """What the manifest for an edge is made with."""
@@ -95,6 +110,8 @@ class ManifestTerms:
     access: EdgeAccess
     # None leaves the Secret as it is at the edge: only the rights are printed anew.
     kubeconfig: str | None
+    # Whether the syncer makes a key, which it keeps in a Secret of its own.
+    makes_key: bool = False
     namespace: str = ""
     replicas: int = 1
     admin: bool = False
@@ -113,6 +130,8 @@ def edge_manifest(terms: ManifestTerms) -> list[Object]:
         },
         *_rights(name, namespace, terms),
     ]
+    if terms.makes_key:
+        made.append(_identity_secret(name, namespace))
     if terms.kubeconfig is not None:
         made.append(_secret(name, namespace, terms.kubeconfig))
         made.append(_deployment(name, namespace, terms))
@@ -128,10 +147,20 @@ def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
         "resources": ["leases"],
         "verbs": ["create", "get", "update"],
     }
+    own = [lease]
+    if terms.makes_key:
+        own.append(
+            {
+                "apiGroups": [""],
+                "resources": ["secrets"],
+                "resourceNames": [identity_secret_name(name)],
+                "verbs": ["get", "patch"],
+            }
+        )
     made = [
         _role("ClusterRole", name, "", everywhere),
         _binding("ClusterRoleBinding", name, "", name, namespace, "ClusterRole", name),
-        _role("Role", name, namespace, [lease]),
+        _role("Role", name, namespace, own),
         _binding("RoleBinding", name, namespace, name, namespace, "Role", name),
     ]
     if terms.admin or not terms.access.within:
@@ -177,6 +206,24 @@ def _binding(
     }
 
 
+def identity_secret_name(name: str) -> str:
+    """Return the name of the Secret in which the syncer *name* keeps its key and certificate."""
+    return f"{name}-identity"
+
+
+def _identity_secret(name: str, namespace: str) -> Object:
+    """Return the Secret without its content, which applying it again leaves as it is.
+
+    A Secret and not the data directory: a pod that comes up on another node is the same edge.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": identity_secret_name(name), "namespace": namespace},
+        "type": "Opaque",
+    }
+
+
 def _secret(name: str, namespace: str, kubeconfig: str) -> Object:
     return {
         "apiVersion": "v1",
@@ -196,6 +243,8 @@ def _deployment(name: str, namespace: str, terms: ManifestTerms) -> Object:
         "--data-dir=/var/lib/skerry",
         f"--lock-namespace={namespace}",
     ]
+    if terms.makes_key:
+        arguments.append(f"--identity-secret={identity_secret_name(name)}")
     container = {
         "name": "kcp-syncer",
         "image": terms.image,

@@ -1,0 +1,116 @@
+"""A syncer's way to its hub, with the credential that its kubeconfig leads to.
+
+A bootstrap credential or a ServiceAccount token is where an edge begins; its certificate is kept in
+the data directory or in a Secret at the edge. Any other credential, such as a person's certificate,
+is used as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from skerry.api.edge_identity import parse_bootstrap_token
+from skerry.edge.syncer.credential import EdgeTerms, HubCredential, HubWays
+from skerry.edge.syncer.credential_gate import CredentialGate
+from skerry.edge.syncer.identity_store import FileStore, IdentityStore, SecretStore
+from skerry.edge.syncer.keys import make_key
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.token import HubToken, claims_of
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.logic.syncing.manifest import sync_target_uid
+from skerry.runtime.client import Client
+from skerry.runtime.http import Limits
+from skerry.runtime.kubeconfig import ClientConfig, connect, identify
+from skerry.runtime.transport import Transport
+
+# An edge takes little of a hub that serves thousands, and says little on a thin line.
+HUB_LIMITS = Limits(connections=4, believed_seconds=60)
+IDENTITY_FILE = "hub-identity.json"
+_TOKEN_FILE = "hub-token"  # noqa: S105 - the name of a file
+_CLUSTERS = "/clusters/"
+
+
+@dataclass(frozen=True, slots=True)
+class HubLine:
+    """A transport to the hub, and what keeps its credential good (None: nothing has to)."""
+
+    transport: Transport
+    credential: HubCredential | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdentitySecret:
+    """The Secret at the edge that keeps the identity."""
+
+    edge: Client
+    namespace: str
+    name: str
+
+
+def hub_line(
+    read: Callable[[], ClientConfig],
+    data_dir: Path,
+    sync_target: str,
+    *,
+    cluster: str = "",
+    uid: str = "",
+    secret: IdentitySecret | None = None,
+    clock: Clock,
+    ids: IdSource,
+    metrics: SyncerMetrics,
+) -> HubLine:
+    """Return the way to the hub that the kubeconfig *read* returns leads to.
+
+    *cluster* is the mailbox where the kubeconfig's server names none; *uid* the SyncTarget's where
+    the kubeconfig does not say.
+    """
+    config = read()
+    account, begun = None, config
+    if claims_of(config.token) is not None:
+        account = HubToken(config.token, data_dir / _TOKEN_FILE)
+        begun = replace(config, token="", token_file=account.path)
+    elif parse_bootstrap_token(config.token) is not None:
+        begun = replace(config, token="")  # only the certificate comes this way
+    transport = connect(begun, clock=clock, limits=HUB_LIMITS, gzip=True)
+    if begun is config:
+        return HubLine(transport, None)
+    gate = CredentialGate(transport)
+
+    def dial(other: ClientConfig) -> Transport:
+        return connect(other, clock=clock, limits=HUB_LIMITS)
+
+    credential = HubCredential(
+        EdgeTerms(
+            sync_target,
+            mailbox_of(config, cluster),
+            uid or sync_target_uid(config.user_extensions),
+            read,
+        ),
+        config,
+        _store(data_dir, secret),
+        HubWays(
+            main=Client(transport, cluster=cluster, clock=clock, user_agent="skerry-syncer"),
+            identify=lambda other: identify(transport, other, clock),
+            gate=gate,
+            dial=dial,
+        ),
+        make_key,
+        ids,
+        metrics,
+        account,
+    )
+    return HubLine(gate, credential)
+
+
+def mailbox_of(config: ClientConfig, cluster: str = "") -> str:
+    """Return the logical cluster a kubeconfig leads to; *cluster* if its server names none."""
+    return cluster or config.server.partition(_CLUSTERS)[2].partition("/")[0]
+
+
+def _store(data_dir: Path, secret: IdentitySecret | None) -> IdentityStore:
+    if secret is None:
+        return FileStore(data_dir / IDENTITY_FILE)
+    return SecretStore(secret.edge, secret.namespace, secret.name)
