@@ -11,13 +11,13 @@ wait for theirs.
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import unquote
 
 import msgspec
 
-from skerry.api.errors import BadRequest
+from skerry.api.errors import BadRequest, NotFound
 from skerry.server.extensions import BATCH, Visit
 from skerry.server.http.message import Answer, Handler, Peer, Request, Response, Sender, Stream
+from skerry.server.http.target import parsed_target
 
 # What a burst of statuses comes to; more is another request.
 _MOST_REQUESTS = 200
@@ -57,19 +57,19 @@ class Batches:
         parts = _parts(visit.request.body)
 
         async def run(sender: Sender) -> None:
-            answers = await asyncio.gather(*(self._part(visit, part) for part in parts))
+            answers = await asyncio.gather(*(self._part(visit, *part) for part in parts))
             sender.write(b'{"answers":[%b]}' % b",".join(answers))
 
         return Stream(run=run)
 
-    async def _part(self, visit: Visit, part: PartTerms) -> bytes:
+    async def _part(self, visit: Visit, part: PartTerms, path: str) -> bytes:
         outer = visit.request
         headers = {name: outer.headers[name] for name in _KEPT_HEADERS if name in outer.headers}
         if part.quiet:
             headers["prefer"] = "return=minimal"
         request = Request(
             part.method,
-            outer.path.removesuffix(BATCH) + unquote(part.path),
+            outer.path.removesuffix(BATCH) + path,
             part.query,
             {**headers, "content-type": part.content_type},
             bytes(part.body),
@@ -80,7 +80,8 @@ class Batches:
         return _told(await self._handle(request))
 
 
-def _parts(body: bytes) -> list[PartTerms]:
+def _parts(body: bytes) -> list[tuple[PartTerms, str]]:
+    """Return the parts of a batch, each with its path within the cluster."""
     try:
         parts = _TERMS.decode(body).requests
     except msgspec.DecodeError as error:
@@ -90,9 +91,18 @@ def _parts(body: bytes) -> list[PartTerms]:
     for part in parts:
         if part.method not in _METHODS:
             raise BadRequest(f"method {part.method!r} in a batch: want one that changes something")
-        if not part.path.startswith(("/api/", "/apis/")):
-            raise BadRequest(f"path {part.path!r} in a batch: want a resource of this cluster")
-    return parts
+    return [(part, _path(part.path)) for part in parts]
+
+
+def _path(text: str) -> str:
+    """Return the path of a part, decoded as that of any request, and refused where that would."""
+    try:
+        path, query = parsed_target(text.encode("ascii"))
+    except (UnicodeEncodeError, NotFound):
+        path, query = "", ""
+    if query or "?" in text or "#" in text or not path.startswith(("/api/", "/apis/")):
+        raise BadRequest(f"path {text[:256]!r} in a batch: want a resource of this cluster")
+    return path
 
 
 def _told(answer: Answer) -> bytes:

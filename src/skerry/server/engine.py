@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from skerry.api.errors import (
     ApiError,
@@ -173,11 +174,7 @@ class Engine:
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
             user = await self._identify(request, route.home or route.cluster)
-            rights = _rights(user, info, route)
-            for right in rights:
-                self._check(*right)
-            if route.acting is not None:
-                user = route.acting(user)
+            rights = self._authorized(user, info, route)
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
             if isinstance(answer, Stream):
@@ -211,10 +208,14 @@ class Engine:
             return request.peer.user
         return await self._authenticator.authenticate(request, cluster)
 
-    def _check(self, user: User, attributes: Attributes) -> None:
-        decision = self._authorizer.authorize(user, attributes)
-        if not decision.allowed:
-            raise forbidden(user, attributes, decision.reason)
+    def _authorized(self, user: User, info: RequestInfo, route: Route) -> Sequence[Right]:
+        """Return the rights by which a request passes; raises Forbidden where one lacks."""
+        rights = _rights(user, info, route)
+        for who, attributes in rights:
+            decision = self._authorizer.authorize(who, attributes)
+            if not decision.allowed:
+                raise forbidden(who, attributes, decision.reason)
+        return rights
 
     async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
         types = route.types or self._catalogue.types(info.cluster)
@@ -226,7 +227,14 @@ class Engine:
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
             raise NotFound.path()
-        call = Call(request, info, user, resource, types, route.labels, route.visible, route.view)
+
+        def require(verb: str) -> None:
+            self._authorized(user, replace(info, verb=verb), route)
+
+        acting = user if route.acting is None else route.acting(user)
+        call = Call(
+            request, info, acting, resource, types, route.labels, route.visible, route.view, require
+        )
         single = info.name or info.verb == "create"
         # A key without a name stands for what is about to be created there.
         if single and route.named is not None and not route.named(call.key().path()):

@@ -102,6 +102,11 @@ def _selected_name(verb: str, query: dict[str, str]) -> str:
     selector = query.get("fieldSelector")
     if not selector or verb not in ("list", "watch"):
         return ""
+    return selected_name(selector)
+
+
+def selected_name(selector: str) -> str:
+    """Return the one name a field selector selects; empty when it selects by anything else."""
     try:
         return FieldSelector.parse(selector).exact("metadata.name") or ""
     except SelectorError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import Forbidden, NotFound
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.logic.resource import ANY_IDENTITY, Resource
 from skerry.server.catalogue import TypeSet
@@ -15,8 +15,15 @@ from skerry.server.http.message import Request, User
 from skerry.server.request_info import RequestInfo
 
 
+def _refuse(verb: str) -> None:
+    raise Forbidden(f"this request may not {verb}")
+
+
 class Call(msgspec.Struct):
-    """Who asks what of which type. ``warnings`` go back to the client in Warning headers."""
+    """Who asks what of which type. ``warnings`` go back to the client in Warning headers.
+
+    ``require`` raises Forbidden unless the request were allowed with another verb, too.
+    """
 
     request: Request
     info: RequestInfo
@@ -29,6 +36,7 @@ class Call(msgspec.Struct):
     visible: Callable[[str], bool] | None = None
     # Name of the view the request came through; empty without one.
     view: str = ""
+    require: Callable[[str], None] = _refuse
     warnings: list[str] = msgspec.field(default_factory=list)
 
     @property

@@ -78,6 +78,7 @@ class Patcher:
         fresh = Fresh(applied)
 
         if await self._store.get(call.key().path()) is None and not call.info.subresource:
+            call.require("create")
             obj = self._merged(call, options, None, fresh.take()).object
             written = await self._writer.create_object(call, obj, options, tracked=True)
             return self._writer.answer(call, written, status=201)

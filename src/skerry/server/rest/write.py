@@ -153,6 +153,7 @@ class Writer:
         except NotFound:
             if call.info.subresource or not _may_begin_by_update(call):
                 raise
+            call.require("create")
             written = await self.create_object(call, fresh.take(), options)
         return self.answer(call, written)
 

@@ -26,13 +26,14 @@ import msgspec
 
 from skerry.api.errors import ApiError, BadRequest, Gone, NotFound, ServiceUnavailable
 from skerry.kit.ids import IdSource
+from skerry.logic.names import dns1123_label
 from skerry.server.access import Authorizer
 from skerry.server.codec import dump
 from skerry.server.extensions import Visit
 from skerry.server.http.encoding import accepts_gzip
 from skerry.server.http.message import Answer, Request, Sender, Stream
 from skerry.server.http.packing import PackedSender
-from skerry.server.request_info import request_info
+from skerry.server.request_info import RequestInfo, selected_name
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import list_options
 from skerry.server.rest.read import Reader
@@ -141,8 +142,21 @@ class MultiplexedWatches:
         resource = visit.types.find(asked.group, asked.version, asked.resource)
         if resource is None or "watch" not in resource.info.verbs:
             raise NotFound.path()
-        request = _as_watch(asked)
-        info = request_info("GET", request.path, request.query, visit.cluster)
+        if asked.namespace:
+            _check_namespace(asked.namespace, namespaced=resource.info.namespaced)
+        # What is authorized are these fields, each as it was looked up or checked.
+        info = RequestInfo(
+            path=visit.request.path,
+            verb="watch",
+            is_resource=True,
+            cluster=visit.cluster,
+            group=asked.group,
+            version=asked.version,
+            resource=asked.resource,
+            namespace=asked.namespace,
+            selected_name=selected_name(asked.field_selector) if asked.field_selector else "",
+        )
+        request = _as_watch(asked, visit.request.path)
         call = Call(request, info, visit.user, resource, visit.types)
         selection = Selection(call, list_options(request))
         shown = self._reader.representation(call)
@@ -323,17 +337,23 @@ def _revision(text: str) -> int:
     return int(text or "0")
 
 
-def _as_watch(asked: WatchTerms) -> Request:
-    """Return the ordinary request a watch stands for."""
-    root = f"/apis/{asked.group}/{asked.version}" if asked.group else f"/api/{asked.version}"
-    place = f"/namespaces/{asked.namespace}" if asked.namespace else ""
+def _check_namespace(name: str, *, namespaced: bool) -> None:
+    """Raise unless a watch in the namespace *name* can be meant."""
+    problems = dns1123_label(name)
+    if problems:
+        raise BadRequest(f"namespace {name[:63]!r} of a watch: {problems[0]}")
+    if not namespaced:
+        raise NotFound.path()
+
+
+def _as_watch(asked: WatchTerms, path: str) -> Request:
+    """Return the options of a watch as the query of a request, which is how they are read."""
     query = {"watch": "true", "allowWatchBookmarks": "true"}
     if asked.label_selector:
         query["labelSelector"] = asked.label_selector
     if asked.field_selector:
         query["fieldSelector"] = asked.field_selector
     headers = {"accept": _METADATA} if asked.metadata_only else {}
-    path = f"{root}{place}/{asked.resource}"
     return Request("GET", path, urlencode(query), headers)
 
 

@@ -46,15 +46,17 @@ class Homes:
             if call.user.home:
                 why = "it is a user's of the hub, not a workspace's principal's"
                 raise Forbidden.of(TENANCY, "workspaces", HOME, why)
-            return Response(body=dump(await self._home(call.user.name)))
+            return Response(body=dump(await self._home(call)))
 
         return get
 
-    async def _home(self, user: str) -> Object:
+    async def _home(self, call: Call) -> Object:
+        user = call.user.name
         cluster = home_cluster_name(user)
         key = ObjectKey(CORE, "logicalclusters", cluster, "", "cluster").path()
         entry = await self._store.get(key)
         if entry is None:
+            call.require("create")
             await self._create(cluster, user)
             entry = await self._store.get(key)
         if entry is None:

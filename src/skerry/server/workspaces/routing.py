@@ -21,9 +21,11 @@ from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.views import ExportViews, InitializerViews
 
-# Answered without a cluster: health, metrics and what load balancers ask.
-_HEALTH = ("/healthz", "/livez", "/readyz")
-_UNROUTED = (*_HEALTH, "/metrics", "/version")
+# Pages of the process, not of a workspace: whoever asks, and below whichever cluster, the policy
+# of the hub itself decides.
+_PROCESS = ("/healthz", "/livez", "/readyz", "/metrics", "/debug")
+# Answered without a cluster as well.
+_UNROUTED = (*_PROCESS, "/version")
 _CLAIM = "kubernetes.io"
 # No token of ours is longer; the text of a stranger is not taken apart to find that out.
 _MAX_TOKEN_LENGTH = 16 * 1024
@@ -49,7 +51,7 @@ class HubRouter:
         segment, _, tail = rest.partition("/")
         path = f"/{tail}"
         cluster = self._named(segment)
-        if path.startswith(_HEALTH):
+        if path.startswith(_PROCESS):
             return Route(SYSTEM_ADMIN, path)
         return Route(cluster, path)
 
@@ -78,18 +80,22 @@ class HubRouter:
         if kind == "apiexport":
             parts = rest.split("/", 4)
             if len(parts) >= 4 and parts[2] == "clusters":
-                target = self._named(parts[3])
-                return self._exports.route(parts[0], parts[1], target, _tail(parts, 4))
+                target, path = self._named(parts[3]), _tail(parts, 4)
+                return self._exports.route(parts[0], parts[1], target, path)
         if kind == "initializingworkspaces":
             parts = rest.split("/", 3)
             if len(parts) >= 3 and parts[1] == "clusters":
-                target = self._named(parts[2])
-                return self._initializers.route(parts[0], target, _tail(parts, 3))
+                target, path = self._named(parts[2]), _tail(parts, 3)
+                return self._initializers.route(parts[0], target, path)
         raise Forbidden("Path not resolved to a valid virtual workspace")
 
 
 def _tail(parts: list[str], index: int) -> str:
-    return f"/{parts[index]}" if len(parts) > index else "/"
+    """Return the path within a view, which has no pages of the process."""
+    path = f"/{parts[index]}" if len(parts) > index else "/"
+    if path.startswith(_PROCESS):
+        raise Forbidden("Path not resolved to a valid virtual workspace")
+    return path
 
 
 def _cluster_of_token(authorization: str) -> str:
