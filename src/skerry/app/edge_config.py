@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from skerry.edge.agent.network import LOOPBACK, Published
+from skerry.kit.secret_files import secret_directory
 
 _API_VERSION = "kind.x-k8s.io/v1alpha4"
 _ROLES = ("control-plane", "worker")
@@ -153,7 +154,7 @@ def _refuse_double_ports(config: EdgeConfig) -> None:
 
 def save_config(directory: Path, config: EdgeConfig) -> None:
     """Keep the configuration with the edge's data, replacing what was there as a whole."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret_directory(directory)
     record = {
         "name": config.name,
         "api": [config.api_address, config.api_port],

@@ -27,6 +27,7 @@ from skerry.app.ports import NoPortFree, lasting_port
 from skerry.app.supervised import READY, NotStarted, Supervised
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.pod_network import end_network
+from skerry.kit.secret_files import secret_directory
 
 _RECORD = "processes.json"
 LOG = "edge.log"
@@ -93,7 +94,7 @@ class EdgeProcess:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Keep other commands about this edge waiting meanwhile."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        secret_directory(self.directory)
         with (self.directory / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -177,7 +178,7 @@ class EdgeHome:
         place = self.root / edge.name
         if place.resolve() == edge.directory:
             return
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        secret_directory(self.root)
         if place.is_symlink():
             place.unlink()
         if not place.exists():

@@ -11,6 +11,7 @@ import yaml
 
 from skerry.app.ports import NoPortFree, is_free, lasting_port
 from skerry.app.supervised import READY, NotStarted, Supervised
+from skerry.kit.secret_files import secret_directory
 
 
 class StackError(Exception):
@@ -51,7 +52,7 @@ class Stack:
 
     def up(self, hub_flags: Sequence[str], provider: str) -> None:
         """Start what does not run: the hub, and the controllers once it answers."""
-        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        secret_directory(self.data_dir)
         if self._process("hub").by_hand:
             raise StackError(
                 f"a hub that was started with skerry hub keeps its data in {self.data_dir}; "

@@ -29,6 +29,7 @@ from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
+from skerry.kit.secret_files import secret_directory
 from skerry.logic.pod_security.configuration import (
     ConfigurationError,
     PodSecurityConfiguration,
@@ -148,7 +149,7 @@ async def serving(
     """
     clock, ids = clock or SystemClock(), SystemIds()
     try:
-        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        secret_directory(settings.data_dir)
         store: Store = await open_store(settings.store, clock, ids)
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error

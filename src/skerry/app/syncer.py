@@ -25,6 +25,7 @@ from skerry.edge.syncer.trust import WitnessTransport
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
+from skerry.kit.secret_files import secret_directory
 from skerry.logic.syncing.evidence import Budget
 from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
@@ -235,7 +236,7 @@ def _identity(folder: Path, ids: IdSource) -> str:
 @contextmanager
 def _data_directory(folder: Path) -> Iterator[None]:
     """Hold the data directory for this process alone."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret_directory(folder)
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
