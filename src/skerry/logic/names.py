@@ -16,6 +16,8 @@ Check = Callable[[str], list[str]]
 
 LABEL_LONGEST: Final = 63
 SUBDOMAIN_LONGEST: Final = 253
+# Longer ones are refused, and not remembered.
+_QUALIFIED_LONGEST: Final = SUBDOMAIN_LONGEST + 1 + LABEL_LONGEST
 # Room for the five random characters a generated name ends with.
 GENERATED_BASE_LONGEST: Final = LABEL_LONGEST - 5
 
@@ -170,11 +172,9 @@ _QUALIFIED_MISMATCH = _mismatch(
 
 def qualified_name(text: str) -> list[str]:
     """Return what keeps *text* from being ``[prefix/]name``: keys of labels and annotations."""
-    return list(_qualified_name(text))
+    return list(_known_name(text) if len(text) <= _QUALIFIED_LONGEST else _qualified_name(text))
 
 
-# The same few label keys come with nearly every object.
-@lru_cache(maxsize=4096)
 def _qualified_name(text: str) -> tuple[str, ...]:
     parts = text.split("/")
     if len(parts) > 2:
@@ -191,6 +191,10 @@ def _qualified_name(text: str) -> tuple[str, ...]:
     if _qualified_form(name) is None:
         wrong.append("name part " + _QUALIFIED_MISMATCH)
     return tuple(wrong)
+
+
+# The same few label keys come with nearly every object.
+_known_name = lru_cache(maxsize=4096)(_qualified_name)
 
 
 def _prefix_part(prefix: str) -> list[str]:

@@ -10,10 +10,10 @@ canonical is printed as it came, as the API server does.
 from __future__ import annotations
 
 import re
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Final
 
-from skerry.kit.caching import short_text_cache
+from skerry.kit.caching import SHORT
 
 DECIMAL_SI: Final = "DecimalSI"
 BINARY_SI: Final = "BinarySI"
@@ -26,7 +26,8 @@ _BINARY_LARGEST = (2**63 - 1) * _NANO
 # counts anything in the world beyond this.
 _EXPONENT_LARGEST = 400
 
-_FORM = re.compile(r"([+-]?)0*([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# A suffix begins with what no number holds, so that there is one way to read any text.
+_FORM = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -75,6 +76,8 @@ class Quantity:
             if isinstance(text, bool):
                 raise QuantityError(_WRONG_FORM)
             text = repr(text)
+        if len(text) > SHORT:
+            raise QuantityError("unable to parse numeric part of quantity")
         return _read(text)
 
     def rounded_up(self, exponent: int) -> Quantity:
@@ -131,20 +134,19 @@ def _away_from_zero(number: int, unit: int) -> int:
 
 
 # A quantity never changes, and the same few stand in very many pods.
-@short_text_cache(4096)
+@lru_cache(maxsize=4096)
 def _read(text: str) -> Quantity:
-    found = _FORM.fullmatch(text) if text else None
-    if found is None:
+    found = _FORM.fullmatch(text)
+    if found is None or not text:
         raise QuantityError(_WRONG_FORM)
     return _parsed(text, found)
 
 
 def _parsed(text: str, found: re.Match[str]) -> Quantity:
     sign, whole, dot, fraction, suffix = found.groups(default="")
+    whole = whole.lstrip("0")
     number_format, exponent = _interpreted(suffix)
     digits = (whole or "0") + fraction
-    if len(digits) > _EXPONENT_LARGEST:
-        raise QuantityError("unable to parse numeric part of quantity")
     mantissa = int(digits)
     if number_format == BINARY_SI:
         nanos = _divided(mantissa << exponent, 9 - len(fraction))

@@ -424,7 +424,7 @@ class FieldSelector:
         return f"FieldSelector({self})"
 
 
-_PARTS = re.compile(r"(?:\\.|[^,\\]|\\\Z)*", re.DOTALL)
+_PARTS = re.compile(r"(?:\\.|[^,\\])*(?:\\\Z)?", re.DOTALL)
 
 
 def _split(text: str) -> list[str]:

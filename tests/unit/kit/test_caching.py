@@ -1,5 +1,14 @@
+"""Caches of text keep no text that a client can make arbitrarily long."""
+
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from functools import _lru_cache_wrapper
+
+import skerry.api
+import skerry.logic
+import skerry.server
 from skerry.kit.caching import SHORT, short_text_cache
 
 
@@ -14,3 +23,45 @@ def test_short_texts_are_worked_out_once_and_long_ones_each_time() -> None:
     for text in ("a", "a", "b" * SHORT, "b" * SHORT, "c" * (SHORT + 1), "c" * (SHORT + 1)):
         assert length(text) == len(text)
     assert [len(text) for text in asked] == [1, SHORT, SHORT + 1, SHORT + 1]
+
+
+# What they are asked about is chosen by the server or bounded before.
+BOUNDED = {
+    "skerry.logic.apply.fieldset._scalar": "long text goes past it",
+    "skerry.logic.apply.root._rooted": "schemas",
+    "skerry.logic.apply.typed._sorted": "names of list-map keys, from schemas",
+    "skerry.logic.builtin.amounts._known_form": "long text goes past it",
+    "skerry.logic.builtin.amounts.parsed": "quantities are short",
+    "skerry.logic.builtin.batch._zone_exists": "zones have short segments",
+    "skerry.logic.builtin.definitions.definitions": "one entry",
+    "skerry.logic.builtin.resources.builtin_resources": "one entry",
+    "skerry.logic.cel.ast._environment": "one entry",
+    "skerry.logic.cel.ast.parsed": "expressions, whose length is limited",
+    "skerry.logic.cel.types._resource_fields": "one entry",
+    "skerry.logic.cel.types.signature": "signatures of functions, which are ours",
+    "skerry.logic.names._qualified_name": "long text goes past it",
+    "skerry.logic.pod_security.evaluation._checks": "levels and versions, which are few",
+    "skerry.logic.protobuf.table._table": "one entry",
+    "skerry.logic.protobuf.table.fields_of": "our own table",
+    "skerry.logic.quantity._read": "quantities are short",
+    "skerry.logic.schema.patterns.compiled": "patterns of definitions",
+    "skerry.logic.workspaces.names.shard_name_hash": "our own names",
+    "skerry.logic.workspaces.principals.qualified_name": "names of principals",
+    "skerry.logic.workspaces.schemas._compiled": "schemas of exports",
+    "skerry.logic.workspaces.schemas._converting": "schemas of exports",
+    "skerry.logic.workspaces.schemas._native": "built-in types",
+    "urllib.parse.urlsplit": "behind split_url, which limits the length",
+}
+
+
+def test_every_cache_that_requests_fill_is_bounded_by_bytes() -> None:
+    found = set()
+    for package in (skerry.api, skerry.logic, skerry.server):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            members = vars(importlib.import_module(module.name))
+            found |= {
+                f"{function.__module__}.{function.__qualname__}"
+                for function in members.values()
+                if isinstance(function, _lru_cache_wrapper)
+            }
+    assert found - BOUNDED.keys() == set()

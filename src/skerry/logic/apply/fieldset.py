@@ -295,7 +295,7 @@ def _canonical_element(key: str) -> str | None:
 
 def key_element(pairs: list[tuple[str, Any]]) -> str:
     """Return the element that selects the list item with these key fields, sorted by name."""
-    return "k:{" + ",".join(f"{_scalar(name)}:{_text(value)}" for name, value in pairs) + "}"
+    return "k:{" + ",".join(f"{_text(name)}:{_text(value)}" for name, value in pairs) + "}"
 
 
 def value_element(value: Any) -> str:
@@ -303,11 +303,15 @@ def value_element(value: Any) -> str:
     return "v:" + _text(value)
 
 
+# What the encoder writes as an integer.
+_MAX_INTEGER = 1 << 63
+
+
 def _text(value: Any) -> str:
     if isinstance(value, dict | list):
         return _escaped(_value_text(value))
     # 80.0 and 80 are one number and must be one key.
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_INTEGER:
         value = int(value)
     if isinstance(value, str) and len(value) > SHORT:
         return _escaped(_value_text(value))

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.kit.caching import SHORT
 from skerry.logic.builtin.rules import NEGATIVE, Errors, each
 from skerry.logic.names import qualified_name
 from skerry.logic.quantity import Quantity, QuantityError
@@ -47,8 +48,15 @@ def parsed(value: str | float) -> Quantity:
     return Quantity.parse(value)
 
 
-@lru_cache(maxsize=8192)
 def _canonical(value: str | float, exponent: int | None) -> str | float:
+    if isinstance(value, str) and len(value) > SHORT:
+        # Left for validation: it is refused.
+        return value
+    return _known_form(value, exponent)
+
+
+@lru_cache(maxsize=8192)
+def _known_form(value: str | float, exponent: int | None) -> str | float:
     try:
         quantity = Quantity.parse(value)
     except QuantityError:

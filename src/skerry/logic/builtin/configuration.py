@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.kit.caching import short_text_cache
 from skerry.logic.builtin.rules import (
     Errors,
     Rules,
@@ -98,7 +98,7 @@ def _key_errors(data: Mapping[str, Any], path: str) -> Errors:
 
 
 # The same few keys stand in very many objects.
-@lru_cache(maxsize=4096)
+@short_text_cache(4096)
 def _is_key(text: str) -> bool:
     return not config_map_key(text)
 

@@ -8,7 +8,9 @@ accepted here runs there: ``*`` and ``?`` are one, names are allowed for months 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from skerry.logic.durations import DurationError, parse_duration
 
 
 class ScheduleError(ValueError):
@@ -34,7 +36,9 @@ _DESCRIPTORS = frozenset(
     ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 )
 _EVERY = "@every "
-_DURATION = re.compile(r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0")
+# A list of every minute, hour, day and month is half as long. Each time a CronJob is reconciled
+# its schedule is read again.
+MAX_SCHEDULE_LENGTH: Final = 1024
 _NUMBER = re.compile(r"[-+]?[0-9]+")
 
 
@@ -42,6 +46,8 @@ def check_schedule(text: str) -> None:
     """Raise ``ScheduleError`` unless *text* is a schedule."""
     if not text:
         raise ScheduleError("empty spec string")
+    if len(text) > MAX_SCHEDULE_LENGTH:
+        raise ScheduleError(f"must be no more than {MAX_SCHEDULE_LENGTH} characters")
     if text.startswith(("TZ=", "CRON_TZ=")):
         _, separator, text = text.partition(" ")
         if not separator:
@@ -66,9 +72,10 @@ def _check_descriptor(text: str) -> None:
         return
     if not text.startswith(_EVERY):
         raise ScheduleError(f"unrecognized descriptor: {text}")
-    duration = text.removeprefix(_EVERY)
-    if _DURATION.fullmatch(duration) is None:
-        raise ScheduleError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
+    try:
+        parse_duration(text.removeprefix(_EVERY))
+    except DurationError as error:
+        raise ScheduleError(f"failed to parse duration {text}: {error}") from error
 
 
 def _check_range(part: str, bounds: _Bounds) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from skerry.api.errors import FieldError
 from skerry.logic.builtin.amounts import parsed
 from skerry.logic.builtin.rules import Errors, each
@@ -30,7 +28,6 @@ _RESOURCES = (
     "requests.ephemeral-storage", "requests.memory",
 )  # fmt: skip
 _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-_SUBSCRIPT = re.compile(r"(.*)\['(.*)'\]", re.DOTALL).fullmatch
 _BYTES = frozenset(
     ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 )
@@ -49,12 +46,12 @@ def field_reference_errors(reference: Object, path: str, *, in_volume: bool = Fa
         if not reference.get(name):
             return [FieldError.required(f"{path}.{name}")]
     version, wanted = reference["apiVersion"], reference["fieldPath"]
-    subscripted = _SUBSCRIPT(wanted)
     if version != "v1":
         text = f"error converting fieldPath: unsupported pod version: {version}"
         return [FieldError.invalid(f"{path}.fieldPath", wanted, text)]
-    if subscripted is not None:
-        return _subscript_errors(subscripted[1], subscripted[2], wanted, path)
+    field, bracket, key = wanted.removesuffix("']").rpartition("['")
+    if bracket and wanted.endswith("']"):
+        return _subscript_errors(field, key, wanted, path)
     if wanted not in _CONVERTIBLE:
         text = f"error converting fieldPath: field label not supported: {wanted}"
         return [FieldError.invalid(f"{path}.fieldPath", wanted, text)]

@@ -13,6 +13,9 @@ from skerry.logic.resource import Object
 from skerry.logic.selectors import label_errors
 
 ANNOTATIONS_LARGEST: Final = 256 * 1024
+# Every one is looked up by garbage collection, at each change of the object. Real objects have a
+# few; those of shared volumes some dozens.
+MAX_OWNERS: Final = 1000
 MANAGER_LONGEST: Final = 128
 SUBRESOURCE_LONGEST: Final = 256
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
@@ -104,20 +107,20 @@ def _size(text: str) -> int:
 
 def _owner_errors(owners: Sequence[Mapping[str, Any]]) -> Errors:
     path = "metadata.ownerReferences"
+    if len(owners) > MAX_OWNERS:
+        return [FieldError.too_many(path, len(owners), MAX_OWNERS)]
     errors: Errors = []
-    controller = ""
     for owner in owners:
         errors += _one_owner_errors(owner, path)
-        if not owner.get("controller"):
-            continue
-        named = f"{owner.get('kind', '')}/{owner.get('name', '')}"
-        if controller:
-            text = (
-                "Only one reference can have Controller set to true. "
-                f'Found "true" in references for {controller} and {named}'
-            )
-            errors.append(FieldError.invalid(path, owners, text))
-        controller = controller or named
+    controllers = [owner for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        # The first two say enough; each error shows every reference.
+        first, second = (f"{o.get('kind', '')}/{o.get('name', '')}" for o in controllers[:2])
+        text = (
+            "Only one reference can have Controller set to true. "
+            f'Found "true" in references for {first} and {second}'
+        )
+        errors.append(FieldError.invalid(path, owners, text))
     return errors
 
 
@@ -198,7 +201,7 @@ def field_manager_errors(manager: str, path: str = "fieldManager") -> Errors:
     """Return what is wrong with the name of a field manager; empty is fine here."""
     errors: Errors = []
     if _size(manager) > MANAGER_LONGEST:
-        errors.append(FieldError.too_long(path, MANAGER_LONGEST))
+        return [FieldError.too_long(path, MANAGER_LONGEST)]
     if not manager.isprintable():
         for position, char in enumerate(manager):
             if not char.isprintable():

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 
+from skerry.kit.caching import short_text_cache
 from skerry.logic.builtin.amounts import canonical, canonical_list
 from skerry.logic.builtin.rules import absent
 from skerry.logic.resource import Object
@@ -28,7 +28,7 @@ _REFERENCE = re.compile(
 )
 
 
-@lru_cache(maxsize=2048)
+@short_text_cache(2048, limit=512)
 def pull_policy(image: str) -> str:
     """Return when an image is pulled unless the pod says: always where its tag may move."""
     found = _REFERENCE.fullmatch(image)

@@ -19,8 +19,8 @@ from skerry.logic.cel.rules import (
 from skerry.logic.cel.typed import COST, Scope
 from skerry.logic.cel.values import NONE, CostExceeded, EvaluationError, Optional_
 from skerry.logic.schema.lists import by_key, identity, key_of
-from skerry.logic.schema.paths import MapKey, Path, bracketed, segments
-from skerry.logic.schema.ratcheting import unchanged
+from skerry.logic.schema.paths import MapKey, Path, bracketed
+from skerry.logic.schema.ratcheting import Correlation
 
 # A message longer than this is not shown; the rule's own message is.
 _MESSAGE_LONGEST = 5 * 1024
@@ -38,15 +38,15 @@ def check_rules(schema: Schema, obj: Any, old: Any = None, path: str = "") -> li
     if node is None:
         return []
     run = _Run()
-    run.visit(node, obj, old, (None, path) if path else None)
+    root: Path = (None, path) if path else None
+    run.visit(node, obj, old, root)
     if old is None or not run.failures:
         return [failure.error for failure in run.failures]
+    correlation = Correlation(schema, obj, old, root)
     return [
         failure.error
         for failure in run.failures
-        if not (
-            failure.forgivable and unchanged(schema, segments(failure.node)[bool(path) :], obj, old)
-        )
+        if not (failure.forgivable and correlation.unchanged(failure.node))
     ]
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from skerry.api.errors import FieldError
 from skerry.logic import names
 from skerry.logic.crd.definition import mapping, sequence, spec_of, text
+from skerry.logic.urls import split_url
 
 Raw = Mapping[str, Any]
 _REVIEW_VERSIONS = ("v1", "v1beta1")
@@ -71,7 +71,7 @@ def _client_config(config: Any, path: str) -> Iterator[FieldError]:
 
 def _url(url: str, path: str) -> Iterator[FieldError]:
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
     except ValueError as error:
         yield FieldError.required(path, f"url must be a valid URL: {error}{_FORM}")
         return

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, TypeAlias
+
+from skerry.kit.caching import short_text_cache
 
 Step: TypeAlias = Callable[[list[Any]], list[Any]]
 Find: TypeAlias = Callable[[Any], list[Any]]
@@ -28,7 +29,7 @@ class JSONPathError(ValueError):
     """The text is no JSONPath."""
 
 
-@lru_cache(maxsize=4096)
+@short_text_cache(4096)
 def compiled(path: str) -> Find:
     """Return what finds the values at *path* (``.spec.replicas``, braces optional)."""
     text = path.strip()

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+
+from skerry.kit.caching import short_text_cache
 
 
 class PathError(ValueError):
@@ -95,13 +96,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _INTEGER = re.compile(r"[0-9]{1,9}", re.ASCII)
 _STRING = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 _SPACE = re.compile(r"[ \t]*")
-_SLICE = re.compile(
-    r"[ \t]*([0-9]{0,9})[ \t]*:[ \t]*([0-9]{0,9})[ \t]*(?::[ \t]*([0-9]{0,9}))?[ \t]*\]", re.ASCII
-)
+_NUMBER = r"[ \t]*(?:([0-9]{1,9})[ \t]*)?"
+_SLICE = re.compile(rf"{_NUMBER}:{_NUMBER}(?::{_NUMBER})?\]", re.ASCII)
 
 
 # Replacements are written once and made at every destination.
-@lru_cache(maxsize=4096)
+@short_text_cache(4096)
 def parse_path(text: str) -> Path:
     """Read a path; ``PathError`` says what was found where."""
     if not text.startswith("$"):

@@ -63,17 +63,17 @@ def _object_rule(schema: Schema) -> Fill:
         for name, default in defaults.items():
             if name not in value:
                 value[name] = copied(default)
-        gone: list[str] | None = None
+        nulls: list[str] | None = None
         for key, member in value.items():
             rule = members[key]
             if rule is None:
                 continue
             if member is None:
-                gone = _replace_null(value, key, rule, gone)
+                nulls = _noted(nulls, key)
             elif rule.fill is not None and (type(member) is dict or type(member) is list):
                 rule.fill(member)
-        for key in gone or ():
-            del value[key]
+        for key in nulls or ():
+            _replace_null(value, key, members[key])
 
     return fill_object
 
@@ -90,18 +90,24 @@ class _Member:
         self.fill = _compile(schema)
 
 
-def _replace_null(
-    value: dict[str, Any], key: str, rule: _Member, gone: list[str] | None
-) -> list[str] | None:
-    """Put the default where a null may not stand; return the keys to remove."""
+def _noted(keys: list[str] | None, key: str) -> list[str]:
+    """Return *keys* with one more; most objects have none, and need no list."""
+    if keys is None:
+        return [key]
+    keys.append(key)
+    return keys
+
+
+def _replace_null(value: dict[str, Any], key: str, rule: _Member) -> None:
+    """Put the default where a null may not stand, or remove it."""
     if rule.nullable:
-        return gone
+        return
     if rule.default is MISSING:
-        return [*(gone or ()), key]
+        del value[key]
+        return
     value[key] = copied(rule.default)
     if rule.fill is not None:
         rule.fill(value[key])
-    return gone
 
 
 def _map_rule(additional: Schema) -> Fill:
@@ -110,14 +116,14 @@ def _map_rule(additional: Schema) -> Fill:
     def fill_map(value: Any) -> None:
         if type(value) is not dict:
             return
-        gone: list[str] | None = None
+        nulls: list[str] | None = None
         for key, member in value.items():
             if member is None:
-                gone = _replace_null(value, key, rule, gone)
+                nulls = _noted(nulls, key)
             elif rule.fill is not None:
                 rule.fill(member)
-        for key in gone or ():
-            del value[key]
+        for key in nulls or ():
+            _replace_null(value, key, rule)
 
     return fill_map
 

@@ -11,9 +11,10 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date
-from urllib.parse import urlsplit
 
 from skerry.kit.caching import short_text_cache
+from skerry.logic.durations import DurationError, parse_duration
+from skerry.logic.urls import split_url
 
 _UUID = r"^[0-9a-f]{8}-?[0-9a-f]{4}-?%s-?%s-?[0-9a-f]{12}$"
 _ANY4, _VARIANT = "[0-9a-f]{4}", "[89ab][0-9a-f]{3}"
@@ -22,9 +23,8 @@ _DATE_TIME = re.compile(
     r"([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$"
 )
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}$")
-_GO_DURATION = re.compile(
-    r"^[-+]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"
-)
+# Longer than any number and unit.
+_MAX_LONG_DURATION = 64
 _LONG_DURATION = re.compile(
     r"^\s*\d+\s*(d|w|ns|us|µs|ms|s|m|h|nanos?|nanoseconds?|micros?|microseconds?|millis?"
     r"|milliseconds?|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|wks?|weeks?)\s*$",
@@ -75,7 +75,11 @@ def _exists(year: str, month: str, day: str) -> bool:
 
 def is_duration(text: str) -> bool:
     """Tell whether *text* is Go's ``1h30m`` or the long form ``3 days``."""
-    return text == "0" or bool(_GO_DURATION.match(text) or _LONG_DURATION.match(text))
+    try:
+        parse_duration(text)
+    except DurationError:
+        return len(text) <= _MAX_LONG_DURATION and _LONG_DURATION.match(text) is not None
+    return True
 
 
 def _is_ipv4(text: str) -> bool:
@@ -113,7 +117,7 @@ def _is_uri(text: str) -> bool:
     if not text.startswith("/") and not _SCHEME.match(text):
         return False
     try:
-        parts = urlsplit(text)
+        parts = split_url(text)
         _ = parts.port
     except ValueError:
         return False

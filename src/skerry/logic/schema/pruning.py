@@ -100,6 +100,7 @@ def _closed_rule(schema: Schema) -> Prune:
     def prune_object(value: Any, path: Path, removed: list[Path]) -> None:
         if type(value) is not dict:
             return
+        # Most objects have none: a list is made for the first.
         unknown: list[str] | None = None
         for key, member in value.items():
             rule = fields[key]
@@ -107,14 +108,15 @@ def _closed_rule(schema: Schema) -> Prune:
                 continue
             if rule is _UNKNOWN:
                 if additional is None:
-                    unknown = [key] if unknown is None else [*unknown, key]
+                    if unknown is None:
+                        unknown = []
+                    unknown.append(key)
                 continue
             if type(member) is dict or type(member) is list:
                 rule(member, (path, key), removed)
-        if unknown is not None:
-            for key in unknown:
-                del value[key]
-                removed.append((path, key))
+        for key in unknown or ():
+            del value[key]
+            removed.append((path, key))
 
     return prune_object
 

@@ -8,12 +8,12 @@ counterpart.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from skerry.api.schema import Schema
 from skerry.logic.schema.findings import Finding
-from skerry.logic.schema.lists import key_of
-from skerry.logic.schema.paths import Path, segments
+from skerry.logic.schema.lists import by_key, identity, key_of
+from skerry.logic.schema.paths import Path
 from skerry.logic.schema.values import same
 
 _NONE: Final = object()
@@ -23,49 +23,62 @@ def unforgiven(
     schema: Schema, found: list[Finding], new: Any, old: Any, prefix: str = ""
 ) -> list[Finding]:
     """Return the findings an update must answer for, in their order."""
-    known: dict[Path, bool] = {}
-    kept = []
-    for finding in found:
-        forgiven = known.get(finding.node)
-        if forgiven is None:
-            forgiven = known[finding.node] = unchanged(
-                schema, segments(finding.node)[bool(prefix) :], new, old
-            )
-        if not forgiven:
-            kept.append(finding)
-    return kept
+    correlation = Correlation(schema, new, old, (None, prefix) if prefix else None)
+    return [finding for finding in found if not correlation.unchanged(finding.node)]
 
 
-def unchanged(schema: Schema | None, way: list[str | int], new: Any, old: Any) -> bool:
-    """Tell whether the node at *way*, or one around it, is as it was in *old*."""
-    for depth in range(len(way) + 1):
-        if same(new, old):
-            return True
-        if depth == len(way):
-            return False
-        new, old, schema = _next(schema, way[depth], new, old)
-        if old is _NONE:
-            return False
-    return False
+class _Node(NamedTuple):
+    """A node of the new object with its counterpart, ``_NONE`` where it has none."""
+
+    new: Any
+    old: Any
+    schema: Schema | None
+    unchanged: bool
 
 
-def _next(
-    schema: Schema | None, segment: str | int, new: Any, old: Any
-) -> tuple[Any, Any, Schema | None]:
-    """Step into one member of both sides; ``_NONE`` for the old side where nothing answers."""
-    if isinstance(segment, int):
-        items = schema.items if schema is not None else None
-        return new[segment], _counterpart(schema, new[segment], old), items
-    child = schema.child(segment) if schema is not None else None
-    atomic = schema is not None and schema.map_type == "atomic"
-    if atomic or not isinstance(old, dict) or segment not in old:
-        return new[segment], _NONE, child
-    return new[segment], old[segment], child
+class Correlation:
+    """The nodes of a new object beside those of the old one.
 
+    Each node is compared once, however many findings lie below it, so that the work grows with
+    the object and its depth and not with the number of findings.
+    """
 
-def _counterpart(schema: Schema | None, item: Any, old: Any) -> Any:
-    """Return the old item with the same keys as *item*, in lists that are maps."""
-    if schema is None or schema.list_type != "map" or not isinstance(old, list):
-        return _NONE
-    wanted = key_of(item, schema.list_keys)
-    return next((one for one in old if key_of(one, schema.list_keys) == wanted), _NONE)
+    def __init__(self, schema: Schema, new: Any, old: Any, root: Path = None) -> None:
+        self._nodes: dict[Path, _Node] = {root: _Node(new, old, schema, same(new, old))}
+        # The items of old lists that are maps, by the list's identity; the old object lives on.
+        self._items: dict[int, dict[Any, Any]] = {}
+
+    def unchanged(self, path: Path) -> bool:
+        """Tell whether the node at *path*, or one around it, is as it was."""
+        way: list[tuple[Path, str | int]] = []
+        while path not in self._nodes and path is not None:
+            way.append((path, path[1]))
+            path = path[0]
+        node = self._nodes[path]
+        for below, segment in reversed(way):
+            node = self._nodes[below] = self._below(node, segment)
+        return node.unchanged
+
+    def _below(self, node: _Node, segment: str | int) -> _Node:
+        """Step into one member of both sides."""
+        if node.unchanged:
+            return node
+        new, schema = node.new[segment], node.schema
+        if isinstance(segment, int):
+            below = schema.items if schema is not None else None
+            old = self._counterpart(schema, new, node.old)
+        else:
+            below = schema.child(segment) if schema is not None else None
+            atomic = schema is not None and schema.map_type == "atomic"
+            known = not atomic and isinstance(node.old, dict)
+            old = node.old.get(segment, _NONE) if known else _NONE
+        return _Node(new, old, below, old is not _NONE and same(new, old))
+
+    def _counterpart(self, schema: Schema | None, item: Any, old: Any) -> Any:
+        """Return the old item with the same keys as *item*, in lists that are maps."""
+        if schema is None or schema.list_type != "map" or not isinstance(old, list):
+            return _NONE
+        items = self._items.get(id(old))
+        if items is None:
+            items = self._items[id(old)] = by_key(old, schema.list_keys)
+        return items.get(identity(key_of(item, schema.list_keys)), _NONE)

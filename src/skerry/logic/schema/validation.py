@@ -19,10 +19,10 @@ from skerry.logic.schema import findings
 from skerry.logic.schema.compilation import Fields, Roots
 from skerry.logic.schema.embedded import embedded_rule
 from skerry.logic.schema.findings import Finding
-from skerry.logic.schema.lists import uniqueness_rule
+from skerry.logic.schema.lists import identity, uniqueness_rule
 from skerry.logic.schema.paths import MapKey, Path
 from skerry.logic.schema.ratcheting import unforgiven
-from skerry.logic.schema.values import Check, enum_rule, number_rules, same, string_rules
+from skerry.logic.schema.values import Check, enum_rule, number_rules, string_rules
 
 _UNKNOWN: Final = object()
 _LAZY: Final = object()
@@ -295,10 +295,8 @@ def _max_items(most: int) -> Check:
 
 
 def _unique_items(value: Any, path: Path, found: list[Finding]) -> None:
-    for index, item in enumerate(value):
-        if any(same(item, earlier) for earlier in value[:index]):
-            found.append(findings.invalid(path, "", "shouldn't contain duplicates"))
-            return
+    if len({identity(item) for item in value}) < len(value):
+        found.append(findings.invalid(path, "", "shouldn't contain duplicates"))
 
 
 def _items_rule(items: Schema) -> Check:

@@ -7,12 +7,12 @@ Times are found field by field from the largest down, so a schedule years away c
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from skerry.logic.builtin.cron import ScheduleError, check_schedule
+from skerry.logic.durations import parse_duration
 
 _NAMES = {
     name: number
@@ -31,8 +31,6 @@ _DESCRIPTORS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-_DURATION_PART = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 # A schedule such as 30 February never comes; nobody plans further ahead than this.
 _HORIZON_YEARS = 5
 
@@ -93,10 +91,8 @@ def parse_schedule(text: str, zone_name: str = "") -> Schedule:
         zone_name, text = prefix.partition("=")[2], text.strip()
     zone = _zone(zone_name)
     if text.startswith("@every "):
-        seconds = sum(
-            float(amount) * _UNITS[unit] for amount, unit in _DURATION_PART.findall(text[7:])
-        )
-        return Schedule((), (True, True), zone, timedelta(seconds=max(1, int(seconds))))
+        seconds = parse_duration(text.removeprefix("@every ")) // 1_000_000_000
+        return Schedule((), (True, True), zone, timedelta(seconds=max(1, seconds)))
     fields = _DESCRIPTORS.get(text, text).split()
     allowed = tuple(_values(f, *bounds) for f, bounds in zip(fields, _BOUNDS, strict=True))
     return Schedule(allowed, (_free(fields[2]), _free(fields[4])), zone)
@@ -107,7 +103,7 @@ def _zone(name: str) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ScheduleError(f"unknown time zone {name}") from error
 
 

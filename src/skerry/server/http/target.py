@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 from skerry.api.errors import BadRequest, NotFound
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")
+# A host name, a port and user information.
+_MAX_AUTHORITY = 512
 _DOTS = frozenset((".", ".."))
 
 
@@ -32,15 +34,18 @@ def parsed_target(target: bytes) -> tuple[str, str]:
 
 def _origin_form(target: bytes) -> bytes:
     """Return the path and query of an absolute target (``http://host/path?query``)."""
-    scheme, separator, _ = target.partition(b"://")
+    scheme, separator, rest = target.partition(b"://")
     if not separator or scheme.lower() not in {b"http", b"https"}:
         raise BadRequest(f"request target {target[:64].decode('latin-1')!r}: want a path")
+    end = min((at for at in map(rest.find, (b"/", b"?", b"#")) if at >= 0), default=len(rest))
     try:
-        parts = urlsplit(target)
+        # Of the authority alone: what is split is remembered, and targets can be long.
+        if end > _MAX_AUTHORITY or not urlsplit(b"//" + rest[:end]).netloc:
+            raise ValueError(rest[:end])
     except ValueError as error:
         raise BadRequest("request target: invalid authority") from error
-    path = parts.path or b"/"
-    return path + b"?" + parts.query if parts.query else path
+    path = rest[end:].partition(b"#")[0]
+    return path if path.startswith(b"/") else b"/" + path
 
 
 def _decoded(raw: bytes) -> str:

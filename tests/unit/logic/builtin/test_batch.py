@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from skerry.logic.builtin.cron import ScheduleError, check_schedule
 from skerry.logic.builtin.job_policies import index_count
 from skerry.logic.resource import Object
+from skerry.logic.workload.cron import parse_schedule
+from tests.counting import growth
 from tests.unit.logic.builtin.objects import (
     created,
     errors_of,
@@ -206,12 +208,29 @@ def test_schedules_are_accepted(text: str) -> None:
         ("@often", "unrecognized descriptor: @often"),
         ("@every x", 'failed to parse duration @every x: time: invalid duration "x"'),
         ("", "empty spec string"),
+        ("@every " + "0" * 16_000 + "x", "must be no more than 1024 characters"),
+        ("* " * 16_000, "must be no more than 1024 characters"),
+        ("*," * 600 + " * * * *", "must be no more than 1024 characters"),
     ],
 )
 def test_bad_schedules_are_refused_in_the_parsers_words(text: str, message: str) -> None:
     with pytest.raises(ScheduleError) as caught:
         check_schedule(text)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "9", "*", "1,", "1-", "*/", "/", "-", "1 ", "* ", "a", "0.", "1h", ".", "\t", "٣"]
+)
+@pytest.mark.parametrize("prefix", ["", "@every ", "TZ=", "CRON_TZ=UTC ", "* * * * ", "1/"])
+def test_no_schedule_takes_more_work_than_its_length(prefix: str, text: str) -> None:
+    def attempt(size: int) -> object:
+        try:
+            return parse_schedule(prefix + text * size)
+        except ScheduleError as error:
+            return error
+
+    assert growth(lambda n: lambda: attempt(n), 250) < 2.3
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from skerry.logic.builtin import field_manager_errors, validate_metadata
 from skerry.logic.names import dns1123_subdomain
 from skerry.logic.resource import Object
+from tests.counting import growth
 
 
 def metadata_errors(
@@ -150,3 +152,31 @@ def test_managed_fields_are_well_formed() -> None:
 def test_any_labels_and_annotations_are_judged_without_a_failure(fields: Object) -> None:
     for error in metadata_errors(**GOOD, **fields):
         assert error.startswith("metadata.")
+
+
+def test_owners_beyond_the_limit_are_refused_by_number() -> None:
+    owners = [{"apiVersion": "v1", "kind": "K", "name": str(i), "uid": "u"} for i in range(1001)]
+    assert metadata_errors(**GOOD, ownerReferences=owners) == [
+        "metadata.ownerReferences: Too many: 1001: must have at most 1000 items"
+    ]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        lambda n: {"ownerReferences": [{"controller": True}] * min(n, 1000)},
+        lambda n: {"managedFields": [{"manager": "\x01" * n}]},
+        lambda n: {"finalizers": ["/a/b"] * n},
+        lambda n: {"labels": {f"{i} {i}": " " for i in range(n)}},
+        lambda n: {"annotations": {f"{i} {i}": " " for i in range(n)}},
+        lambda n: {"managedFields": [{"manager": "m", "operation": "x"}] * n},
+    ],
+)
+def test_refusing_metadata_takes_work_in_proportion_to_it(
+    metadata: Callable[[int], dict[str, Any]],
+) -> None:
+    def check(size: int) -> Callable[[], object]:
+        made = metadata(size)
+        return lambda: metadata_errors(**made)
+
+    assert growth(check, 300) < 2.3
