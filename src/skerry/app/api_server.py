@@ -43,7 +43,7 @@ from skerry.server.engine import (
     ResourceHandler,
     Router,
 )
-from skerry.server.extensions import extension_handlers
+from skerry.server.extensions import ExtensionHandler, extension_handlers
 from skerry.server.http.message import Answer, Request
 from skerry.server.observed import ObservedObjects
 from skerry.server.rest.delete import Deleter
@@ -94,6 +94,8 @@ class Parts:
     virtual: Mapping[tuple[str, str], ResourceHandler] = field(default_factory=dict)
     subresources: Mapping[tuple[str, str, str], ResourceHandler] = field(default_factory=dict)
     admission: tuple[Admission, ...] = ()
+    # What is offered beyond Kubernetes by the server as a whole.
+    extensions: Mapping[str, ExtensionHandler] = field(default_factory=dict)
     service_network: str = "10.96.0.0/16"
     # Extensions that are told of besides those of every server: name and path.
     offers: Mapping[str, str] = field(default_factory=dict)
@@ -178,13 +180,16 @@ class ApiServer:
             virtual={("", "bindings"): binding.collection, **parts.virtual},
             paths=parts.paths,
             trees=parts.trees,
-            extensions=extension_handlers(
-                MultiplexedWatches(
-                    self.dispatcher, reader, parts.authorizer, ids, lambda: store.identity
-                ).handle,
-                Batches(self._handled).handle,
-                parts.offers,
-            ),
+            extensions={
+                **extension_handlers(
+                    MultiplexedWatches(
+                        self.dispatcher, reader, parts.authorizer, ids, lambda: store.identity
+                    ).handle,
+                    Batches(self._handled).handle,
+                    parts.offers,
+                ),
+                **parts.extensions,
+            },
         )
 
     async def _handled(self, request: Request) -> Answer:

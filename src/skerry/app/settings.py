@@ -51,7 +51,8 @@ class ServerSettings:
     """Range that Services' cluster addresses are taken from."""
 
     encryption_key_file: Path | None = None
-    """Keys that encrypt Secrets at rest; absent, they are stored as they are."""
+    """Keys that encrypt Secrets at rest, one ``name: base64 key`` a line. Default
+    ``DATA_DIR/pki/encryption.keys``, made at the first start; servers on one etcd share it."""
 
     admission_control_config_file: Path | None = None
     """Defaults and exemptions of PodSecurity, as kube-apiserver reads them; absent, a Namespace

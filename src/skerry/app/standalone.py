@@ -40,12 +40,21 @@ from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
+from skerry.server.extensions import KEYS
 from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.tls import server_context
 from skerry.server.role_aggregation import RoleAggregation
-from skerry.server.security.encryption import EncryptedStore, Keys
+from skerry.server.security.encryption import EncryptedStore, EncryptionKeys
+from skerry.server.security.encryption_start import (
+    DEFAULT_FILE,
+    KeyMismatch,
+    KeySource,
+    open_encryption,
+)
+from skerry.server.security.key_administration import KeyAdministration
+from skerry.server.security.key_ring import EncryptionRotation, KeyRing
 from skerry.server.security.kubeconfig import (
     ClusterEntry,
     ContextEntry,
@@ -78,6 +87,7 @@ class Foundation:
     pki: Pki
     security: Security
     observability: Observability
+    ring: KeyRing
     url: str
 
 
@@ -150,17 +160,29 @@ async def serving(
     clock, ids = clock or SystemClock(), SystemIds()
     try:
         secret_directory(settings.data_dir)
-        store: Store = await open_store(settings.store, clock, ids)
+        store = await open_store(settings.store, clock, ids)
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error
     try:
-        if settings.encryption_key_file is not None:
-            keys = Keys(settings.encryption_key_file.read_text(), ids)
-            store = EncryptedStore(store, keys)
-        async with _serving_store(settings, kind, store, clock, ids) as running:
+        source = _key_source(settings)
+        try:
+            keys = await open_encryption(store, source, ids)
+        except KeyMismatch as error:
+            raise StartError(str(error)) from error
+        rotation = EncryptionRotation(store, keys, source)
+        async with _serving_store(settings, kind, store, keys, rotation, clock, ids) as running:
             yield running
     finally:
         await store.close()
+
+
+def _key_source(settings: ServerSettings) -> KeySource:
+    file = settings.encryption_key_file
+    return KeySource(
+        file or settings.data_dir / "pki" / DEFAULT_FILE,
+        given=file is not None,
+        alone=settings.store.kind != "etcd",
+    )
 
 
 class _Front:
@@ -177,29 +199,40 @@ class _Front:
 
 @contextlib.asynccontextmanager
 async def _serving_store(
-    settings: ServerSettings, kind: Kind, store: Store, clock: Clock, ids: IdSource
+    settings: ServerSettings,
+    kind: Kind,
+    below: Store,
+    keys: EncryptionKeys,
+    rotation: EncryptionRotation,
+    clock: Clock,
+    ids: IdSource,
 ) -> AsyncIterator[Running]:
-    keys = settings.data_dir / "pki"
+    directory = settings.data_dir / "pki"
+    store = EncryptedStore(below, keys)
     host = settings.external_hostname or _reachable(settings.bind_address)
-    pki = open_pki(keys, server_names((host, *settings.tls_sans)), clock)
-    security = kind.security(settings, keys, store, clock, ids)
+    pki = open_pki(directory, server_names((host, *settings.tls_sans)), clock)
+    security = kind.security(settings, directory, store, clock, ids)
     observability = build_observability(settings, store, clock, ids)
     front = _Front()
     http = HttpServer(front.handle, HttpSettings(body_bytes=settings.max_body_bytes))
     # The port must be known before anything is written that names it.
     port = await _listen(http, settings, server_context(pki))
     url = f"https://{host}:{port}"
+    ring = KeyRing(below, [rotation], clock, ids, url)
     background: list[asyncio.Task[None]] = []
     try:
         async with asyncio.TaskGroup() as tasks:
             face = await kind.face(
-                Foundation(settings, store, clock, ids, pki, security, observability, url)
+                Foundation(settings, store, clock, ids, pki, security, observability, ring, url)
             )
+            await ring.follow(face.api.dispatcher)
             expiry = EventExpiry(store, clock, timedelta(minutes=settings.event_minutes))
             background += [
                 tasks.create_task(face.api.run()),
                 tasks.create_task(compaction.run(store, _policy(settings), clock)),
                 tasks.create_task(steadily("events", expiry.run, clock)),
+                tasks.create_task(ring.watch_files()),
+                tasks.create_task(_keep_keys(settings, ring, rotation, clock)),
                 *(tasks.create_task(run()) for run in face.beside),
             ]
             if face.complete is not None:
@@ -220,6 +253,16 @@ async def _serving_store(
     finally:
         await http.stop(0)
         observability.close()
+
+
+async def _keep_keys(
+    settings: ServerSettings, ring: KeyRing, rotation: EncryptionRotation, clock: Clock
+) -> None:
+    """Tell other servers of this one's keys, or, alone, encrypt what is not encrypted yet."""
+    if settings.store.kind == "etcd":
+        await steadily("servers", ring.servers.run, clock)
+    else:
+        await steadily("secrets", rotation.finish_rewriting, clock)
 
 
 async def plain_face(foundation: Foundation) -> Face:
@@ -282,6 +325,7 @@ def server_parts(foundation: Foundation, git_version: str = KUBERNETES) -> Parts
         admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,
         pod_security=_pod_security(settings.admission_control_config_file),
+        extensions={KEYS: KeyAdministration(store, foundation.ring).handle},
     )
 
 

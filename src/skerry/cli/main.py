@@ -29,6 +29,7 @@ _MODULES = {
     "manifests": "manifests",
     "backup": "backup",
     "restore": "backup",
+    "secrets": "secrets",
     "demo": "demo",
     "completion": "completion",
     "docs": "docs",

@@ -105,7 +105,10 @@ _SERVER_FLAGS: list[Flag] = [
         help="Let requests without credentials in as system:anonymous.",
     ),
     click.option(
-        "--encryption-key-file", type=_EXISTING, help="Keys that encrypt Secrets at rest."
+        "--encryption-key-file",
+        type=_EXISTING,
+        help="Keys that encrypt Secrets at rest  [default: DATA-DIR/pki/encryption.keys, made at "
+        "the first start]",
     ),
     click.option(
         "--admission-control-config-file",

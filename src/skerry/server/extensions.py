@@ -22,6 +22,8 @@ from skerry.server.http.message import Answer, Request, Response, User
 ROOT = "/extensions"
 WATCH = f"{ROOT}/v1/watch"
 BATCH = f"{ROOT}/v1/batch"
+# Of the whole server rather than of a cluster, and for its administrators.
+KEYS = f"{ROOT}/v1/keys"
 # No cluster, or all of them: there each type has rules of its own about what can be read.
 _NOWHERE = ("", "*")
 _NAMES = {"multiplexed-watch": WATCH, "batch": BATCH}

@@ -1,9 +1,9 @@
 """Secrets encrypted at rest: AES-GCM around the values of chosen resources.
 
 A store value becomes ``skerry:enc:aesgcm:v1:<key name>:`` followed by nonce and ciphertext. The
-store key is authenticated with it, so one Secret's value cannot be put in another's place. The
-first key of the file encrypts, all of them decrypt: to rotate, put a new key first, rewrite the
-objects, then drop the old one. Values written before encryption was turned on stay readable.
+store key is authenticated with it, so one Secret's value cannot be put in another's place. One
+key encrypts, all that a server has decrypt; which one encrypts is recorded in the store (see
+``logic.key_rotation``). Values that were written without encryption stay readable.
 
 ``EncryptedStore`` does this around any store; nothing above it knows.
 """
@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import AsyncIterator, Sequence
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -25,50 +28,111 @@ from skerry.store.base import Entry, Event, Page, Store, StoreError, Write
 _HEADER = b"skerry:enc:aesgcm:v1:"
 _NONCE_BYTES = 12
 _KEY_BYTES = frozenset((16, 24, 32))
-SECRETS = (type_prefix("", "secrets"),)
+_NEW_KEY_BYTES = 32
+_CHECKED = b"skerry encryption key check value"
+_LOCAL = type_prefix("", "secrets")
+# Those of a workspace, and those bound from an export, which lie under ``secrets:<identity>``.
+SECRETS = (_LOCAL, f"{_LOCAL[:-1]}:")
+# One range that holds them all; no other core type has a name that begins so.
+SECRETS_RANGE = _LOCAL[:-1]
 
 
 class DecryptionError(StoreError):
     """A stored value cannot be decrypted: its key is missing, or it was tampered with."""
 
 
-class Keys:
-    """Named encryption keys; the first one encrypts."""
+def parse_keys(text: str) -> dict[str, bytes]:
+    """Return the keys of a file of ``name: base64 key`` lines; ``#`` begins a comment."""
+    found: dict[str, bytes] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.split("#", 1)[0].strip()
+        if stripped:
+            name, key = _parsed(number, stripped)
+            if name in found:
+                raise ValueError(f"encryption key file line {number}: key {name!r} is there twice")
+            found[name] = key
+    if not found:
+        raise ValueError("encryption key file: want at least one line 'name: base64 key'")
+    return found
 
-    def __init__(self, text: str, ids: IdSource) -> None:
-        """Read ``name: base64 key`` lines; ``#`` begins a comment."""
+
+def _parsed(number: int, line: str) -> tuple[str, bytes]:
+    name, _, encoded = line.partition(":")
+    name = name.strip()
+    try:
+        key = base64.b64decode(encoded.strip(), validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"encryption key file line {number}: want a base64 key") from error
+    if not name.isidentifier() and not name.replace("-", "").isalnum():
+        raise ValueError(f"encryption key file line {number}: want 'name: base64 key'")
+    if len(key) not in _KEY_BYTES:
+        raise ValueError(
+            f"encryption key file line {number}: want a key of 16, 24 or 32 bytes, found {len(key)}"
+        )
+    return name, key
+
+
+def new_key(ids: IdSource) -> tuple[str, str]:
+    """Return the name of a fresh key and its line for the key file."""
+    key = ids.bytes(_NEW_KEY_BYTES)
+    name = f"key-{check_value(key)[:8]}"
+    return name, f"{name}: {base64.b64encode(key).decode()}\n"
+
+
+def check_value(key: bytes) -> str:
+    """Return what tells *key* from another; nothing about the key can be learnt from it."""
+    return hmac.new(key, _CHECKED, hashlib.sha256).hexdigest()[:32]
+
+
+class EncryptionKeys:
+    """The keys a server has, and the one that encrypts.
+
+    With none in use values are stored as they are.
+    """
+
+    def __init__(self, ids: IdSource, keys: Mapping[str, bytes] | None = None) -> None:
         self._ids = ids
         self._ciphers: dict[bytes, AESGCM] = {}
-        for number, line in enumerate(text.splitlines(), 1):
-            stripped = line.split("#", 1)[0].strip()
-            if stripped:
-                self._add(number, stripped)
-        if not self._ciphers:
-            raise ValueError("encryption key file: want at least one line 'name: base64 key'")
-        self._first = next(iter(self._ciphers))
+        self._current = b""
+        self.checks: dict[str, str] = {}
+        if keys:
+            self.load(keys)
 
-    def _add(self, number: int, line: str) -> None:
-        name, _, encoded = line.partition(":")
-        try:
-            key = base64.b64decode(encoded.strip(), validate=True)
-        except binascii.Error as error:
-            raise ValueError(f"encryption key file line {number}: want a base64 key") from error
-        if not name.strip().isidentifier() and not name.strip().replace("-", "").isalnum():
-            raise ValueError(f"encryption key file line {number}: want 'name: base64 key'")
-        if len(key) not in _KEY_BYTES:
-            raise ValueError(
-                f"encryption key file line {number}: want a key of 16, 24 or 32 bytes, "
-                f"found {len(key)}"
-            )
-        if name.strip().encode() in self._ciphers:
-            raise ValueError(f"encryption key file line {number}: key {name!r} is there twice")
-        self._ciphers[name.strip().encode()] = AESGCM(key)
+    def load(self, keys: Mapping[str, bytes]) -> None:
+        """Have *keys* too; refuses another key under a name that is taken, and then has none.
+
+        Keys are never forgotten: stored values may need them, whatever became of the file.
+        """
+        checks = {name: check_value(key) for name, key in keys.items()}
+        for name, check in checks.items():
+            if self.checks.get(name, check) != check:
+                raise ValueError(f"encryption key {name!r} is another one than before")
+        self._ciphers |= {name.encode(): AESGCM(key) for name, key in keys.items()}
+        self.checks |= checks
+
+    def forget(self) -> None:
+        """Have no keys again; for one that was made in vain."""
+        self._ciphers, self._current, self.checks = {}, b"", {}
+
+    @property
+    def current(self) -> str:
+        """Name of the key that encrypts; empty when none does."""
+        return self._current.decode()
+
+    def use(self, name: str) -> None:
+        """Encrypt with the key *name* from now on."""
+        if name and name.encode() not in self._ciphers:
+            raise LookupError(f"no encryption key is named {name!r}")
+        self._current = name.encode()
 
     def encrypt(self, store_key: str, value: bytes) -> bytes:
         """Return *value* encrypted for that place in the store."""
+        name = self._current
+        if not name:
+            return value
         nonce = self._ids.bytes(_NONCE_BYTES)
-        sealed = self._ciphers[self._first].encrypt(nonce, value, store_key.encode())
-        return b"%b%b:%b%b" % (_HEADER, self._first, nonce, sealed)
+        sealed = self._ciphers[name].encrypt(nonce, value, store_key.encode())
+        return b"%b%b:%b%b" % (_HEADER, name, nonce, sealed)
 
     def decrypt(self, store_key: str, value: bytes) -> bytes:
         """Return what was encrypted; a value that never was is returned as it is."""
@@ -86,59 +150,80 @@ class Keys:
             raise DecryptionError(f"{store_key}: the value does not decrypt") from error
 
     def is_current(self, value: bytes) -> bool:
-        """Tell whether a stored value is encrypted with the first key."""
-        return value.startswith(b"%b%b:" % (_HEADER, self._first))
+        """Tell whether a stored value is as it would be written now."""
+        return key_name_of(value) == self.current
+
+
+def key_name_of(value: bytes) -> str:
+    """Return the name of the key a stored value is encrypted with; empty when it is not."""
+    if not value.startswith(_HEADER):
+        return ""
+    end = value.find(b":", len(_HEADER))
+    return value[len(_HEADER) : end if end >= 0 else None].decode("ascii", "replace")
 
 
 class EncryptedStore:
-    """A store whose values below some prefixes are encrypted in the one it stands on."""
+    """A store whose values below some prefixes are encrypted in the one it stands on.
 
-    def __init__(self, store: Store, keys: Keys, prefixes: Sequence[str] = SECRETS) -> None:
-        self._store = store
+    What lies elsewhere is handed through without another coroutine in between: of the requests a
+    server answers, few are about Secrets.
+    """
+
+    def __init__(
+        self, store: Store, keys: EncryptionKeys, prefixes: Sequence[str] = SECRETS
+    ) -> None:
+        self.below = store
         self._keys = keys
         self._prefixes = tuple(prefixes)
 
     @property
     def identity(self) -> str:
-        return self._store.identity
+        return self.below.identity
 
     async def revision(self) -> int:
-        return await self._store.revision()
+        return await self.below.revision()
 
     async def compacted(self) -> int:
-        return await self._store.compacted()
+        return await self.below.compacted()
 
-    async def get(self, key: str) -> Entry | None:
-        entry = await self._store.get(key)
+    def get(self, key: str) -> Coroutine[Any, Any, Entry | None]:
+        found = self.below.get(key)
+        return self._opened_later(found) if key.startswith(self._prefixes) else found
+
+    async def _opened_later(self, found: Coroutine[Any, Any, Entry | None]) -> Entry | None:
+        entry = await found
         return entry if entry is None else self._opened(entry)
 
     async def range(
         self, prefix: str, *, after: str = "", limit: int = 0, revision: int | None = None
     ) -> Page:
-        page = await self._store.range(prefix, after=after, limit=limit, revision=revision)
+        page = await self.below.range(prefix, after=after, limit=limit, revision=revision)
         if not self._touches(prefix):
             return page
         return replace(page, entries=[self._opened(entry) for entry in page.entries])
 
     async def count(self, prefix: str) -> int:
-        return await self._store.count(prefix)
+        return await self.below.count(prefix)
 
-    async def commit(self, writes: Sequence[Write]) -> list[int]:
-        return await self._store.commit([self._sealed(write) for write in writes])
+    def commit(self, writes: Sequence[Write]) -> Coroutine[Any, Any, list[int]]:
+        for write in writes:
+            if write.key.startswith(self._prefixes):
+                return self.below.commit([self._sealed(each) for each in writes])
+        return self.below.commit(writes)
 
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
-        events = await self._store.history(prefix, after=after, limit=limit)
+        events = await self.below.history(prefix, after=after, limit=limit)
         return [self._opened_event(event) for event in events]
 
     async def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
-        async for events in self._store.watch(prefix, after=after):
+        async for events in self.below.watch(prefix, after=after):
             yield [self._opened_event(event) for event in events]
 
     async def compact(self, revision: int) -> None:
-        await self._store.compact(revision)
+        await self.below.compact(revision)
 
     async def close(self) -> None:
-        await self._store.close()
+        await self.below.close()
 
     def _touches(self, prefix: str) -> bool:
         """Tell whether a range below *prefix* can hold encrypted values."""
