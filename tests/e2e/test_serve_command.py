@@ -104,13 +104,18 @@ def test_backup_and_restore_bring_everything_back_and_make_clients_relist(
     kubectl("create", "configmap", "kept")
     version = kubectl.json("get", "cm", "kept")["metadata"]["resourceVersion"]
     copy = tmp_path / "copy.skerry"
-    assert told("backup", "--data-dir", str(own_server.data_dir), str(copy)).returncode == 0
+    passphrase = tmp_path / "passphrase"
+    passphrase.write_text("open sesame\n")
+    sealed = ("--passphrase-file", str(passphrase), str(copy))
+    assert told("backup", "--data-dir", str(own_server.data_dir), *sealed).returncode == 0
     elsewhere = ServerProcess(tmp_path / "elsewhere")
-    ended = told("restore", "--data-dir", str(elsewhere.data_dir), str(copy))
+    ended = told("restore", "--data-dir", str(elsewhere.data_dir), *sealed)
     assert ended.returncode == 0, ended.stderr
     elsewhere.start()
     try:
         restored = Kubectl(elsewhere.kubeconfig, tmp_path / "home2", "default")
+        authorities = [each.data_dir / "pki" / "ca.crt" for each in (own_server, elsewhere)]
+        assert authorities[0].read_bytes() == authorities[1].read_bytes()
         assert restored("get", "cm", "kept", "-o", "name").out == "configmap/kept\n"
         path = f"/api/v1/configmaps?watch=1&resourceVersion={version}&timeoutSeconds=1"
         assert '"code":410' in restored("get", "--raw", path).out

@@ -13,7 +13,7 @@ from skerry.app.settings import ServerSettings, StoreSettings
 
 Command = Callable[..., Any]
 Flag = Callable[[Command], Command]
-_EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -73,11 +73,11 @@ _STORE_FLAGS: list[Flag] = [
     click.option(
         "--etcd-prefix", default="/skerry/", show_default=True, help="Key prefix in etcd."
     ),
-    click.option("--etcd-cafile", type=_EXISTING, help="CA that vouches for etcd."),
-    click.option("--etcd-certfile", type=_EXISTING, help="Client certificate shown to etcd."),
-    click.option("--etcd-keyfile", type=_EXISTING, help="Key of --etcd-certfile."),
+    click.option("--etcd-cafile", type=EXISTING_FILE, help="CA that vouches for etcd."),
+    click.option("--etcd-certfile", type=EXISTING_FILE, help="Client certificate shown to etcd."),
+    click.option("--etcd-keyfile", type=EXISTING_FILE, help="Key of --etcd-certfile."),
     click.option("--etcd-user", default="", help="User at etcd."),
-    click.option("--etcd-password-file", type=_EXISTING, help="Password of --etcd-user."),
+    click.option("--etcd-password-file", type=EXISTING_FILE, help="Password of --etcd-user."),
 ]
 _SERVER_FLAGS: list[Flag] = [
     bind_address_flag("127.0.0.1"),
@@ -95,7 +95,7 @@ _SERVER_FLAGS: list[Flag] = [
         "--tls-san", multiple=True, help="Further name the certificate is good for; repeatable."
     ),
     click.option(
-        "--token-auth-file", type=_EXISTING, help="CSV of static tokens: token,user,uid,groups."
+        "--token-auth-file", type=EXISTING_FILE, help="CSV of static tokens: token,user,uid,groups."
     ),
     click.option(
         "--anonymous-auth/--no-anonymous-auth",
@@ -106,7 +106,7 @@ _SERVER_FLAGS: list[Flag] = [
     ),
     click.option(
         "--encryption-key-file",
-        type=_EXISTING,
+        type=EXISTING_FILE,
         help="Keys that encrypt Secrets at rest  [default: DATA-DIR/pki/encryption.keys, made at "
         "the first start]",
     ),

@@ -6,6 +6,9 @@ their lengths before them; a frame of length zero; the number of records (8 byte
 SHA-256 of everything before it. One format for all backends, so a hub can move from SQLite to
 etcd by its backup. The file appears under its name only when it is complete and synced.
 
+With a passphrase the whole of that is the content of a sealed file (``sealed_file``), whose first
+line says format 2. What the caller adds to the line of JSON, such as keys, is then sealed too.
+
 **The moment.** All pages are read at one revision, so the backup shows the store as it was at an
 instant. Should history be compacted past it before the end, the backup fails and says so.
 
@@ -22,17 +25,27 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.store.base import Compacted, Entry, Store, StoreError, Write
 from skerry.store.restoring import UNFINISHED, RestorableStore
+from skerry.store.sealed_file import (
+    Damaged,
+    Opener,
+    ScryptCost,
+    SealedWriter,
+    WrongPassphrase,
+    open_sealed,
+)
 
 _MAGIC = b"skerry-backup 1\n"
+_SEALED_MAGIC = b"skerry-backup 2\n"
 _FAMILY = b"skerry-backup "
 _PAGE = 1000
 # Keys written at once; less than any etcd takes in one transaction.
@@ -59,11 +72,27 @@ class BackupSummary:
     created: str
 
 
-async def backup(store: Store, path: Path, clock: Clock) -> BackupSummary:
-    """Write the whole of *store*, as it is now, to *path*."""
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """How a backup is sealed."""
+
+    passphrase: bytes = field(repr=False)
+    ids: IdSource
+    cost: ScryptCost = field(default_factory=ScryptCost)
+
+
+async def backup(
+    store: Store,
+    path: Path,
+    clock: Clock,
+    *,
+    header: Mapping[str, Any] | None = None,
+    sealing: Sealing | None = None,
+) -> BackupSummary:
+    """Write the whole of *store*, as it is now, to *path*; *header* goes with it."""
     partial = path.with_name(path.name + ".partial")
     try:
-        summary = await _write(store, partial, clock)
+        summary = await _write(store, partial, clock, header or {}, sealing)
         await asyncio.to_thread(_publish, partial, path)
     except Compacted as error:
         raise StoreError(
@@ -76,47 +105,130 @@ async def backup(store: Store, path: Path, clock: Clock) -> BackupSummary:
     return summary
 
 
-async def restore(store: RestorableStore, path: Path, ids: IdSource) -> BackupSummary:
-    """Fill the empty *store* from *path*; nothing is written unless the whole file is sound."""
-    if await store.count("") > 0:
-        raise StoreError("the store is not empty; a backup is restored into an empty store only")
-    summary = await asyncio.to_thread(verify, path)
+class BackupFile:
+    """A backup to be read. ``verify`` comes first: it reads the whole and checks it."""
+
+    def __init__(self, path: Path, passphrase: bytes | None = None) -> None:
+        """Open *path*; a sealed one takes the *passphrase* it was written with."""
+        self._path = path
+        self._opener: Opener | None = None
+        with self._explained(), path.open("rb") as file:
+            magic = file.readline(len(_SEALED_MAGIC))
+            if not magic.startswith(_FAMILY):
+                raise BadBackup(f"{str(path)!r} is not a skerry backup")
+            if magic == _SEALED_MAGIC:
+                file.seek(0)
+                self._opener = self._unsealed(file, passphrase)
+
+    def _unsealed(self, file: BinaryIO, passphrase: bytes | None) -> Opener:
+        if passphrase is None:
+            raise BadBackup(
+                f"backup {str(self._path)!r} is encrypted: its passphrase is needed "
+                "(--passphrase-file)"
+            )
+        try:
+            return open_sealed(file, _SEALED_MAGIC, passphrase)
+        except WrongPassphrase as error:
+            raise BadBackup(
+                f"backup {str(self._path)!r}: the passphrase is not the one it was written with"
+            ) from error
+
+    def verify(
+        self, visit: Callable[[str, bytes], None] | None = None
+    ) -> tuple[BackupSummary, Mapping[str, Any]]:
+        """Read and check the whole file, showing *visit* each object; return what it says.
+
+        ``BadBackup`` says in a sentence what is wrong.
+        """
+        with self._explained(), self._path.open("rb") as raw:
+            if self._opener is None:
+                _check_digest(raw, self._path)
+            file = self._content(raw)
+            header = _preamble(file, self._path)
+            objects = 0
+            for batch in _batches(file):
+                objects += len(batch)
+                if visit is not None:
+                    for key, value in batch:
+                        visit(key, value)
+            if objects != int.from_bytes(file.read(8), "big"):
+                raise BadBackup(
+                    f"backup {str(self._path)!r} is damaged: the number of objects differs"
+                )
+            file.read()
+        summary = BackupSummary(
+            str(header["identity"]), int(header["revision"]), objects, str(header["created"])
+        )
+        return summary, header
+
+    @contextmanager
+    def batches(self) -> Iterator[Iterator[list[tuple[str, bytes]]]]:
+        """Give the objects in portions fit for one commit."""
+        with self._path.open("rb") as raw:
+            file = self._content(raw)
+            _preamble(file, self._path)
+            yield _batches(file)
+
+    def _content(self, file: BinaryIO) -> BinaryIO:
+        file.seek(0)
+        return file if self._opener is None else self._opener.reading(file)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn whatever is wrong with the file into a sentence."""
+        named = f"backup {str(self._path)!r}"
+        try:
+            yield
+        except OSError as error:
+            raise BadBackup(f"{named} cannot be read: {error}") from error
+        except Damaged as error:
+            raise BadBackup(f"{named} is damaged or cut off: {error}") from error
+        except (ValueError, KeyError) as error:
+            raise BadBackup(f"{named} cannot be understood: {error}") from error
+
+
+async def restore(
+    store: RestorableStore,
+    file: BackupFile,
+    ids: IdSource,
+    *,
+    keep: Callable[[str, bytes], bool] | None = None,
+) -> BackupSummary:
+    """Fill the empty *store* from *file*; nothing is written unless the whole file is sound.
+
+    Objects that *keep* refuses are left out.
+    """
+    await refuse_filled(store)
+    summary, _ = await asyncio.to_thread(file.verify)
     identity = ids.uid()
     newest = max(summary.revision, await store.revision())
     await store.adopt(UNFINISHED + identity, (newest // JUMP + 2) * JUMP)
-    with path.open("rb") as file:
-        _preamble(file, path)
-        for entries in _batches(file):
-            await store.commit([Write(key, value, 0) for key, value in entries])
+    with file.batches() as batches:
+        for entries in batches:
+            writes = [Write(k, v, 0) for k, v in entries if keep is None or keep(k, v)]
+            if writes:
+                await store.commit(writes)
     await store.adopt(identity, await store.revision())
     return summary
 
 
-def verify(path: Path) -> BackupSummary:
-    """Read the whole file and check it; ``BadBackup`` says in a sentence what is wrong."""
-    try:
-        with path.open("rb") as file:
-            _check_digest(file, path)
-            file.seek(0)
-            header = _preamble(file, path)
-            objects = sum(len(batch) for batch in _batches(file))
-            if objects != int.from_bytes(file.read(8), "big"):
-                raise BadBackup(f"backup {str(path)!r} is damaged: the number of objects differs")
-    except OSError as error:
-        raise BadBackup(f"backup {str(path)!r} cannot be read: {error}") from error
-    return BackupSummary(
-        str(header["identity"]), int(header["revision"]), objects, str(header["created"])
-    )
+async def refuse_filled(store: Store) -> None:
+    """Raise unless *store* is empty."""
+    if await store.count("") > 0:
+        raise StoreError("the store is not empty; a backup is restored into an empty store only")
 
 
-async def _write(store: Store, path: Path, clock: Clock) -> BackupSummary:
+async def _write(
+    store: Store, path: Path, clock: Clock, extra: Mapping[str, Any], sealing: Sealing | None
+) -> BackupSummary:
     page = await store.range("", limit=_PAGE)
     created = rfc3339(clock.now())
-    header = {"identity": store.identity, "revision": page.revision, "created": created}
+    header = {"identity": store.identity, "revision": page.revision, "created": created, **extra}
     objects = 0
     with path.open("xb") as raw:
         os.fchmod(raw.fileno(), 0o600)
-        file = _Digesting(raw)
+        sealed = None if sealing is None else await asyncio.to_thread(_sealed, raw, sealing)
+        file = _Digesting(sealed or raw)
         file.write(_MAGIC + json.dumps(header).encode() + b"\n")
         while page.entries:
             objects += len(page.entries)
@@ -127,16 +239,28 @@ async def _write(store: Store, path: Path, clock: Clock) -> BackupSummary:
                 "", after=page.entries[-1].key, limit=_PAGE, revision=page.revision
             )
         file.write(bytes(4) + objects.to_bytes(8, "big"))
-        raw.write(file.digest())
+        (sealed or raw).write(file.digest())
+        if sealed is not None:
+            sealed.finish()
         raw.flush()
         await asyncio.to_thread(os.fsync, raw.fileno())
     return BackupSummary(store.identity, page.revision, objects, created)
 
 
+def _sealed(file: BinaryIO, sealing: Sealing) -> SealedWriter:
+    return SealedWriter(file, _SEALED_MAGIC, sealing.passphrase, sealing.ids, sealing.cost)
+
+
+class _Writable(Protocol):
+    """What a backup is written to."""
+
+    def write(self, content: bytes, /) -> int: ...
+
+
 class _Digesting:
     """Writes, and sums up what was written."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: _Writable) -> None:
         self._file = file
         self._sum = hashlib.sha256()
 
@@ -168,9 +292,6 @@ def _publish(partial: Path, path: Path) -> None:
 
 def _check_digest(file: BinaryIO, path: Path) -> None:
     size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    if not file.read(len(_FAMILY)) == _FAMILY:
-        raise BadBackup(f"{str(path)!r} is not a skerry backup")
     file.seek(0)
     digest, left = hashlib.sha256(), size - _DIGEST_BYTES
     while left > 0:

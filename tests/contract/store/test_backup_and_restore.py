@@ -9,10 +9,11 @@ import pytest
 
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SeededIds
-from skerry.store.backup import JUMP, BadBackup, backup, restore, verify
+from skerry.store.backup import JUMP, BackupFile, BadBackup, Sealing, backup, restore
 from skerry.store.base import Compacted, Store, StoreError, Write
 from skerry.store.memory import MemoryStore
 from skerry.store.restoring import UNFINISHED, RestorableStore
+from skerry.store.sealed_file import ScryptCost
 from tests.contract.store.backends import Backend
 
 IDS = SeededIds(3)
@@ -32,7 +33,7 @@ async def test_a_restored_store_has_the_objects_and_another_identity(
     await store.commit([Write("/k/after", b"not in the backup")])
     target = await backend.open()
     try:
-        assert await restore(target, tmp_path / "b", IDS) == written
+        assert await restore(target, BackupFile(tmp_path / "b"), IDS) == written
         expected = await contents(store)
         del expected["/k/after"]
         assert await contents(target) == expected
@@ -59,7 +60,7 @@ async def test_the_jump_of_a_restored_store_survives_reopening(
     await backup(source, tmp_path / "b", SystemClock())
     settings = backend.fresh()
     store = await backend.open(settings)
-    await restore(store, tmp_path / "b", IDS)
+    await restore(store, BackupFile(tmp_path / "b"), IDS)
     identity, entry, newest = store.identity, await store.get("/a"), await store.revision()
     await store.close()
     store = await backend.open(settings)
@@ -97,7 +98,7 @@ async def test_a_backup_shows_one_moment_while_writes_go_on(
     done.set()
     await disturbing
     target = MemoryStore("target")
-    await restore(target, tmp_path / "b", IDS)
+    await restore(target, BackupFile(tmp_path / "b"), IDS)
     found = await contents(target)
     assert len(found) == 3000
     assert all(found[f"/a/{n:04}"] == found[f"/b/{n:04}"] for n in range(1500))
@@ -108,7 +109,7 @@ async def test_an_empty_store_can_be_backed_up_and_restored(
 ) -> None:
     await backup(store, tmp_path / "b", SystemClock())
     target = MemoryStore("target")
-    assert (await restore(target, tmp_path / "b", IDS)).objects == 0
+    assert (await restore(target, BackupFile(tmp_path / "b"), IDS)).objects == 0
     assert await target.revision() > JUMP
 
 
@@ -118,7 +119,7 @@ async def test_restore_refuses_a_store_that_is_not_empty(
     await store.commit([Write("/a", b"1")])
     await backup(store, tmp_path / "b", SystemClock())
     with pytest.raises(StoreError, match="not empty"):
-        await restore(store, tmp_path / "b", IDS)
+        await restore(store, BackupFile(tmp_path / "b"), IDS)
 
 
 async def test_a_store_whose_restore_was_not_finished_is_refused(backend: Backend) -> None:
@@ -151,7 +152,7 @@ async def test_a_backup_with_any_byte_changed_is_refused_and_nothing_is_written(
         )
         target = MemoryStore("target")
         with pytest.raises(BadBackup):
-            await restore(target, damaged, IDS)
+            await restore(target, BackupFile(damaged), IDS)
         assert await target.count("") == 0
 
 
@@ -159,15 +160,15 @@ async def test_a_backup_with_any_byte_changed_is_refused_and_nothing_is_written(
 def test_a_backup_that_was_cut_off_is_refused(good: Path, tmp_path: Path, length: int) -> None:
     (tmp_path / "short").write_bytes(good.read_bytes()[:length])
     with pytest.raises(BadBackup, match=r"damaged or cut off|not a skerry backup"):
-        verify(tmp_path / "short")
+        BackupFile(tmp_path / "short").verify()
 
 
 def test_a_file_that_is_no_backup_is_named_so(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"SQLite format 3\x00" * 20)
     with pytest.raises(BadBackup, match="is not a skerry backup"):
-        verify(tmp_path / "other")
+        BackupFile(tmp_path / "other").verify()
     with pytest.raises(BadBackup, match="cannot be read"):
-        verify(tmp_path / "absent")
+        BackupFile(tmp_path / "absent").verify()
 
 
 async def test_a_failed_backup_leaves_no_file_behind(tmp_path: Path) -> None:
@@ -179,3 +180,58 @@ async def test_a_failed_backup_leaves_no_file_behind(tmp_path: Path) -> None:
 
 async def test_a_backup_is_readable_by_its_owner_only(good: Path) -> None:
     assert good.stat().st_mode & 0o777 == 0o600
+
+
+# Sealed with a passphrase.
+
+SEALING = Sealing(b"sesame", SeededIds(5), ScryptCost(n=2, r=1))
+
+
+@pytest.fixture
+async def sealed(tmp_path: Path) -> Path:
+    source = MemoryStore("source")
+    await source.commit([Write(f"/{n}", b"swordfish" * 50) for n in range(300)])
+    header = {"keys": {"ca.key": "the key"}}
+    await backup(source, tmp_path / "sealed", SystemClock(), header=header, sealing=SEALING)
+    return tmp_path / "sealed"
+
+
+async def test_a_sealed_backup_restores_with_its_passphrase_and_shows_nothing_without(
+    store: RestorableStore, sealed: Path
+) -> None:
+    assert b"swordfish" not in sealed.read_bytes()
+    assert b"the key" not in sealed.read_bytes()
+    assert sealed.stat().st_mode & 0o777 == 0o600
+    file = BackupFile(sealed, b"sesame")
+    _, header = file.verify()
+    assert header["keys"] == {"ca.key": "the key"}
+    await restore(store, file, IDS, keep=lambda key, _: key != "/7")
+    assert len(await contents(store)) == 299
+
+
+@pytest.mark.parametrize(
+    ("passphrase", "wanted"),
+    [(None, "is encrypted: its passphrase is needed"), (b"mellon", "not the one it was written")],
+)
+def test_a_sealed_backup_says_that_the_passphrase_is_wrong_or_missing(
+    sealed: Path, passphrase: bytes | None, wanted: str
+) -> None:
+    with pytest.raises(BadBackup, match=wanted):
+        BackupFile(sealed, passphrase)
+
+
+async def test_a_sealed_backup_that_was_changed_or_cut_off_restores_nothing(
+    sealed: Path, tmp_path: Path
+) -> None:
+    content = sealed.read_bytes()
+    damaged = tmp_path / "damaged"
+    changed = [
+        content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+        for at in range(0, len(content), 9973)
+    ]
+    for broken in [*changed, content[:-1], content[: len(content) // 2], content + b"x"]:
+        damaged.write_bytes(broken)
+        target = MemoryStore("target")
+        with pytest.raises(BadBackup):
+            await restore(target, BackupFile(damaged, b"sesame"), IDS)
+        assert await target.count("") == 0

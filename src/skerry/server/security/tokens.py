@@ -18,6 +18,7 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock, parse_rfc3339
@@ -295,7 +296,7 @@ def service_account_of(username: str) -> tuple[str, str] | None:
     return namespace, name
 
 
-def key_id(public: PublicKey) -> str:
+def key_id(public: CertificatePublicKeyTypes) -> str:
     """Return the name of a key: the hash of its encoding, as Kubernetes names them."""
     encoded = public.public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
