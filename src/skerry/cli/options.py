@@ -112,7 +112,7 @@ _SERVER_FLAGS: list[Flag] = [
     ),
     click.option(
         "--admission-control-config-file",
-        type=_EXISTING,
+        type=EXISTING_FILE,
         help="AdmissionConfiguration with defaults and exemptions of PodSecurity, e.g. "
         "/etc/skerry/admission.yaml.",
     ),
