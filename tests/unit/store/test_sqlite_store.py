@@ -14,7 +14,7 @@ import pytest
 
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SeededIds
-from skerry.store.backup import backup, verify
+from skerry.store.backup import BackupFile, backup
 from skerry.store.base import StoreError, Unavailable, Write
 from skerry.store.sqlite import SqliteStore
 from skerry.store.sqlite_upkeep import WalBounds
@@ -196,7 +196,7 @@ async def test_a_read_only_view_sees_what_a_server_writes_and_writes_nothing(
     with pytest.raises(Unavailable, match="read only"):
         await view.commit([Write("/c", b"")])
     await backup(view, tmp_path / "backup", SystemClock())
-    assert verify(tmp_path / "backup").objects == 2
+    assert BackupFile(tmp_path / "backup").verify()[0].objects == 2
     await view.close()
 
 
