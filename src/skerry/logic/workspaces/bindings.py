@@ -193,6 +193,16 @@ def _since(old: Object, kind: str, status: str, now: str) -> str:
     return now
 
 
+def is_pinned_elsewhere(binding: Object, export_cluster: str, export_name: str) -> bool:
+    """Tell whether a binding was made to an export of another cluster than *export_cluster*.
+
+    A path may come to lead to another workspace. Whoever was let bind what was there before has
+    no right to what is there now.
+    """
+    pinned = (binding["metadata"].get("labels") or {}).get(EXPORT_LABEL)
+    return pinned not in (None, label_hash(f"{export_cluster}:{export_name}"))
+
+
 def binding_labels(export_cluster: str, export_name: str) -> dict[str, str]:
     """Return the labels by which an export finds its bindings."""
     return {EXPORT_LABEL: label_hash(f"{export_cluster}:{export_name}")}

@@ -16,6 +16,7 @@ WILDCARD = "*"
 ADMIN_GROUP = "system:kcp:admin"
 
 _SEGMENT = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_ONE_SEGMENT = re.compile(rf"{_SEGMENT}").fullmatch
 _PATH = re.compile(rf"^({_SEGMENT}:)*{_SEGMENT}$")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _DIGITS_62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -56,6 +57,15 @@ def cluster_name(entropy: bytes) -> str:
 def home_cluster_name(user: str) -> str:
     """Return the name of the logical cluster that is *user*'s home."""
     return base36(hashlib.sha224(user.encode()).digest()[:8])
+
+
+def home_path(user: str) -> str:
+    """Return the path of *user*'s home: ``user:NAME`` where that can be a path.
+
+    The home of any other name, such as one with a colon, has its logical cluster's name for a
+    path; else it could be taken for a workspace below somebody else's home.
+    """
+    return f"user:{user}" if _ONE_SEGMENT(user) else home_cluster_name(user)
 
 
 @lru_cache(maxsize=16)

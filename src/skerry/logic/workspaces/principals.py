@@ -24,7 +24,7 @@ FOREIGN_USER_PREFIX = "system:kcp:user:"
 SCOPED_USERS = (ACCOUNT_PREFIX, FOREIGN_ACCOUNT_PREFIX, FOREIGN_USER_PREFIX)
 # What users and groups are called that only the server makes: no certificate or token of the
 # hub's own users may carry such a name.
-RESERVED = (*SCOPED_USERS, "system:serviceaccounts")
+RESERVED = (*SCOPED_USERS, "system:serviceaccounts", "system:edge")
 # In maximal permission policies only: all principals that are at home where the export is bound.
 SCOPED = "system:kcp:scoped"
 

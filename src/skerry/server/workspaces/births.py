@@ -241,6 +241,8 @@ class WorkspaceBirth:
         taken: list[Taken] = []
         for (path, name), ending in zip(resolved.default_bindings(), marks.suffixes, strict=True):
             export = self._state.export(path, name, birth.cluster)
+            # Also one that has yet to come is that of the workspace which is there now.
+            where = self._state.resolve(path)
             spec: Object = {"reference": {"export": {"path": path, "name": name}}}
             claims = export.claims if export is not None else ()
             if claims:
@@ -255,7 +257,7 @@ class WorkspaceBirth:
                 "metadata": {
                     "name": f"{name}-{ending}",
                     "finalizers": [FINALIZER],
-                    "labels": binding_labels(export.cluster, name) if export is not None else {},
+                    "labels": binding_labels(where, name) if where else {},
                 },
                 "spec": spec,
                 "status": status,

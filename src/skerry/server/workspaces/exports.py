@@ -12,9 +12,11 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.bindings import (
+    EXPORT_LABEL,
     FINALIZER,
     binding_labels,
     bound_status,
+    is_pinned_elsewhere,
 )
 from skerry.logic.workspaces.births import PATH_ANNOTATION
 from skerry.logic.workspaces.names import SYSTEM_ADMIN
@@ -283,10 +285,15 @@ class BindingRules:
         path, name = reference.get("path", ""), reference.get("name", "")
         export = self._state.export(path, name, cluster)
         if operation.verb == "CREATE":
+            # Which export it is pinned to is the server's to say.
+            (obj["metadata"].get("labels") or {}).pop(EXPORT_LABEL, None)
             self._check_bind(operation, path, name, export.cluster if export else "")
             metadata = obj["metadata"]
             if FINALIZER not in metadata.setdefault("finalizers", []):
                 metadata["finalizers"].append(FINALIZER)
+        elif export is not None and is_pinned_elsewhere(obj, export.cluster, name):
+            # Its path leads to another workspace by now, which is to be bound anew.
+            export = None
         if export is not None:
             labels = obj["metadata"].setdefault("labels", {})
             labels |= binding_labels(export.cluster, export.name)

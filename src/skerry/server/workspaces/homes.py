@@ -9,7 +9,7 @@ from __future__ import annotations
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import ROOT, home_cluster_name
+from skerry.logic.workspaces.names import ROOT, home_cluster_name, home_path
 from skerry.logic.workspaces.types import TypeName, resolve
 from skerry.server.codec import decode, dump
 from skerry.server.engine import ResourceHandler
@@ -79,7 +79,7 @@ class Homes:
 
     async def _create(self, cluster: str, user: str) -> None:
         resolved = resolve(TypeName(ROOT, "home"), self._state.workspace_type)
-        birth = self._birth.birth(resolved, cluster, f"user:{user}", user)
+        birth = self._birth.birth(resolved, cluster, home_path(user), user)
         writes = self._birth.content(resolved, birth, None, deletable=True)
         try:
             revisions = await self._store.commit(writes)

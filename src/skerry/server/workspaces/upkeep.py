@@ -15,7 +15,7 @@ from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.bindings import FINALIZER, bound_status
+from skerry.logic.workspaces.bindings import FINALIZER, bound_status, is_pinned_elsewhere
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER, PHASE_LABEL, WORKSPACE_FINALIZER
 from skerry.logic.workspaces.names import ROOT
 from skerry.server.catalogue import CRD_PREFIX
@@ -302,6 +302,8 @@ class WorkspaceUpkeep:
         reference = obj["spec"]["reference"]["export"]
         cluster, name = key.cluster, key.name
         export = self._state.export(reference.get("path", ""), reference["name"], cluster)
+        if export is not None and is_pinned_elsewhere(obj, export.cluster, export.name):
+            export = None
         taken = self._state.taken_names(cluster, name, self._catalogue.definitions(cluster))
         old = obj.get("status") or {}
         now = rfc3339(self._clock.now())

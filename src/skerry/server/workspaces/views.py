@@ -70,7 +70,9 @@ class ExportViews:
             )
             yield user, content
             resource = types.find(info.group, info.version, info.resource)
-            if resource is not None and resource.identity:
+            if resource is None or not resource.identity:
+                return
+            if not self._offers(cluster, export, resource.identity):
                 # Of another exporter's types nobody gets more than that exporter allows.
                 named = f"{info.resource}:{resource.identity}"
                 yield user, replace_attributes(attributes_of(info), resource=named, claimed=True)

@@ -13,6 +13,7 @@ from skerry.logic.workspaces.names import (
     base62,
     cluster_name,
     home_cluster_name,
+    home_path,
     initializer_label,
     is_path,
     joined,
@@ -33,6 +34,12 @@ from skerry.logic.workspaces.types import (
 def test_homes_have_the_names_kcp_gives_them() -> None:
     assert home_cluster_name("kcp-admin") == "kvdk2spgmbix"
     assert home_cluster_name("user") == "b7mkgpsbnrbl"
+
+
+@pytest.mark.parametrize("user", ["alice:prod", "oidc:alice", "Alice", "a b", "", "a" * 64, "a\n"])
+def test_a_home_is_never_taken_for_a_workspace_below_another(user: str) -> None:
+    assert home_path("alice") == "user:alice"
+    assert home_path(user) == home_cluster_name(user)
 
 
 def test_the_only_shard_has_the_hash_clients_know() -> None:

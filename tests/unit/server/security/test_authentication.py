@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from skerry.api.errors import BadRequest, Forbidden, Unauthorized
 from skerry.api.keys import PLAIN
 from skerry.kit.ids import SeededIds
+from skerry.logic.workspaces.principals import RESERVED
 from skerry.server.http.message import Peer, Request, User
 from skerry.server.security.authentication import ANONYMOUS, Authentication
 from skerry.server.security.authorization import RbacAuthorizer
@@ -45,6 +46,29 @@ def clock() -> HandClock:
 @pytest.fixture
 def chain(clock: HandClock) -> Authentication:
     return Authentication(clock, RbacAuthorizer(), static=StaticTokens(TOKENS))
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("system:serviceaccount:default:robot", ()),
+        ("system:kcp:serviceaccount:c1:default:robot", ()),
+        ("system:kcp:user:c1:bob", ()),
+        ("system:edge:c1:u", ()),
+        ("bob", ("system:serviceaccounts",)),
+        ("bob", ("ops", "system:serviceaccounts:default")),
+        ("bob", ("system:edges",)),
+    ],
+)
+async def test_a_certificate_takes_no_name_that_the_hub_gives_out(
+    clock: HandClock, name: str, groups: tuple[str, ...]
+) -> None:
+    hub = Authentication(clock, RbacAuthorizer(), reserved=RESERVED)
+    shown = request(certificate=certificate(name, groups, clock))
+    with pytest.raises(Unauthorized):
+        await hub.authenticate(shown, "c1")
+    plain = Authentication(clock, RbacAuthorizer())
+    assert (await plain.authenticate(shown, PLAIN)).name == name
 
 
 async def test_without_credentials_one_is_nobody(chain: Authentication) -> None:

@@ -105,7 +105,7 @@ class Hub:
             while True:
                 node = found = await self.get(where, path)
                 for member in members:
-                    node = (node or {}).get(member)
+                    node = node[member] if isinstance(member, int) else (node or {}).get(member)
                 if node == value:
                     return found
                 await self.settled()

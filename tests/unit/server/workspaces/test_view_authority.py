@@ -128,6 +128,46 @@ async def test_a_claim_reaches_no_further_than_the_exporters_policy(hub: Hub) ->
 
 
 @in_hub
+async def test_an_exporters_policy_does_not_bound_its_own_view(hub: Hub) -> None:
+    where = await shop(hub, group("system:authenticated"), maximalPermissionPolicy={"local": {}})
+    token = await robot(hub, where, "kcp-admin")
+    mine = await home(hub, "alice")
+    await hub.create(mine, BINDINGS, binding("w", "root:org:shop", "widgets"), "alice")
+    view = f"/services/apiexport/{where}/widgets/clusters"
+    assert (await hub.ask("alice", "POST", f"/clusters/{mine}{WIDGETS}", widget("w"))).status == 403
+    assert (await hub.ask(token, "POST", f"{view}/{mine}{WIDGETS}", widget("w"))).status == 201
+    assert (await hub.ask(token, "GET", f"{view}/*{WIDGETS}")).status == 200
+
+
+@in_hub
+async def test_a_binding_is_to_the_workspace_that_let_it_not_to_a_path(hub: Hub) -> None:
+    """Who may bind what is at a path now has no right to what comes there later."""
+    await shop(hub, group("system:authenticated"))
+    mine = await home(hub, "alice")
+    wanted = binding("w", "root:org:shop", "widgets")
+    await hub.create(mine, BINDINGS, wanted, "alice")
+    await hub.ask("kcp-admin", "DELETE", f"/clusters/root:org{WORKSPACES}/shop")
+    await hub.gone("root:org", f"{WORKSPACES}/shop")
+    secret = await hub.workspace("root:org", "shop")
+    await hub.create(secret, SCHEMAS, schema(prefix="v2"))
+    await hub.create(secret, EXPORTS, export("widgets", "v2.widgets.example.io"))
+    identity = await widgets_identity(hub, secret)
+    # Neither by itself, nor when the binding is written again.
+    for _ in range(2):
+        found = await hub.until(
+            mine, f"{BINDINGS}/w", "status", "conditions", 0, "reason", "APIExportNotFound"
+        )
+        assert identity not in str(found)
+        change = {"metadata": {"labels": {"touched": "yes"}}}
+        path = f"/clusters/{mine}{BINDINGS}/w"
+        assert (await hub.ask("alice", "PATCH", path, change, **MERGE)).status == 200
+    mark = {"metadata": {"labels": {"internal.apis.kcp.io/export": "forged"}}}
+    assert (await hub.ask("alice", "PATCH", path, mark, **MERGE)).status == 403
+    again = binding("v", "root:org:shop", "widgets")
+    assert (await hub.ask("alice", "POST", f"/clusters/{mine}{BINDINGS}", again)).status == 403
+
+
+@in_hub
 async def test_claimed_accounts_are_seen_without_their_tokens(hub: Hub) -> None:
     mine = await home(hub, "alice")
     view = await claiming(hub, mine, {"group": "", "resource": "serviceaccounts", "all": True})
