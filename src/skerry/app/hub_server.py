@@ -211,7 +211,7 @@ class HubServer(ApiServer):
 
     def _handlers(self, parts: Parts) -> Handlers:
         handlers = super()._handlers(parts)
-        homes = Homes(parts.store, self.dispatcher, self.state, self.birth)
+        homes = Homes(parts.store, self.dispatcher, self.state, self.birth, parts.authorizer)
         crossings = Crossings(self.state)
         wholesale = WholesaleLists(
             parts.store, Reader(parts.store, self.dispatcher, parts.clock.now)

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -42,6 +43,8 @@ _DISCOVERY = "as=APIGroupDiscoveryList"
 # What a writer says that needs no answer but that it was done (RFC 7240).
 _MINIMAL = "return=minimal"
 _WRITES = frozenset(("create", "update", "patch"))
+# Verbs that may find nothing to change and create it instead.
+_CREATING = frozenset(("update", "patch"))
 
 # What runs something in a pod needs ``create``, however it is asked for: a WebSocket begins with
 # a GET, and whoever may only read must not execute.
@@ -210,12 +213,19 @@ class Engine:
 
     def _authorized(self, user: User, info: RequestInfo, route: Route) -> Sequence[Right]:
         """Return the rights by which a request passes; raises Forbidden where one lacks."""
-        rights = _rights(user, info, route)
+        if route.guard is None:
+            rights: Sequence[Right] = ((user, attributes_of(info)),)
+        else:
+            rights = tuple(route.guard(user, info))
         for who, attributes in rights:
             decision = self._authorizer.authorize(who, attributes)
             if not decision.allowed:
                 raise forbidden(who, attributes, decision.reason)
         return rights
+
+    def _require(self, user: User, info: RequestInfo, route: Route, verb: str) -> None:
+        """Raise Forbidden unless a request were allowed with *verb*, too."""
+        self._authorized(user, replace(info, verb=verb), route)
 
     async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
         types = route.types or self._catalogue.types(info.cluster)
@@ -227,14 +237,10 @@ class Engine:
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
             raise NotFound.path()
-
-        def require(verb: str) -> None:
-            self._authorized(user, replace(info, verb=verb), route)
-
         acting = user if route.acting is None else route.acting(user)
-        call = Call(
-            request, info, acting, resource, types, route.labels, route.visible, route.view, require
-        )
+        call = Call(request, info, acting, resource, types, route.labels, route.visible, route.view)
+        if info.verb in _CREATING:
+            call.require = partial(self._require, user, info, route)
         single = info.name or info.verb == "create"
         # A key without a name stands for what is about to be created there.
         if single and route.named is not None and not route.named(call.key().path()):
@@ -316,13 +322,6 @@ def _query(request: Request) -> dict[str, str]:
         return request.query
     except ValueError as error:
         raise BadRequest(f"query: {error}") from error
-
-
-def _rights(user: User, info: RequestInfo, route: Route) -> Sequence[Right]:
-    """Return what must be allowed, and to whom, for a request to pass."""
-    if route.guard is None:
-        return ((user, attributes_of(info)),)
-    return tuple(route.guard(user, info))
 
 
 def attributes_of(info: RequestInfo) -> Attributes:

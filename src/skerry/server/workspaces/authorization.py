@@ -15,6 +15,7 @@ Edges and bootstrap credentials have rules of their own, and none of these.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -111,8 +112,7 @@ class HubAuthorizer:
             user = user.seen_from(attributes.cluster)
         if not in_required_groups(known.required_groups, user.groups):
             return False
-        entering = Attributes(cluster=attributes.cluster, verb="access", path="/")
-        return self._rbac.authorize(user, entering).allowed
+        return self._rbac.authorize(user, _entering(attributes.cluster)).allowed
 
     def _within_policy(self, user: User, attributes: Attributes, identity: str = "") -> bool:
         """Whether the export the type comes from lets anybody do this, and this user."""
@@ -137,6 +137,11 @@ class HubAuthorizer:
                     export = self._state.exports.get(key)
                     return None if export is None else (binding.export_cluster, export)
         return None
+
+
+@lru_cache(maxsize=1024)
+def _entering(cluster: str) -> Attributes:
+    return Attributes(cluster=cluster, verb="access", path="/")
 
 
 def _bearer(user: User, cluster: str) -> User:

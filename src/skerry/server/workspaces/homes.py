@@ -6,15 +6,19 @@ describes the logical cluster that is the user's home.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ROOT, home_cluster_name, home_path
 from skerry.logic.workspaces.types import TypeName, resolve
+from skerry.server.access import Authorizer
 from skerry.server.codec import decode, dump
-from skerry.server.engine import ResourceHandler
+from skerry.server.engine import ResourceHandler, attributes_of
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest.call import Call
+from skerry.server.security.authorization import forbidden
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.births import WorkspaceBirth
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
@@ -27,8 +31,14 @@ class Homes:
     """Answers for ``~`` and leaves everything else to the plain handler."""
 
     def __init__(
-        self, store: Store, dispatcher: Dispatcher, state: HubState, birth: WorkspaceBirth
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        state: HubState,
+        birth: WorkspaceBirth,
+        authorizer: Authorizer,
     ) -> None:
+        self._authorizer = authorizer
         self._store = store
         self._dispatcher = dispatcher
         self._state = state
@@ -56,7 +66,7 @@ class Homes:
         key = ObjectKey(CORE, "logicalclusters", cluster, "", "cluster").path()
         entry = await self._store.get(key)
         if entry is None:
-            call.require("create")
+            self._check_create(call)
             await self._create(cluster, user)
             entry = await self._store.get(key)
         if entry is None:
@@ -76,6 +86,12 @@ class Homes:
                 "conditions": found["status"].get("conditions") or [],
             },
         }
+
+    def _check_create(self, call: Call) -> None:
+        creating = replace(attributes_of(call.info), verb="create")
+        decision = self._authorizer.authorize(call.user, creating)
+        if not decision.allowed:
+            raise forbidden(call.user, creating, decision.reason)
 
     async def _create(self, cluster: str, user: str) -> None:
         resolved = resolve(TypeName(ROOT, "home"), self._state.workspace_type)

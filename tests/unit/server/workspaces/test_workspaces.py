@@ -190,6 +190,20 @@ async def test_everybody_has_a_home(hub: Hub) -> None:
 
 
 @in_hub
+async def test_a_home_is_made_for_who_may_create_it(hub: Hub) -> None:
+    mine = await hub.get("root", f"{WORKSPACES}/~", "alice")
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kcp:authenticated"
+    role = await hub.get("root", path)
+    for rule in role["rules"]:
+        rule["verbs"] = [verb for verb in rule["verbs"] if verb != "create"]
+    assert (await hub.ask("shard-admin", "PUT", f"/clusters/root{path}", role)).status == 200
+    assert (await hub.get("root", f"{WORKSPACES}/~", "alice"))["spec"] == mine["spec"]
+    refused = await hub.ask("bob", "GET", f"/clusters/root{WORKSPACES}/~")
+    assert refused.status == 403
+    assert "cannot create" in refused.body["message"]
+
+
+@in_hub
 async def test_a_home_can_be_given_up_and_comes_back_empty(hub: Hub) -> None:
     home = (await hub.ask("alice", "GET", f"/clusters/root{WORKSPACES}/~")).body["spec"]["cluster"]
     await hub.create(home, CONFIG_MAPS, config_map("mine"), "alice")
