@@ -9,6 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from skerry.api.consent import CONFIRM, CONSENT_NAME, CONSENTS, GRANTS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import Parts
@@ -37,6 +38,7 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
 from tests.sim.faults import FaultyTransport, Rates
+from tests.unit.logic.placement import building
 from tests.unit.logic.placement.reference import Reference
 from tests.unit.server.harness import Everybody
 
@@ -162,6 +164,21 @@ class Hub:
         metadata = {"name": name, "labels": labels}
         await self._put(workspace, SYNC_TARGETS, {**body, "metadata": metadata}, {})
 
+    async def grant(self, workspace: str, name: str, **spec: Any) -> None:
+        """Put a LocationGrant; see ``building.grant`` for what *spec* may say."""
+        made = building.grant(name, **spec)
+        obj = {**made, "metadata": {"name": name}}
+        await self._put(workspace, GRANTS, obj, made["spec"])
+
+    async def consent(self, workspace: str) -> Object:
+        """Return the LocationConsent of a workspace."""
+        return await self.at(workspace).get(CONSENTS, CONSENT_NAME)
+
+    async def confirm(self, workspace: str, *ids: str) -> None:
+        """Confirm as kubectl annotate would."""
+        patch = {"metadata": {"annotations": {CONFIRM: ",".join(ids)}}}
+        await self.at(workspace).patch(CONSENTS, CONSENT_NAME, patch)
+
     async def _put(
         self, workspace: str, gvr: GroupVersionResource, obj: Object, spec: Object
     ) -> None:
@@ -219,6 +236,16 @@ class Hub:
             {place_of(obj): _labelled(obj) for obj in await self.everything(LOCATIONS)},
             {place_of(obj): _labelled(obj) for obj in await self.everything(SYNC_TARGETS)},
             {obj["spec"]["cluster"]: obj["metadata"].get("labels") or {} for obj in spaces},
+            {place_of(obj): obj for obj in await self.everything(GRANTS)},
+            {
+                place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
+                for obj in spaces
+            },
+            {
+                place_of(obj).cluster
+                for obj in await self.everything(CONSENTS)
+                if obj["mode"] == "Enforce"
+            },
         )
 
     async def assert_scheduled(self) -> None:
@@ -245,11 +272,11 @@ SMALL_SLICES = "edge-scheduler-with-small-slices"
 async def _run(environment: EdgeEnvironment, name: str) -> None:
     if name == SMALL_SLICES:
         edge = await environment.provider_view("edge.kcp.io")
-        others = [
+        scheduling, workload, tenancy = [
             (await environment.root_view(f"{group}.kcp.io")).factory
             for group in ("scheduling", "workload", "tenancy")
         ]
-        views = Views(environment.context(edge.factory), *others)
+        views = Views(environment.context(edge.factory), scheduling, workload, tenancy)
         await EdgeScheduler(views, per_slice=2).run()
         return
     controller = await EDGE_CONTROLLERS[name].build(environment)

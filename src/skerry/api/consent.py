@@ -21,3 +21,9 @@ ENFORCE: Final = "Enforce"
 
 # On a LocationConsent: the ids that a person confirms, separated by commas.
 CONFIRM: Final = "edge.kcp.io/confirm"
+
+# Beginnings of ids, by which whoever takes a confirmation knows his own: the edge scheduler those
+# of destinations and of opening, the placement translator those of objects.
+DESTINATION_ID: Final = "d-"
+OBJECT_ID: Final = "o-"
+OPENING_ID: Final = "open-"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from skerry.api.consent import GRANTS
 from skerry.api.errors import ApiError
 from skerry.app.edge_environment import (
     APIEXPORTS,
@@ -28,6 +29,7 @@ from skerry.app.edge_environment import (
     HubAccess,
     Role,
     Runnable,
+    View,
     access_by,
     endpoint,
 )
@@ -47,6 +49,7 @@ from skerry.kit.log import Logger
 from skerry.kit.metrics import CONTENT_TYPE, exposition
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.election import LeaderElection
+from skerry.runtime.events import EventRecorder
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
@@ -130,14 +133,29 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
     scheduling = await environment.root_view(_SCHEDULING)
     workload = await environment.root_view(_WORKLOAD)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
+    # Events are no part of the edge export: they are written in the workspaces themselves.
+    recorder = EventRecorder(
+        environment.client("base"), "edge-scheduler", metrics=environment.metrics
+    )
     views = edge_scheduler.Views(
-        environment.context(edge.factory), scheduling.factory, workload.factory, tenancy.factory
+        environment.context(edge.factory, recorder=recorder),
+        scheduling.factory,
+        workload.factory,
+        tenancy.factory,
+        _offers_grants(edge),
     )
     return edge_scheduler.EdgeScheduler(
         views,
         workers=environment.concurrency or edge_scheduler.WORKERS,
         tell=environment.tell,
     )
+
+
+def _offers_grants(edge: View) -> bool:
+    name = str(GRANTS.group_resource)
+    if name not in edge.resources:
+        log.warning("the edge export offers no LocationGrants: every Location is open to everybody")
+    return name in edge.resources
 
 
 async def _mailbox(environment: EdgeEnvironment) -> Runnable:

@@ -126,10 +126,15 @@ def access_by(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An export's view: its informers, and the workspace that exports."""
+    """An export's view: its informers, the workspace that exports, and what it offers.
+
+    ``resources`` are the names that end in the export's group, such as
+    ``edgeplacements.edge.kcp.io``.
+    """
 
     factory: InformerFactory
     exporter: str
+    resources: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -198,22 +203,25 @@ class EdgeEnvironment:
         async with self._finding:
             known = self._views.get((workspace, export))
             if known is None:
-                url, exporter = await self._found(role, workspace, export)
+                url, found = await self._found(role, workspace, export)
                 path = urlsplit(url).path
                 factory = self._running(self.access.clients[role].at(path, EVERYWHERE))
-                known = self._views[workspace, export] = View(factory, exporter)
+                schemas = (found.get("spec") or {}).get("latestResourceSchemas") or ()
+                resources = frozenset(name.partition(".")[2] for name in schemas)
+                known = View(factory, cluster_of(found), resources)
+                self._views[workspace, export] = known
                 if not quiet:
                     _log.info("Found APIExport view", exportName=export, serverURL=url)
             return known
 
-    async def _found(self, role: Role, workspace: str, export: str) -> tuple[str, str]:
-        """Return the URL of an export's view and who exports, as soon as there is one."""
-        found: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+    async def _found(self, role: Role, workspace: str, export: str) -> tuple[str, Object]:
+        """Return the URL of an export's view and the export, as soon as there is one."""
+        found: asyncio.Future[tuple[str, Object]] = asyncio.get_running_loop().create_future()
 
         def handle(_: Object | None, new: Object | None) -> None:
             views = ((new or {}).get("status") or {}).get("virtualWorkspaces") or ()
             if new is not None and views and not found.done():
-                found.set_result((str(views[0]["url"]), cluster_of(new)))
+                found.set_result((str(views[0]["url"]), new))
 
         factory = self.following(role, workspace)
         informer = factory.informer(APIEXPORTS, Selection(fields=f"metadata.name={export}"))

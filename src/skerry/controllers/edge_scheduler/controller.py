@@ -7,6 +7,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from skerry.api.consent import CONSENTS, GRANTS
+from skerry.controllers.edge_scheduler.consent import (
+    ConsentExecutor,
+    ConsentObserver,
+    ConsentState,
+    InventoryKey,
+    ObservedConsent,
+    decide_consent,
+)
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.keys import (
     LOCATIONS,
@@ -30,6 +39,8 @@ from skerry.controllers.edge_scheduler.status import (
 from skerry.controllers.edge_scheduler.telling import SliceExecutor
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
+from skerry.logic.placement.consent_record import lean_record
+from skerry.logic.placement.grants import lean_grant
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Place, lean_location, lean_sync_target
 from skerry.logic.placement.slices import (
@@ -52,22 +63,30 @@ _STATUS_WORKERS = 4
 # later so that it is written once, and at the latest when a person begins to wonder.
 _STATUS_AFTER_SECONDS = 0.2
 _STATUS_LATEST_SECONDS = 10.0
+# Reports of inventory workspaces gather what a burst of changes does to them.
+_CONSENT_WORKERS = 2
+_CONSENT_AFTER_SECONDS = 0.1
 
 _log = Logger(NAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Where the scheduler reads: the views of three exports, and of Workspaces if need be."""
+    """Where the scheduler reads: the views of three exports, and of Workspaces if need be.
+
+    ``has_grants``: the edge export offers LocationGrants. Where it does not, as one of a previous
+    version, there are none, and every Location is open.
+    """
 
     edge: ControllerContext
     scheduling: InformerFactory
     workload: InformerFactory
     tenancy: InformerFactory
+    has_grants: bool = True
 
 
 class EdgeScheduler:
-    """The two loops, slices and status, and what they share."""
+    """The loops for slices, status and consent, and what they share."""
 
     def __init__(
         self,
@@ -85,6 +104,8 @@ class EdgeScheduler:
         self.index = PlacementIndex(location_chooser)
         self.queue: WorkQueue[Place] = edge.queue(NAME)
         self.status_queue: WorkQueue[Place] = edge.queue(f"{NAME}-status")
+        self.consent_queue: WorkQueue[InventoryKey] = edge.queue(f"{NAME}-consent")
+        self._consent = ConsentState(self.index, self._look_at_consent)
         self._workspaces: Informer | None = None
         self._workspaces_asked_for = asyncio.Event()
         # Placements whose status is to be looked at, in order.
@@ -93,20 +114,39 @@ class EdgeScheduler:
         placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
         written = WrittenSlices(lambda: slices.resource_version)
         self._waking = Waking(
-            self.index, written, self.queue.add, self._look_at_status, self._follow_workspaces
+            self.index,
+            written,
+            self.queue.add,
+            self._look_at_status,
+            self._follow_workspaces,
+            self._consent.enqueue,
         )
         self._observer = Observer(
-            self.index, placements, slices, written, self._waking, edge.client, per_slice
+            self.index,
+            placements,
+            slices,
+            written,
+            self._waking,
+            edge.client,
+            self._consent,
+            per_slice,
         )
-        informers = [*self._inventory(), slices, placements]
+        grants = self._grants()
+        informers = [*(grants or ()), *self._inventory(), slices, placements]
         slices.add_handler(self._waking.slice_changed)
         placements.add_handler(self._waking.placement_changed)
         executor = SliceExecutor(
-            edge.client, written, self._waking, metrics=edge.metrics, dry_run=edge.dry_run
+            edge.client,
+            written,
+            self._waking,
+            self._consent.running,
+            metrics=edge.metrics,
+            dry_run=edge.dry_run,
         )
         reconciler = Reconciler(self._observe, self._decide, executor)
         self._slices = edge.controller(NAME, reconciler, self.queue, informers, workers)
         self._status = self._status_loop(informers)
+        self._reports = [self._consent_loop(*grants, informers)] if grants is not None else []
 
     def _status_loop(self, informers: list[Informer]) -> Controller[Place, ObservedStatus]:
         edge = self._views.edge
@@ -119,6 +159,41 @@ class EdgeScheduler:
         return edge.controller(
             f"{NAME}-status", reconciler, self.status_queue, informers, _STATUS_WORKERS
         )
+
+    def _consent_loop(
+        self, grants: Informer, consents: Informer, informers: list[Informer]
+    ) -> Controller[InventoryKey, ObservedConsent]:
+        edge = self._views.edge
+        clock = edge.client.clock
+        observer = ConsentObserver(
+            self.index, self._consent, grants, consents, self._knows_workspaces
+        )
+        executor = ConsentExecutor(
+            edge.client,
+            self._consent,
+            self.queue.add,
+            NAME,
+            metrics=edge.metrics,
+            announce=edge.recorder.announce if edge.recorder is not None else None,
+            dry_run=edge.dry_run,
+        )
+        reconciler = Reconciler(
+            observer.observe, lambda observed: decide_consent(observed, clock.now()), executor
+        )
+        return edge.controller(
+            f"{NAME}-consent", reconciler, self.consent_queue, informers, _CONSENT_WORKERS
+        )
+
+    def _grants(self) -> tuple[Informer, Informer] | None:
+        """Follow LocationGrants and LocationConsents, if there can be any."""
+        if not self._views.has_grants:
+            return None
+        factory, waking = self._views.edge.factory, self._waking
+        consents = factory.informer(CONSENTS, transform=lean_record)
+        grants = factory.informer(GRANTS, transform=lean_grant)
+        consents.add_handler(waking.consent_changed)
+        grants.add_handler(waking.grant_changed)
+        return grants, consents
 
     def _slices_informer(self) -> Informer:
         slices = self._views.edge.factory.informer(SLICES, transform=lean_slice)
@@ -139,6 +214,10 @@ class EdgeScheduler:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._slices.run())
             tasks.create_task(self._status.run())
+            for loop in self._reports:
+                tasks.create_task(loop.run())
+            if self._views.edge.recorder is not None:
+                tasks.create_task(self._views.edge.recorder.run())
             tasks.create_task(self._wake_when_workspaces_are_known())
             tasks.create_task(self._wake_statuses())
 
@@ -147,16 +226,27 @@ class EdgeScheduler:
         if self._workspaces is not None:
             await self._workspaces.wait_synced()
         for placement in self.index.placements():
-            if placement.workspaces is not None:
+            if self._asks_for_workspaces(placement.place):
                 self.queue.add(placement.place)
+        self._consent.enqueue(self.index.consent.inventories())
 
-    async def _observe(self, place: Place) -> Observed | None:
+    def _asks_for_workspaces(self, place: Place) -> bool:
+        """Tell whether the answer for a placement depends on Workspace objects."""
         placement = self.index.placement(place)
         asks = placement is not None and placement.workspaces is not None
-        if asks and not (self._workspaces and self._workspaces.synced.is_set()):
-            # Labels not yet known are not labels that are absent; the placement is woken again.
+        return asks or self.index.is_governed(place)
+
+    def _knows_workspaces(self) -> bool:
+        return self._workspaces is not None and self._workspaces.synced.is_set()
+
+    async def _observe(self, place: Place) -> Observed | None:
+        if not self._knows_workspaces() and self._asks_for_workspaces(place):
+            # What is not known yet is not absent; the placement is enqueued again.
             return None
         return await self._observer.observe(place)
+
+    def _look_at_consent(self, key: InventoryKey) -> None:
+        self.consent_queue.add_after(key, _CONSENT_AFTER_SECONDS)
 
     def _decide(self, observed: Observed) -> Plan:
         place = observed.place

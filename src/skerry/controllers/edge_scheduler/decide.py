@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from skerry.controllers.edge_scheduler.observe import Observed
 from skerry.controllers.edge_scheduler.written import HeldSlice
+from skerry.logic.placement.records import Destination, Place
 from skerry.logic.placement.slices import (
     DESTINATIONS_PER_SLICE,
     SLICES,
@@ -15,6 +18,17 @@ from skerry.logic.placement.slices import (
     wanted_slices,
 )
 from skerry.logic.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlan(Plan):
+    """A plan, and what the slices of a placement hold once it has been carried out.
+
+    Without a *place* nobody needs to remember that.
+    """
+
+    place: Place | None = None
+    destinations: tuple[Destination, ...] = ()
 
 
 def decide(observed: Observed, per_slice: int = DESTINATIONS_PER_SLICE) -> Plan:
@@ -29,7 +43,8 @@ def decide(observed: Observed, per_slice: int = DESTINATIONS_PER_SLICE) -> Plan:
     for each in wanted:
         actions += _written(observed, each, observed.slices.get(each.name))
     actions += _surplus(observed, {each.name for each in wanted})
-    return Plan(actions, unordered=True)
+    place = observed.place if observed.tracked else None
+    return SlicePlan(actions, unordered=True, place=place, destinations=observed.destinations)
 
 
 def _written(observed: Observed, wanted: WantedSlice, held: HeldSlice | None) -> list[Action]:

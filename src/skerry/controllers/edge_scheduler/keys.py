@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from skerry.api.consent import CONSENT_NAME
 from skerry.api.kinds import GroupVersionResource
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
+from skerry.logic.placement.consent_record import is_enforced
+from skerry.logic.placement.grants import grant_of
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import (
     Place,
@@ -58,7 +61,12 @@ class Waking:
         add: Callable[[Place], None],
         look_at_status: Callable[[Place], None],
         follow_workspaces: Callable[[], None],
+        report: Callable[[Iterable[str]], None],
     ) -> None:
+        """*report* gets the inventory workspaces with news about their grants."""
+        self._report = report
+        # Inventory workspaces that enforce, and whose LocationConsent does not say so yet.
+        self._unrecorded: set[str] = set()
         self._index = index
         self._written = written
         self._add = add
@@ -122,8 +130,46 @@ class Waking:
         cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
         if obj is None or not cluster:
             return
-        labels = (new or {"metadata": {}})["metadata"].get("labels") or {}
-        self._told("Workspace", place_of(obj), self._index.put_workspace(cluster, labels))
+        place = place_of(obj)
+        if new is None:
+            touched = self._index.remove_workspace(cluster, place)
+        else:
+            labels = new["metadata"].get("labels") or {}
+            touched = self._index.put_workspace(cluster, labels, place)
+        self._told("Workspace", place, touched)
+
+    def grant_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        if new is None or is_leaving(new):
+            touched = self._index.remove_grant(place)
+        else:
+            grant = grant_of(new)
+            touched = self._index.put_grant(grant)
+            if grant.enforces and not self._index.consent.is_remembered(place.cluster):
+                self._unrecorded.add(place.cluster)
+                touched |= self._index.put_memory(place.cluster, enforced=True)
+            self._follow_workspaces()
+        self._report([place.cluster])
+        self._told("LocationGrant", place, touched)
+
+    def consent_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take what a LocationConsent remembers, once it has caught up with the grants."""
+        obj = new or old
+        if obj is None or obj["metadata"]["name"] != CONSENT_NAME:
+            return
+        place, enforced = place_of(obj), is_enforced(new)
+        if enforced or new is None:
+            self._unrecorded.discard(place.cluster)
+        if place.cluster in self._unrecorded:
+            enforced = True
+        if enforced:
+            self._follow_workspaces()
+        touched = self._index.put_memory(place.cluster, enforced=enforced)
+        self._report([place.cluster])
+        self._told("LocationConsent", place, touched)
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Wake whose slice it is, unless it is we who wrote it."""
@@ -140,6 +186,8 @@ class Waking:
 
     def _told(self, kind: str, place: Place, touched: Iterable[Place]) -> None:
         _log.info(f"queueing {kind}", v=3, key=str(place))
+        if self._index.consent.is_used:
+            self._report(self._index.consent.take_changed())
         # Sorted, here and wherever a set becomes a queue: a run can then be told from its seed.
         self._wake(sorted(touched), Cause(kind, place))
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.errors import NotFound
+from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.keys import NAME, Waking
 from skerry.controllers.edge_scheduler.written import HeldSlice, WrittenSlices
 from skerry.kit.log import Logger
-from skerry.logic.placement.index import NOWHERE, PlacementIndex
+from skerry.logic.placement.index import NOWHERE, Chosen, PlacementIndex
 from skerry.logic.placement.records import Destination, Place, is_leaving
 from skerry.logic.placement.slices import (
     SLICES,
@@ -44,6 +45,20 @@ class Result:
     # Why a strategy found fewer than that.
     shortage: str = ""
     broken_locations: tuple[str, ...] = ()
+    consent: Consent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What grants have to do with a placement: numbers of Locations, and who refuses them.
+
+    ``held`` are some of those ``refused``. ``observed`` would be refused if grants enforced.
+    """
+
+    refused: int = 0
+    held: int = 0
+    observed: int = 0
+    refusing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,8 @@ class Observed:
     slices: Mapping[str, HeldSlice] = field(default_factory=dict)
     # Names that are other placements' own.
     taken: frozenset[str] = frozenset()
+    # Whether what the slices hold is to be remembered, because some Location refuses it.
+    tracked: bool = False
 
 
 def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
@@ -75,8 +92,10 @@ class Observer:
         written: WrittenSlices,
         waking: Waking,
         client: Client,
+        consent: ConsentState,
         per_slice: int,
     ) -> None:
+        self._consent = consent
         self._index = index
         self._placements = placements
         self._slices = slices
@@ -97,6 +116,7 @@ class Observer:
             _log.info("object deleted before handled", v=2, key=str(place))
             self._chosen.pop(place, None)
             self.results.pop(place, None)
+            self._consent.forget(place)
             self._waking.cause(place)
             return None
         if is_leaving(obj):
@@ -110,9 +130,7 @@ class Observer:
     async def _observed(self, place: Place, obj: Object) -> Observed:
         metadata = obj["metadata"]
         owner = Owner(metadata["name"], metadata["uid"])
-        placement = self._index.placement(place)
-        if placement is not None and placement.strategy is not None:
-            await self._remember_choice(place)
+        await self._remember(place)
         # No waiting from here on: the index and the caches are read at one moment.
         placement = self._index.placement(place)
         generation = int(metadata.get("generation") or 0)
@@ -120,12 +138,14 @@ class Observer:
             errors = placement.errors if placement is not None else ()
             self.results[place] = Result(generation, errors=errors)
             return Observed(place, owner, self.results[place])
-        found = self._index.chosen(place, self._chosen.get(place, NOWHERE))
+        running = self._consent.running.destinations(place)
+        pairs = {(each.cluster, each.location) for each in running}
+        found = self._index.chosen(place, self._chosen.get(place, NOWHERE), pairs)
         chosen = found.locations
         if placement.strategy is not None:
             located = (self._index.inventory.location_at(number).place for number in chosen)
             self._chosen[place] = frozenset(located)
-        destinations = tuple(self._index.destinations_at(chosen))
+        destinations = tuple(self._index.destinations_of(found, running))
         self.results[place] = Result(
             generation,
             len(found.matching),
@@ -135,12 +155,30 @@ class Observer:
             wanted_locations=placement.strategy.number if placement.strategy else None,
             shortage=found.shortage,
             broken_locations=self._broken(chosen),
+            consent=self._consented(place, found),
         )
         more = len(destinations) > self._per_slice
         taken: frozenset[str] = self._taken(place) if more else frozenset()
         pages = -(-len(destinations) // self._per_slice)
         held = self._held(place, slice_names(place.name, pages, taken))
-        return Observed(place, owner, self.results[place], destinations, held, taken)
+        return Observed(
+            place, owner, self.results[place], destinations, held, taken, bool(found.refused)
+        )
+
+    def _consented(self, place: Place, found: Chosen) -> Consent | None:
+        """Return what grants have to do with a placement, and note it for their owners."""
+        state = self._consent
+        if not self._index.consent.is_used:
+            return None
+        state.note(place, found)
+        if not found.refused:
+            state.running.forget(place)
+        refused = (self._index.inventory.location_at(n).place for n in found.refused)
+        state.running.settle(place, refused)
+        if not self._index.is_governed(place):
+            return None
+        refusing = state.refusing(found.refused or found.observed)
+        return Consent(len(found.refused), len(found.held), len(found.observed), refusing)
 
     def _held(self, place: Place, ours: Sequence[str]) -> dict[str, HeldSlice]:
         """Return the slices that belong to the placement, or have names that are its own."""
@@ -169,18 +207,34 @@ class Observer:
         named = [inventory.location_at(number) for number in chosen if number in inventory.broken]
         return tuple(f"{each.place}: {each.errors[0]}" for each in named[:_MOST_NAMED])
 
-    async def _remember_choice(self, place: Place) -> None:
-        """Learn from the slices what was chosen before we started."""
-        if place in self._chosen:
-            return
-        found: set[tuple[str, str]] = set()
+    async def _remember(self, place: Place) -> None:
+        """Learn from the slices what was chosen before we started, and what is running.
+
+        Again when the index changed meanwhile: who is refused then must be known to run or not.
+        """
+        while self._forgot_choice(place) or self._forgot_running(place):
+            found = await self._read_slices(place)
+            if self._forgot_choice(place):
+                self._chosen[place] = frozenset((each.cluster, each.location) for each in found)
+            self._consent.running.note(place, found)
+
+    def _forgot_choice(self, place: Place) -> bool:
+        placement = self._index.placement(place)
+        strategy = placement.strategy if placement is not None else None
+        return strategy is not None and place not in self._chosen
+
+    def _forgot_running(self, place: Place) -> bool:
+        return not self._consent.running.knows(place) and self._index.refuses(place)
+
+    async def _read_slices(self, place: Place) -> set[Destination]:
+        found: set[Destination] = set()
         for name in self._held(place, [place.name]):
             try:
                 obj = await self._client.for_cluster(place.cluster).get(SLICES, name)
             except NotFound:
                 continue
-            found.update((each.cluster, each.location) for each in destinations_in(obj))
-        self._chosen[place] = frozenset(found)
+            found.update(destinations_in(obj))
+        return found
 
 
 def _owned(held: HeldSlice, placement: str) -> bool:

@@ -7,29 +7,23 @@ in between is a Conflict.
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from skerry.controllers.edge_scheduler.observe import Observer, Result
-from skerry.kit.clock import rfc3339
+from skerry.controllers.edge_scheduler.conditions import Condition, merged
+from skerry.controllers.edge_scheduler.observe import Consent, Observer, Result
 from skerry.logic.placement.records import Place, is_leaving
 from skerry.logic.placement.slices import EDGE_PLACEMENTS
-from skerry.logic.plan import NOTHING, Plan, Target, Update
+from skerry.logic.plan import NOTHING, Announcement, Plan, Target, Update
 from skerry.logic.resource import Object
 
 SCHEDULED = "Scheduled"
 SATISFIABLE = "SelectorsSatisfiable"
-
-
-class Said(NamedTuple):
-    """A condition without its time."""
-
-    kind: str
-    status: bool
-    reason: str
-    message: str
+# Present only where grants of an inventory workspace concern the placement.
+GRANTED = "Granted"
+NOT_GRANTED = "NotGranted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,57 +64,70 @@ def decide_status(observed: ObservedStatus, now: datetime) -> Plan:
         # The slices were left as they are, and so is what was said of them.
         for field in ("matchingLocationCount", "destinationCount"):
             wanted[field] = old.get(field, 0)
-    wanted["conditions"] = merged(old.get("conditions") or [], conditions(result), now)
+    dropped = () if result.consent is not None or result.errors else (GRANTED,)
+    known = old.get("conditions") or []
+    wanted["conditions"] = merged(known, conditions(result), now, dropped)
     if wanted == old:
         return NOTHING
     obj = {**observed.placement, "status": wanted}
     target = Target(EDGE_PLACEMENTS, observed.place.name, cluster=observed.place.cluster)
-    return Plan([Update(target, obj, reason="ResultChanged", subresource="status")])
+    update = Update(target, obj, reason="ResultChanged", subresource="status")
+    return Plan([update], list(_news(observed.placement, known, wanted["conditions"])))
 
 
-def conditions(result: Result) -> list[Said]:
+def _news(placement: Object, old: list[Object], new: list[Object]) -> Iterator[Announcement]:
+    """Yield an Event when grants refuse a placement more, less or other than before."""
+    before = next((each for each in old if each["type"] == GRANTED), {})
+    for each in new:
+        if each["type"] == GRANTED and each["status"] == "False" and each != before:
+            yield Announcement(placement, "Warning", each["reason"], each["message"])
+
+
+def conditions(result: Result) -> list[Condition]:
     """Return what is to be said of a result."""
     impossible = "; ".join(result.unsatisfiable)
     return [
         _scheduled(result),
-        Said(SATISFIABLE, False, "Contradiction", impossible)
+        *([_granted(result, result.consent)] if result.consent is not None else ()),
+        Condition(SATISFIABLE, False, "Contradiction", impossible)
         if impossible
-        else Said(SATISFIABLE, True, "NoContradiction", ""),
+        else Condition(SATISFIABLE, True, "NoContradiction", ""),
     ]
 
 
-def _scheduled(result: Result) -> Said:
+def _scheduled(result: Result) -> Condition:
     if result.errors:
-        return Said(SCHEDULED, False, "InvalidSelector", "; ".join(result.errors))
+        return Condition(SCHEDULED, False, "InvalidSelector", "; ".join(result.errors))
     if not result.matching:
-        return Said(SCHEDULED, False, "NoLocationMatches", "No Location matches the selectors")
+        return Condition(SCHEDULED, False, "NoLocationMatches", "No Location matches the selectors")
     counted = f"{result.destinations} destinations at {result.chosen} locations"
     if result.broken_locations:
         listed = "; ".join(result.broken_locations)
-        return Said(SCHEDULED, False, "InvalidInstanceSelector", f"{counted}, but {listed}")
+        return Condition(SCHEDULED, False, "InvalidInstanceSelector", f"{counted}, but {listed}")
+    if not result.chosen and result.consent is not None and result.consent.refused:
+        return Condition(SCHEDULED, False, NOT_GRANTED, _granted(result, result.consent).message)
     if not result.destinations:
         text = f"{result.matching} Locations match, but no SyncTarget is an instance of any chosen"
-        return Said(SCHEDULED, False, "NoInstances", text)
+        return Condition(SCHEDULED, False, "NoInstances", text)
     wanted = result.wanted_locations
     if wanted is not None and result.chosen < wanted:
         why = f": {result.shortage}" if result.shortage else ""
         text = f"{counted}; {wanted} were asked for{why}"
-        return Said(SCHEDULED, False, "TooFewLocations", text)
-    return Said(SCHEDULED, True, "DestinationsChosen", counted)
+        return Condition(SCHEDULED, False, "TooFewLocations", text)
+    return Condition(SCHEDULED, True, "DestinationsChosen", counted)
 
 
-def merged(old: list[dict[str, Any]], wanted: list[Said], now: datetime) -> list[dict[str, Any]]:
-    """Return *old* with *wanted* in it; a time changes only when the status does."""
-    found = {condition["type"]: condition for condition in old}
-    for kind, status, reason, message in wanted:
-        told = found.get(kind, {})
-        text = "True" if status else "False"
-        since = told.get("lastTransitionTime") if told.get("status") == text else None
-        found[kind] = {
-            "type": kind,
-            "status": text,
-            "lastTransitionTime": since or rfc3339(now),
-            "reason": reason,
-            "message": message,
-        }
-    return list(found.values())
+def _granted(result: Result, consent: Consent) -> Condition:
+    """Return what grants of inventory workspaces have to do with a placement."""
+    by = ", ".join(consent.refusing)
+    if consent.refused:
+        text = f"{consent.refused} of {result.matching} matching Locations: not granted by {by}"
+        if not consent.held:
+            return Condition(GRANTED, False, NOT_GRANTED, text)
+        stay = f"{consent.held} of them keep what runs there until its removal is confirmed"
+        reason = "Held" if consent.held == consent.refused else NOT_GRANTED
+        return Condition(GRANTED, False, reason, f"{text}; {stay}")
+    if consent.observed:
+        text = f"{consent.observed} of {result.matching} matching Locations would not be granted"
+        return Condition(GRANTED, True, "WouldBeRefused", f"{text} by {by}, which only observes")
+    return Condition(GRANTED, True, GRANTED, "")

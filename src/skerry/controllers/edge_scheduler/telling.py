@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.keys import NAME, Cause, Waking
+from skerry.controllers.edge_scheduler.running import Running
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.placement.records import Place
@@ -22,6 +24,8 @@ _KEYS = {
     "EdgePlacement": ("workspace", "edgePlacement"),
     "Workspace": ("parentWorkspace", "workspace"),
     "SinglePlacementSlice": ("workspace", "slice"),
+    "LocationGrant": ("locationWorkspace", "locationGrant"),
+    "LocationConsent": ("locationWorkspace", "locationConsent"),
 }
 
 
@@ -33,6 +37,7 @@ class SliceExecutor(Executor):
         client: Client,
         written: WrittenSlices,
         waking: Waking,
+        running: Running,
         *,
         metrics: RuntimeMetrics,
         dry_run: bool = False,
@@ -43,9 +48,19 @@ class SliceExecutor(Executor):
         self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
         self._written = written
         self._waking = waking
+        self._running = running
         self._remembers = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
+        if not isinstance(plan, SlicePlan) or plan.place is None or not self._remembers:
+            return await self._written_by(plan)
+        # Until everything is written nobody knows which of it is.
+        self._running.forget(plan.place)
+        outcomes = await self._written_by(plan)
+        self._running.note(plan.place, plan.destinations)
+        return outcomes
+
+    async def _written_by(self, plan: Plan) -> list[Outcome]:
         digests: dict[Place, str] = {}
         for action in plan:
             if isinstance(action, Create | Update) and self._remembers:

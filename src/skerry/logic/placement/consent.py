@@ -59,6 +59,8 @@ class ConsentIndex:
     def __init__(self, inventory: Inventory) -> None:
         self.tree = WorkspaceTree()
         self.rows = 0
+        # Inventory workspaces whose grants are, select or name others than when last asked.
+        self._changed: set[str] = set()
         self._inventory = inventory
         self._numbers: Numbers[Place] = Numbers()
         self._grants: dict[int, Grant] = {}
@@ -147,6 +149,10 @@ class ConsentIndex:
             if location in self._locations[number]:
                 yield self._grants[number]
 
+    def is_about(self, locations: BitMap) -> bool:
+        """Tell whether any of *locations* is in a workspace with grants."""
+        return bool(locations & self._enforced or locations & self._observed)
+
     def is_enforced(self, location: int) -> bool:
         return location in self._enforced
 
@@ -189,6 +195,15 @@ class ConsentIndex:
         number = self._numbers.get(place)
         return frozenset() if number is None else frozenset(self._sources_of[number])
 
+    def inventories(self) -> set[str]:
+        """Return the workspaces that are not open."""
+        return self._in.keys() | self._remembered
+
+    def take_changed(self) -> set[str]:
+        """Return the inventory workspaces with a change since the last call."""
+        found, self._changed = self._changed, set()
+        return found
+
     # -- grants ------------------------------------------------------------------------------
 
     def put_grant(self, grant: Grant) -> Touched:
@@ -216,6 +231,7 @@ class ConsentIndex:
     def _exchange(self, place: Place, new: Grant | None) -> Touched:
         number, inventory = self._numbers.add(place), place.cluster
         before = self.mode(inventory)
+        self._changed.add(inventory)
         locations = BitMap(self._locations.get(number, _NONE))
         sources = set(self._sources_of.get(number, ()))
         if number in self._grants:
@@ -369,6 +385,7 @@ class ConsentIndex:
             self._sources_of[number].add(source)
         changed = before ^ after
         for inventory in {self._grants[number].place.cluster for number in changed}:
+            self._changed.add(inventory)
             self._refresh(source, inventory)
         return BitMap.union(*(self._locations[n] for n in changed)) if changed else BitMap()
 
@@ -391,14 +408,18 @@ class ConsentIndex:
             self._locations[grant].discard(number)
         for grant in after - before:
             self._locations[grant].add(number)
-        mode = self.mode(new.place.cluster)
+        inventory = new.place.cluster
+        mode = self.mode(inventory)
         if mode is not None:
             (self._enforced if mode == ENFORCE else self._observed).add(number)
-        return self._moved(number, new.place.cluster, before ^ after)
+        if before != after:
+            self._changed.add(inventory)
+        return self._moved(number, inventory, before ^ after)
 
     def location_removed(self, number: int, old: Location) -> None:
         """Forget a Location; its number may soon be another's."""
         for grant in self._about(old):
+            self._changed.add(old.place.cluster)
             self._locations[grant].discard(number)
             for source in self._sources_of[grant]:
                 self._admitted.get(source, BitMap()).discard(number)
@@ -456,6 +477,7 @@ class ConsentIndex:
         now = self.mode(inventory)
         if now == before:
             return None
+        self._changed.add(inventory)
         there = self._inventory.locations_in(inventory)
         for mode, locations in ((ENFORCE, self._enforced), (OBSERVE, self._observed)):
             if mode == now:

@@ -33,6 +33,7 @@ from skerry.logic.placement.terms import Terms
 
 NO_LABELS: Mapping[str, str] = {}
 NOWHERE: frozenset[tuple[str, str]] = frozenset()
+NOTHING_RUNS: frozenset[Destination] = frozenset()
 
 
 _NONE = BitMap()
@@ -275,6 +276,10 @@ class PlacementIndex:
                 found.update(n for n, place in places if self.matching(place) & locations)
         return self._places(found)
 
+    def is_governed(self, place: Place) -> bool:
+        """Tell whether the placement at *place* selects a Location of a workspace with grants."""
+        return self.consent.governs and self.consent.is_about(self.matching(place))
+
     def refuses(self, place: Place) -> bool:
         """Tell whether some Location that the placement at *place* selects refuses it."""
         if not self.consent.governs:
@@ -315,36 +320,26 @@ class PlacementIndex:
         self,
         place: Place,
         present: AbstractSet[tuple[str, str]] = NOWHERE,
-        released: AbstractSet[tuple[str, str]] = NOWHERE,
+        running: AbstractSet[tuple[str, str]] = NOWHERE,
     ) -> Chosen:
         """Return the Locations a placement selects, and those chosen of them.
 
-        *present* are the Locations chosen before, which a strategy prefers and which are held
-        where no grant admits the placement any more. Those *released* are not held: a person has
-        confirmed that.
+        *present* are the Locations chosen before; only a strategy asks. *running* are those that
+        are held where no grant admits the placement any more.
         """
         matching = self.matching(place)
         placement = self.placement(place)
         refused, observed = self.consent.judge(place.cluster, matching)
-        held = self._held(refused, present, released)
+        held = self._among(refused, running) if refused else _NONE
         open_to = (matching - refused) | held if refused else matching
         if placement is None or placement.strategy is None or self._choosing is None:
             return Chosen(matching, list(open_to), "", refused, held, observed)
         choice = self._choosing.choose(placement.strategy, open_to, present)
         return Chosen(matching, choice.locations, choice.shortage, refused, held, observed)
 
-    def _held(
-        self,
-        refused: BitMap,
-        present: AbstractSet[tuple[str, str]],
-        released: AbstractSet[tuple[str, str]],
-    ) -> BitMap:
-        if not refused:
-            return _NONE
-        numbers = (
-            self.inventory.location_number(Place(*each)) for each in present if each not in released
-        )
-        return refused & BitMap(number for number in numbers if number is not None)
+    def _among(self, locations: BitMap, places: AbstractSet[tuple[str, str]]) -> BitMap:
+        numbers = (self.inventory.location_number(Place(*each)) for each in places)
+        return locations & BitMap(number for number in numbers if number is not None)
 
     def refusal(self, place: Place, location: int, present: AbstractSet[tuple[str, str]]) -> str:
         """Return why the placement's strategy does not let a Location through; else empty."""
@@ -354,10 +349,24 @@ class PlacementIndex:
         return self._choosing.refusal(placement.strategy, location, present)
 
     def destinations(
-        self, place: Place, present: AbstractSet[tuple[str, str]] = NOWHERE
+        self,
+        place: Place,
+        present: AbstractSet[tuple[str, str]] = NOWHERE,
+        running: AbstractSet[Destination] = NOTHING_RUNS,
     ) -> list[Destination]:
         """Return the destinations of the placement at *place*, in order."""
-        return self.destinations_at(self.chosen(place, present).locations)
+        held = {(each.cluster, each.location) for each in running}
+        return self.destinations_of(self.chosen(place, present, held), running)
+
+    def destinations_of(
+        self, chosen: Chosen, running: AbstractSet[Destination] = NOTHING_RUNS
+    ) -> list[Destination]:
+        """Return the destinations of what was chosen; at held Locations only those *running*."""
+        if not chosen.held:
+            return self.destinations_at(chosen.locations)
+        found = self.destinations_at(n for n in chosen.locations if n not in chosen.held)
+        held = self.destinations_at(n for n in chosen.locations if n in chosen.held)
+        return sorted([*found, *(each for each in held if each in running)])
 
     def destinations_at(self, locations: Iterable[int]) -> list[Destination]:
         """Return the destinations of these Locations, in order."""

@@ -15,6 +15,7 @@ from skerry.logic.placement.grants import grant_of
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Place, location_of, placement_of, sync_target_of
 from skerry.logic.workspaces.names import home_cluster_name
+from skerry.scheduler.placement import location_chooser
 from tests.unit.logic.placement import building
 from tests.unit.logic.placement.building import equal
 from tests.unit.logic.placement.reference import Reference
@@ -157,7 +158,7 @@ class ConsentAgainstReference(RuleBasedStateMachine):
     def what_a_placement_has_already_it_keeps(self) -> None:
         for place in self.reference.placements:
             present = {where for where in self.reference.locations if where.name != "n1"}
-            chosen = self.index.chosen(place, present).locations
+            chosen = self.index.chosen(place, running=present).locations
             kept = {self.index.inventory.location_at(number).place for number in chosen}
             selected = {
                 where
@@ -205,8 +206,8 @@ def put(index: PlacementIndex, name: str, inventory: str = "imw", **spec: Any) -
     return index.put_grant(grant_of(building.grant(name, inventory, **spec)))
 
 
-def names(index: PlacementIndex, cluster: str, present: Any = frozenset()) -> list[str]:
-    return [each.location for each in index.destinations(Place(cluster, "p"), present)]
+def names(index: PlacementIndex, cluster: str) -> list[str]:
+    return [each.location for each in index.destinations(Place(cluster, "p"))]
 
 
 def test_a_workspace_without_grants_is_open() -> None:
@@ -250,14 +251,35 @@ def test_a_workspace_that_was_enforced_stays_closed_without_any_grant() -> None:
     assert names(index, "s0") == ["l0", "l1"]
 
 
-def test_what_is_there_is_held_until_it_is_released() -> None:
-    index = fleet(3, 1)
+def test_what_runs_is_held_and_nothing_joins_it() -> None:
+    index, place = fleet(3, 1), Place("s0", "p")
+    running = {each for each in index.destinations(place) if each.location != "l0"}
     put(index, "g", paths=["root:nobody"], selector={})
-    present = frozenset({("imw", "l1"), ("imw", "l2"), ("imw", "gone")})
-    assert names(index, "s0", present) == ["l1", "l2"]
-    chosen = index.chosen(Place("s0", "p"), present, frozenset({("imw", "l1")}))
-    assert [index.inventory.location_at(n).place.name for n in chosen.held] == ["l2"]
+    assert index.destinations(place) == []
+    assert set(index.destinations(place, running=running)) == running
+    index.put_sync_target(sync_target_of(building.sync_target("new", {}, "imw")))
+    assert set(index.destinations(place, running=running)) == running
+    chosen = index.chosen(place, running={("imw", "l1"), ("imw", "gone")})
+    assert [index.inventory.location_at(n).place.name for n in chosen.held] == ["l1"]
     assert len(chosen.refused) == 3
+
+
+def test_a_strategy_counts_what_is_held_and_chooses_among_the_rest() -> None:
+    index, place = PlacementIndex(location_chooser), Place("s0", "p")
+    add_locations(index, 4, "imw")
+    index.put_workspace("s0", {}, Place("root", "s0"))
+    two = building.placement("p", {}, cluster="s0", strategy={"numberOfLocations": 2})
+    index.put_placement(placement_of(two))
+    before = {("imw", "l0"), ("imw", "l1")}
+    put(index, "g", paths=["root:s0"], names=["l1", "l2", "l3"])
+
+    def chosen(running: Any) -> set[str]:
+        found = index.chosen(place, before, running).locations
+        return {index.inventory.location_at(number).place.name for number in found}
+
+    assert chosen(before) == {"l0", "l1"}
+    assert "l0" not in chosen({("imw", "l1")})
+    assert len(chosen({("imw", "l1")})) == 2
 
 
 @pytest.mark.parametrize("parent", ["root:s0", "root:elsewhere"])

@@ -1,0 +1,422 @@
+"""What an inventory workspace is told of its grants, and how it confirms what is held.
+
+One key per inventory workspace with grants. Writes its LocationConsent (but for the part about
+single objects, which is the placement translator's) and the status of its LocationGrants.
+
+A confirmation takes effect in two steps: first the LocationConsent is written without the id, then
+the placements are let go. See ``logic.placement.consent_record`` for why in this order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from pyroaring import BitMap
+
+from skerry.api.consent import (
+    CONSENT_NAME,
+    CONSENTS,
+    DESTINATION_ID,
+    ENFORCE,
+    GRANTS,
+    OBJECT_ID,
+    OBSERVE,
+    OPENING_ID,
+    Mode,
+)
+from skerry.controllers.edge_scheduler.conditions import Condition, merged
+from skerry.controllers.edge_scheduler.running import Running
+from skerry.kit.clock import rfc3339
+from skerry.logic.placement.consent_record import (
+    MAX_NAMES,
+    OPEN,
+    REMOVE,
+    Confirmation,
+    confirmed_ids,
+    entries,
+    new_record,
+    with_confirmations,
+    with_part,
+    without_ids,
+)
+from skerry.logic.placement.grants import Grant
+from skerry.logic.placement.holds import Group, Holds, Refusal, Refusals
+from skerry.logic.placement.index import Chosen, PlacementIndex
+from skerry.logic.placement.records import CLUSTER_ANNOTATION, Place
+from skerry.logic.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.logic.resource import Object
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Executor, Outcome
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+from skerry.runtime.metrics import RuntimeMetrics
+
+ENFORCED = "Enforced"
+# Grants named in one message; more than a few tell nobody more.
+_MAX_GRANTS_NAMED = 3
+_UNKNOWN_PATH = "a home workspace"
+
+# A destination that is held: a placement's cluster and name, a Location's cluster and name.
+Element = tuple[str, str, str, str]
+
+
+class InventoryKey(NamedTuple):
+    """What the queue holds: an inventory workspace by its cluster."""
+
+    cluster: str
+
+    def __str__(self) -> str:
+        return self.cluster
+
+
+class ConsentState:
+    """What the placements reconciled so far are refused, and what of theirs is held."""
+
+    def __init__(self, index: PlacementIndex, enqueue: Callable[[InventoryKey], None]) -> None:
+        """*enqueue* gets the inventory workspaces that have something new to report."""
+        self._index = index
+        self._enqueue = enqueue
+        self.running = Running()
+        self.holds: Holds[Place, Element] = Holds(DESTINATION_ID)
+        self.refusals: Refusals[Place] = Refusals()
+
+    def path(self, cluster: str) -> str:
+        """Return the path of a workspace, for people."""
+        return self._index.consent.tree.path(cluster) or _UNKNOWN_PATH
+
+    def note(self, place: Place, chosen: Chosen) -> None:
+        """Take what was found for a placement."""
+        inventory = self._index.inventory
+        held: dict[Group, set[Element]] = {}
+        for number in chosen.held:
+            location = inventory.location_at(number).place
+            group = held.setdefault(Group(location.cluster, place.cluster), set())
+            group.add((*place, *location))
+        refused = chosen.refused - chosen.held
+        changed = self.holds.replace(place, {g: frozenset(found) for g, found in held.items()})
+        changed |= self.refusals.replace(place, self._refusals(place, refused | chosen.observed))
+        self.enqueue(changed)
+
+    def forget(self, place: Place) -> None:
+        """Take that a placement has gone."""
+        self.running.forget(place)
+        self.running.settle(place, ())
+        self.enqueue(self.holds.replace(place, {}) | self.refusals.replace(place, {}))
+
+    def enqueue(self, inventories: Iterable[str]) -> None:
+        """Have the reports of inventory workspaces brought up to date."""
+        for cluster in sorted(inventories):
+            self._enqueue(InventoryKey(cluster))
+
+    def refusing(self, locations: BitMap) -> tuple[str, ...]:
+        """Return the grants that refuse *locations*, by path and name; the first few."""
+        found = islice(self._index.consent.refusing(locations), _MAX_GRANTS_NAMED)
+        return tuple(shown(self.path(each.cluster), each.name) for each in found)
+
+    def _refusals(self, place: Place, locations: BitMap) -> dict[Group, Refusal]:
+        if not locations:
+            return {}
+        return {
+            Group(inventory, place.cluster): Refusal(len(there), self._names(there))
+            for inventory, there in self._index.consent.by_workspace(locations).items()
+        }
+
+    def _names(self, locations: BitMap) -> tuple[str, ...]:
+        found = (self._index.inventory.location_at(n).place.name for n in locations)
+        return tuple(sorted(islice(found, MAX_NAMES)))
+
+
+def shown(path: str, grant: str) -> str:
+    """Return how a grant is named to people."""
+    return f"{path}/{grant}" if grant else f"any grant of {path}"
+
+
+# -- observing ---------------------------------------------------------------------------------
+
+
+class HeldEntry(NamedTuple):
+    """What one workspace has where it is not admitted any more."""
+
+    id: str
+    workspace: str
+    elements: frozenset[Element]
+
+    def written(self) -> dict[str, Any]:
+        locations = sorted({(each[2], each[3]) for each in self.elements})
+        return {
+            "id": self.id,
+            "workspace": self.workspace,
+            "placements": len({each[:2] for each in self.elements}),
+            "locations": len(locations),
+            "locationNames": [name for _, name in locations[:MAX_NAMES]],
+        }
+
+
+class SeenGrant(NamedTuple):
+    """A grant, its object, and how many Locations and workspaces it is about."""
+
+    grant: Grant
+    object: Object
+    locations: int
+    workspaces: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedConsent:
+    """One inventory workspace: its grants, what they do, and its LocationConsent."""
+
+    cluster: str
+    mode: Mode | None
+    grants: tuple[SeenGrant, ...] = ()
+    record: Object | None = None
+    held: tuple[HeldEntry, ...] = ()
+    refused: tuple[Mapping[str, Any], ...] = ()
+
+
+class ConsentObserver:
+    """Reads what there is to report about one inventory workspace."""
+
+    def __init__(
+        self,
+        index: PlacementIndex,
+        state: ConsentState,
+        grants: Informer,
+        consents: Informer,
+        is_ready: Callable[[], bool],
+    ) -> None:
+        """*is_ready* tells whether paths of workspaces are known."""
+        self._index = index
+        self._state = state
+        self._grants = grants
+        self._consents = consents
+        self._is_ready = is_ready
+
+    async def observe(self, key: InventoryKey) -> ObservedConsent | None:
+        if not self._is_ready():
+            return None  # enqueued again when they are
+        consent, cluster = self._index.consent, key.cluster
+        return ObservedConsent(
+            cluster,
+            consent.mode(cluster),
+            tuple(self._seen(cluster)),
+            self._consents.index.get(Key(cluster, "", CONSENT_NAME)),
+            tuple(self._held(cluster)),
+            tuple(self._refused(cluster)),
+        )
+
+    def _seen(self, cluster: str) -> Iterable[SeenGrant]:
+        consent = self._index.consent
+        for grant in consent.grants_in(cluster):
+            obj = self._grants.index.get(Key(cluster, "", grant.place.name))
+            if obj is not None:
+                locations, sources = consent.selected(grant.place), consent.sources(grant.place)
+                yield SeenGrant(grant, obj, len(locations), len(sources))
+
+    def _held(self, cluster: str) -> Iterable[HeldEntry]:
+        holds = self._state.holds
+        for group in holds.groups(cluster):
+            path = self._state.path(group.source)
+            yield HeldEntry(holds.id(group), path, holds.elements(group))
+
+    def _refused(self, cluster: str) -> Iterable[Mapping[str, Any]]:
+        refusals = self._state.refusals
+        for group in refusals.groups(cluster):
+            yield {
+                "workspace": self._state.path(group.source),
+                "placements": refusals.owners(group),
+                "locations": refusals.count(group),
+                "locationNames": refusals.names(group),
+            }
+
+
+# -- deciding ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentPlan(Plan):
+    """A plan, and the destinations that may go once its first action has been carried out."""
+
+    releases: frozenset[Element] = field(default=frozenset())
+
+
+def decide_consent(observed: ObservedConsent, now: datetime) -> Plan:
+    """Bring the LocationConsent and the status of grants up to date; take confirmations."""
+    statuses = [
+        action
+        for seen in observed.grants
+        if (action := _grant_status(observed, seen, now)) is not None
+    ]
+    target = Target(CONSENTS, CONSENT_NAME, cluster=observed.cluster)
+    record = observed.record
+    if observed.mode is None:
+        return Plan([*_removed(record, target, "NoGrants"), *statuses])
+    if record is None:
+        empty = new_record(observed.cluster)
+        create = Create(target, _reported(observed, empty), "GrantsFound")
+        return Plan([create, *statuses], list(_news(observed, empty, (), (), opens=False)))
+    ids = [each for each in confirmed_ids(record) if not each.startswith(OBJECT_ID)]
+    taken = [entry for entry in observed.held if entry.id in ids]
+    opens = _awaits_opening(observed) and opening_id(record) in ids
+    news = list(_news(observed, record, ids, taken, opens=opens))
+    if opens and not observed.grants:
+        return Plan([*_removed(record, target, "OpeningConfirmed"), *statuses], news)
+    obj = _reported(observed, without_ids(record, ids), opens=opens)
+    obj = with_confirmations(obj, _confirmations(record, taken, opens=opens), rfc3339(now))
+    actions: list[Action] = [] if obj == record else [Update(target, obj, "ConsentChanged")]
+    releases = frozenset(element for entry in taken for element in entry.elements)
+    return ConsentPlan([*actions, *statuses], news, releases=releases)
+
+
+def opening_id(record: Mapping[str, Any]) -> str:
+    """Return what confirms that a workspace is to be opened; every LocationConsent has its own."""
+    uid = str(record["metadata"].get("uid", ""))
+    return OPENING_ID + hashlib.blake2b(uid.encode(), digest_size=6).hexdigest()
+
+
+def _awaits_opening(observed: ObservedConsent) -> bool:
+    enforcing = any(seen.grant.enforces for seen in observed.grants)
+    return observed.mode == ENFORCE and not enforcing
+
+
+def _removed(record: Object | None, target: Target, reason: str) -> list[Action]:
+    if record is None:
+        return []
+    metadata = record["metadata"]
+    version = str(metadata.get("resourceVersion", ""))
+    return [Delete(target, reason, uid=metadata.get("uid", ""), resource_version=version)]
+
+
+def _reported(
+    observed: ObservedConsent, record: Mapping[str, Any], *, opens: bool = False
+) -> dict[str, Any]:
+    """Return *record* with everything in it that is ours."""
+    obj = {key: value for key, value in record.items() if key != "opening"}
+    obj["mode"] = OBSERVE if opens else observed.mode
+    obj["grants"] = len(observed.grants)
+    obj["enforcingGrants"] = sum(seen.grant.enforces for seen in observed.grants)
+    if _awaits_opening(observed) and not opens and record["metadata"].get("uid"):
+        obj["opening"] = {"id": opening_id(record)}
+    held = [entry.written() for entry in observed.held]
+    return with_part(obj, "destinations", entries(observed.refused, held))
+
+
+def _confirmations(
+    record: Object, taken: Sequence[HeldEntry], *, opens: bool
+) -> list[Confirmation]:
+    found = [
+        Confirmation(entry.id, REMOVE, entry.workspace, len(entry.elements)) for entry in taken
+    ]
+    return [*found, Confirmation(opening_id(record), OPEN)] if opens else found
+
+
+def _news(
+    observed: ObservedConsent,
+    record: Object,
+    ids: Sequence[str],
+    taken: Sequence[HeldEntry],
+    *,
+    opens: bool,
+) -> Iterable[Announcement]:
+    about = _about(observed.cluster, record)
+    for entry in taken:
+        text = f"{len(entry.elements)} destinations of {entry.workspace} are removed"
+        yield Announcement(about, "Normal", "RemovalConfirmed", f"{entry.id}: {text}")
+    if opens:
+        text = "no grant enforces any more; the workspace is open"
+        yield Announcement(about, "Normal", "OpeningConfirmed", f"{opening_id(record)}: {text}")
+    used = {entry.id for entry in taken} | ({opening_id(record)} if opens else set())
+    for each in ids:
+        if each not in used:
+            text = f"{each[:64]!r} is not the id of anything that is held now"
+            yield Announcement(about, "Warning", "ConfirmationIgnored", text)
+    listed = {each["id"] for each in (record.get("destinations") or {}).get("held") or ()}
+    for entry in observed.held:
+        if entry.id not in listed:
+            text = f"{len(entry.elements)} destinations of {entry.workspace} stay until confirmed"
+            yield Announcement(about, "Warning", "RemovalHeld", f"{entry.id}: {text}")
+
+
+def _about(cluster: str, record: Object) -> Object:
+    metadata = record["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), CLUSTER_ANNOTATION: cluster}
+    return {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "LocationConsent",
+        "metadata": {**metadata, "annotations": annotations},
+    }
+
+
+def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> Action | None:
+    """Return the update of a grant's status; None when it says so already."""
+    old = seen.object.get("status") or {}
+    wanted = {
+        **old,
+        "observedGeneration": int(seen.object["metadata"].get("generation") or 0),
+        "locations": seen.locations,
+        "workspaces": seen.workspaces,
+        "conditions": merged(list(old.get("conditions") or ()), [_enforced(observed, seen)], now),
+    }
+    if wanted == old:
+        return None
+    target = Target(GRANTS, seen.grant.place.name, cluster=observed.cluster)
+    obj = {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "LocationGrant",
+        **seen.object,
+        "status": wanted,
+    }
+    return Update(target, obj, "GrantEvaluated", subresource="status")
+
+
+def _enforced(observed: ObservedConsent, seen: SeenGrant) -> Condition:
+    if seen.grant.errors:
+        return Condition(ENFORCED, False, "Invalid", "; ".join(seen.grant.errors))
+    if not seen.grant.enforces:
+        text = "the grant admits nobody: others enforce" if observed.mode == ENFORCE else ""
+        return Condition(ENFORCED, False, "Observing", text)
+    if (observed.record or {}).get("mode") != ENFORCE:
+        # From the moment this is True, not even deleting the grant opens the workspace.
+        return Condition(
+            ENFORCED, False, "Pending", "the workspace's LocationConsent is being written"
+        )
+    return Condition(ENFORCED, True, "Enforced", "")
+
+
+# -- acting ------------------------------------------------------------------------------------
+
+
+class ConsentExecutor(Executor):
+    """Lets destinations go when, and only when, the confirmation has been taken."""
+
+    def __init__(
+        self,
+        client: Client,
+        state: ConsentState,
+        enqueue: Callable[[Place], None],
+        controller: str,
+        *,
+        metrics: RuntimeMetrics,
+        announce: Callable[[Announcement], None] | None,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(client, controller, metrics=metrics, dry_run=dry_run, announce=announce)
+        self._state = state
+        self._enqueue = enqueue
+        self._acts = not dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        if not isinstance(plan, ConsentPlan) or not plan.releases:
+            return await super().execute(plan)
+        first, *others = plan.actions
+        outcomes = await super().execute(Plan([first], plan.announcements))
+        if self._acts:
+            for placement, name, cluster, location in sorted(plan.releases):
+                place = Place(placement, name)
+                self._state.running.release(place, Place(cluster, location))
+                self._enqueue(place)
+        return outcomes + await super().execute(Plan(others))

@@ -1,0 +1,136 @@
+"""Reports of inventory workspaces: a second plan is empty, and only the id shown releases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from skerry.api.consent import CONFIRM
+from skerry.controllers.edge_scheduler.consent import (
+    ConsentPlan,
+    HeldEntry,
+    ObservedConsent,
+    SeenGrant,
+    decide_consent,
+    opening_id,
+)
+from skerry.logic.placement.grants import grant_of
+from skerry.logic.plan import Create, Delete, Plan, Update
+from tests.unit.logic.placement import building
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+Object = dict[str, Any]
+ELEMENT = ("bank", "p", "imw", "l0")
+HELD = HeldEntry("d-1", "root:bank", frozenset({ELEMENT}))
+
+
+def seen(name: str = "g", mode: str = "Enforce", **status: Any) -> SeenGrant:
+    obj = building.grant(name, mode=mode, paths=["root:shop"], selector={})
+    return SeenGrant(grant_of(obj), {**obj, "status": status}, 3, 1)
+
+
+def observed(record: Object | None, *held: HeldEntry, **more: Any) -> ObservedConsent:
+    found: dict[str, Any] = {"mode": "Enforce", "grants": (seen(),), **more}
+    return ObservedConsent("imw", found["mode"], found["grants"], record, held)
+
+
+def stored(plan: Plan) -> Object:
+    """Return the LocationConsent as the server has it after *plan*."""
+    [made] = [a for a in plan if isinstance(a, Create | Update) and not _is_status(a)]
+    metadata = {"uid": "uid-1", "resourceVersion": "7", **made.object["metadata"]}
+    return {**made.object, "metadata": metadata}
+
+
+def _is_status(action: Create | Update) -> bool:
+    return isinstance(action, Update) and action.subresource == "status"
+
+
+def confirmed(record: Object, ids: str) -> Object:
+    metadata = record["metadata"]
+    annotations = {**metadata["annotations"], CONFIRM: ids}
+    return {**record, "metadata": {**metadata, "annotations": annotations}}
+
+
+def writes(plan: Plan) -> list[Any]:
+    return [a for a in plan if not (isinstance(a, Update) and a.subresource == "status")]
+
+
+def test_the_first_grant_brings_a_record_and_a_second_look_writes_nothing() -> None:
+    record = stored(decide_consent(observed(None, HELD), NOW))
+    assert (record["mode"], record["grants"], record["enforcingGrants"]) == ("Enforce", 1, 1)
+    assert record["held"] == 1
+    assert record["destinations"]["held"] == [
+        {
+            "id": "d-1",
+            "workspace": "root:bank",
+            "placements": 1,
+            "locations": 1,
+            "locationNames": ["l0"],
+        }
+    ]
+    assert writes(decide_consent(observed(record, HELD), NOW)) == []
+
+
+def test_only_the_id_that_is_shown_lets_anything_go() -> None:
+    record = stored(decide_consent(observed(None, HELD), NOW))
+    for ids in ("d-2", "o-1", "open-1", "D-1", "d-1x"):
+        plan = decide_consent(observed(confirmed(record, ids), HELD), NOW)
+        assert not isinstance(plan, ConsentPlan) or plan.releases == frozenset()
+    plan = decide_consent(observed(confirmed(record, "x, d-1"), HELD), NOW)
+    assert isinstance(plan, ConsentPlan)
+    assert plan.releases == {ELEMENT}
+    first = plan.actions[0]
+    assert isinstance(first, Update)
+    assert CONFIRM not in first.object["metadata"]["annotations"]
+    assert first.object["confirmations"][0]["id"] == "d-1"
+    reasons = [each.reason for each in plan.announcements]
+    assert reasons == ["RemovalConfirmed", "ConfirmationIgnored"]
+
+
+def test_ids_of_objects_are_left_to_whom_they_belong() -> None:
+    record = stored(decide_consent(observed(None), NOW))
+    assert writes(decide_consent(observed(confirmed(record, "o-1")), NOW)) == []
+
+
+def test_without_grants_the_record_stays_while_it_remembers() -> None:
+    record = stored(decide_consent(observed(None), NOW))
+    record = stored(decide_consent(observed(record, grants=()), NOW))
+    assert record["opening"] == {"id": opening_id(record)}
+    assert record["held"] == 1
+    plan = decide_consent(observed(confirmed(record, opening_id(record)), grants=()), NOW)
+    [gone] = plan
+    assert isinstance(gone, Delete)
+    assert (gone.uid, gone.resource_version) == ("uid-1", "7")
+
+
+@pytest.mark.parametrize("grants", [(), (seen(mode="Observe"),)])
+def test_opening_is_not_offered_while_a_grant_enforces(grants: Any) -> None:
+    record = stored(decide_consent(observed(None), NOW))
+    offered = stored(decide_consent(observed(record, grants=grants), NOW))
+    again = decide_consent(observed(confirmed(offered, opening_id(offered))), NOW)
+    [update] = writes(again)
+    assert (update.object["mode"], "opening" in update.object) == ("Enforce", False)
+    assert not any(isinstance(action, Delete) for action in again)
+
+
+def test_a_record_that_nobody_needs_goes() -> None:
+    record = stored(decide_consent(observed(None, mode="Observe"), NOW))
+    [gone] = decide_consent(observed(record, mode=None, grants=()), NOW)
+    assert isinstance(gone, Delete)
+    assert list(decide_consent(observed(None, mode=None, grants=()), NOW)) == []
+
+
+def test_a_grant_is_enforced_from_the_moment_that_is_remembered() -> None:
+    def reason(record: Object | None, grant: SeenGrant) -> str:
+        plan = decide_consent(observed(record, grants=(grant,)), NOW)
+        [status] = [a for a in plan if isinstance(a, Update) and a.subresource == "status"]
+        return str(status.object["status"]["conditions"][0]["reason"])
+
+    record = stored(decide_consent(observed(None), NOW))
+    assert reason(None, seen()) == "Pending"
+    assert reason(record, seen()) == "Enforced"
+    assert reason(record, seen(mode="Observe")) == "Observing"
+    broken = building.grant("g", selector=building.expression("a", "In"))
+    assert reason(record, SeenGrant(grant_of(broken), broken, 0, 0)) == "Invalid"
