@@ -16,7 +16,7 @@ from skerry.api.kcp import edge
 from skerry.app.hub_server import HubServer
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.principals import SCOPED
+from skerry.logic.workspaces.principals import BOUND_PREFIX, SCOPED
 from skerry.logic.workspaces.schemas import native_schema_object, schema_object
 from skerry.server.http.message import Peer, Request, Response, User
 from skerry.server.security.authorization import MASTERS
@@ -33,8 +33,8 @@ _USERS = "compute:authenticated:use"
 # Another hub on the same store may write the same object at the same moment.
 _ATTEMPTS = 5
 # Everybody who is authenticated, as an export's policy knows them.
-_BOUND_USERS = "apis.kcp.io:binding:system:authenticated"
-_BOUND_SCOPED = f"apis.kcp.io:binding:{SCOPED}"
+_BOUND_USERS = f"{BOUND_PREFIX}system:authenticated"
+_BOUND_SCOPED = f"{BOUND_PREFIX}{SCOPED}"
 
 # kcp's own compute export, and the finer ones KubeStellar adds.
 _KUBERNETES = (("apps", "deployments"), ("networking.k8s.io", "ingresses"), ("", "pods"),

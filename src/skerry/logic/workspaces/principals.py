@@ -22,9 +22,11 @@ ACCOUNT_PREFIX = "system:serviceaccount:"
 FOREIGN_ACCOUNT_PREFIX = "system:kcp:serviceaccount:"
 FOREIGN_USER_PREFIX = "system:kcp:user:"
 SCOPED_USERS = (ACCOUNT_PREFIX, FOREIGN_ACCOUNT_PREFIX, FOREIGN_USER_PREFIX)
+# What an exporter's maximal permission policy calls users and groups of workspaces that bind.
+BOUND_PREFIX = "apis.kcp.io:binding:"
 # What users and groups are called that only the server makes: no certificate or token of the
 # hub's own users may carry such a name.
-RESERVED = (*SCOPED_USERS, "system:serviceaccounts", "system:edge")
+RESERVED = (*SCOPED_USERS, "system:serviceaccounts", "system:edge", BOUND_PREFIX)
 # In maximal permission policies only: all principals that are at home where the export is bound.
 SCOPED = "system:kcp:scoped"
 

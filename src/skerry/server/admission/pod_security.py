@@ -96,7 +96,7 @@ class PodSecurityAdmission:
         call, configuration = operation.call, self._configuration
         if call.namespace in configuration.namespaces:
             _note(operation, "exempt", "namespace")
-        elif call.user.name in configuration.usernames:
+        elif call.user.principal in configuration.usernames:
             _note(operation, "exempt", "user")
         else:
             return False

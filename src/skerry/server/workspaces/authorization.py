@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from skerry.api.edge_identity import NARROW_GROUPS
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX, SCOPED
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX, BOUND_PREFIX, SCOPED
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 from skerry.server.security.authentication import impersonation_attributes
@@ -33,7 +33,6 @@ from skerry.server.workspaces.state import HubState
 
 _DENIED = Decision(False, "access denied")
 _ALLOWED = Decision(True)
-_BOUND_PREFIX = "apis.kcp.io:binding:"
 _PHASES = ("Initializing", "Ready")
 # Names that the hub itself gives out, and by which it decides: only masters impersonate them.
 _RESERVED = (MASTERS, "system:kcp:", "system:edge")
@@ -152,5 +151,5 @@ def _bearer(user: User, cluster: str) -> User:
     """
     seen = user.seen_from(cluster)
     groups = seen.groups if seen is user else (SCOPED,)
-    bound = tuple(_BOUND_PREFIX + group for group in groups)
-    return User(_BOUND_PREFIX + seen.name, seen.uid, bound)
+    bound = tuple(BOUND_PREFIX + group for group in groups)
+    return User(BOUND_PREFIX + seen.name, seen.uid, bound)

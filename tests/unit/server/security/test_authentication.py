@@ -55,6 +55,7 @@ def chain(clock: HandClock) -> Authentication:
         ("system:kcp:serviceaccount:c1:default:robot", ()),
         ("system:kcp:user:c1:bob", ()),
         ("system:edge:c1:u", ()),
+        ("apis.kcp.io:binding:bob", ()),
         ("bob", ("system:serviceaccounts",)),
         ("bob", ("ops", "system:serviceaccounts:default")),
         ("bob", ("system:edges",)),
