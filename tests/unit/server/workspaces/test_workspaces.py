@@ -356,6 +356,13 @@ async def test_a_deletion_is_finished_by_the_next_start(tmp_path: Path) -> None:
         assert await hub.keys() == before
 
 
+async def test_a_data_directory_that_was_there_is_closed_at_the_start(tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    place.mkdir(mode=0o755)
+    async with running_hub(place):
+        assert place.stat().st_mode & 0o777 == 0o700
+
+
 async def test_administrators_keep_their_tokens(tmp_path: Path) -> None:
     store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
     async with running_hub(tmp_path, store) as hub:
