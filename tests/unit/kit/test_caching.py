@@ -50,6 +50,7 @@ BOUNDED = {
     "skerry.logic.workspaces.schemas._compiled": "schemas of exports",
     "skerry.logic.workspaces.schemas._converting": "schemas of exports",
     "skerry.logic.workspaces.schemas._native": "built-in types",
+    "skerry.server.workspaces.authorization._entering": "clusters that there are",
     "urllib.parse.urlsplit": "behind split_url, which limits the length",
 }
 

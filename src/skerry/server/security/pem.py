@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-import re
-
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n[^-]*-----END \1-----\r?\n?")
+_BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
 
 
 def blocks(pem: bytes, label: str) -> list[bytes]:
-    """Return the blocks of *pem* whose label ends with *label*, in order; the rest is skipped."""
-    return [found[0] for found in _BLOCK.finditer(pem) if found[1].decode().endswith(label)]
+    """Return the blocks of *pem* whose label ends with *label*, in order; the rest is skipped.
+
+    A block that does not end before the next one begins is none.
+    """
+    found: list[bytes] = []
+    begun: list[bytes] = []
+    name = b""
+    for line in pem.splitlines(keepends=True):
+        bare = line.rstrip()
+        if bare.startswith(_BEGIN) and bare.endswith(_DASHES):
+            name, begun = bare[len(_BEGIN) : -len(_DASHES)], [line]
+        elif begun:
+            begun.append(line)
+            if bare == _END + name + _DASHES:
+                if name.endswith(label.encode()):
+                    found.append(b"".join(begun))
+                begun = []
+    return found
