@@ -23,12 +23,16 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m compileall -q src
 	@touch $(STAMP)
 
+$(VENV)/.packages: tests/packages.txt tests/install-packages | $(STAMP)
+	@tests/install-packages
+	@touch $@
+
 install: $(STAMP) ## Set up .venv with the skerry command
 
 demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS="8081 8082 8083")
 	$(BIN)/skerry demo $(if $(ONCE),--once,) $(if $(PORTS),--ports $(PORTS),)
 
-test: $(STAMP) ## Run every test
+test: $(STAMP) $(VENV)/.packages ## Run every test
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 300 $(TEST_ARGS)
 
 check: $(STAMP) ## Format, lint, types and import contracts
@@ -45,7 +49,7 @@ sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), and decisi
 	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q tests/sim
 	SKERRY_AGREEMENT_EXAMPLES=$(AGREEMENT_EXAMPLES) $(BIN)/python -m pytest -q tests/unit/scheduler -k agreement
 
-e2e: $(STAMP) ## Run only the end-to-end tests
+e2e: $(STAMP) $(VENV)/.packages ## Run only the end-to-end tests
 	$(BIN)/python -m pytest -q tests/e2e
 
 bench: $(STAMP) ## Run the benchmarks; BENCH_ARGS="--peer-kubeconfig F" adds a peer

@@ -75,7 +75,7 @@ def _blob(place: Path, content: bytes) -> str:
 async def edge(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Edge]:
     program = oci_program([request.param])
     if program is None:
-        pytest.skip(f"{request.param} is not installed")
+        pytest.fail(f"{request.param} is not installed: tests/install-packages tells how")
     if refused := why_no_namespaces():
         pytest.skip(f"pods cannot have namespaces here: {refused}")
     world = Edge(tmp_path, namespaces=True)
