@@ -18,12 +18,23 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdProcess]:
     process.kill()
 
 
-@pytest.fixture(
-    params=[pytest.param(k, marks=pytest.mark.etcd) if k == "etcd" else k for k in KINDS]
-)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+_PARAMS = [pytest.param(k, marks=pytest.mark.etcd) if k == "etcd" else k for k in KINDS]
+
+
+def _backend(request: pytest.FixtureRequest, folder: Path) -> Backend:
     etcd = request.getfixturevalue("etcd") if request.param == "etcd" else None
-    return Backend(request.param, tmp_path, etcd)
+    return Backend(request.param, folder, etcd)
+
+
+@pytest.fixture(params=_PARAMS)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    return _backend(request, tmp_path)
+
+
+@pytest.fixture(params=[each for each in _PARAMS if each != "memory"])
+def durable_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    """A backend whose data outlives the object that opened it."""
+    return _backend(request, tmp_path)
 
 
 @pytest.fixture

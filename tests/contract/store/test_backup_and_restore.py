@@ -51,19 +51,17 @@ async def test_a_restored_store_has_the_objects_and_another_identity(
 
 
 async def test_the_jump_of_a_restored_store_survives_reopening(
-    backend: Backend, tmp_path: Path
+    durable_backend: Backend, tmp_path: Path
 ) -> None:
-    if not backend.durable:
-        pytest.skip("nothing of it outlives the object")
     source = MemoryStore("source")
     await source.commit([Write("/a", b"1")])
     await backup(source, tmp_path / "b", SystemClock())
-    settings = backend.fresh()
-    store = await backend.open(settings)
+    settings = durable_backend.fresh()
+    store = await durable_backend.open(settings)
     await restore(store, BackupFile(tmp_path / "b"), IDS)
     identity, entry, newest = store.identity, await store.get("/a"), await store.revision()
     await store.close()
-    store = await backend.open(settings)
+    store = await durable_backend.open(settings)
     try:
         assert store.identity == identity
         assert await store.get("/a") == entry
@@ -122,15 +120,13 @@ async def test_restore_refuses_a_store_that_is_not_empty(
         await restore(store, BackupFile(tmp_path / "b"), IDS)
 
 
-async def test_a_store_whose_restore_was_not_finished_is_refused(backend: Backend) -> None:
-    if not backend.durable:
-        pytest.skip("nothing of it outlives the object")
-    settings = backend.fresh()
-    store = await backend.open(settings)
+async def test_a_store_whose_restore_was_not_finished_is_refused(durable_backend: Backend) -> None:
+    settings = durable_backend.fresh()
+    store = await durable_backend.open(settings)
     await store.adopt(UNFINISHED + "x", 5)
     await store.close()
     with pytest.raises(StoreError, match="begun but not finished"):
-        await backend.open(settings)
+        await durable_backend.open(settings)
 
 
 @pytest.fixture

@@ -437,11 +437,9 @@ async def test_a_large_range_comes_whole_while_writes_go_on(store: Store) -> Non
     assert await store.count("/big/") == 5990
 
 
-async def test_data_identity_and_revision_survive_reopening(backend: Backend) -> None:
-    if not backend.durable:
-        pytest.skip("nothing of it outlives the object")
-    settings = backend.fresh()
-    store = await backend.open(settings)
+async def test_data_identity_and_revision_survive_reopening(durable_backend: Backend) -> None:
+    settings = durable_backend.fresh()
+    store = await durable_backend.open(settings)
     first = await put(store, "/a", b"1")
     second = await put(store, "/a", b"2")
     await put(store, "/b", b"1")
@@ -449,7 +447,7 @@ async def test_data_identity_and_revision_survive_reopening(backend: Backend) ->
     await store.compact(last)
     identity = store.identity
     await store.close()
-    store = await backend.open(settings)
+    store = await durable_backend.open(settings)
     try:
         entry = await store.get("/a")
         assert entry is not None
