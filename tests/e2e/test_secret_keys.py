@@ -83,26 +83,6 @@ def test_secrets_are_encrypted_by_default_and_rotated_under_a_watch(
     assert "swordfish" not in own_server.log
 
 
-def test_a_server_without_its_key_does_not_start_and_says_why(
-    own_server: ServerProcess, tmp_path: Path
-) -> None:
-    own_server.stop()
-    keys = own_server.data_dir / "pki" / "encryption.keys"
-    kept = keys.rename(tmp_path / "kept")
-    flags = ("--data-dir", str(own_server.data_dir), "--port", "0")
-    ended = told("serve", *flags)
-    assert ended.returncode == 1
-    assert f"{keys} is not there; copy the file from a hub" in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert not keys.exists()
-    keys.write_text(f"other: {'A' * 43}=\n")
-    ended = told("serve", *flags)
-    assert ended.returncode == 1
-    assert "has only other" in ended.stderr
-    kept.rename(keys)
-    own_server.start()
-
-
 async def test_plain_secrets_of_the_version_before_are_readable_and_become_encrypted(
     tmp_path: Path,
 ) -> None:
@@ -176,6 +156,7 @@ def test_hubs_on_one_etcd_share_their_key_and_rotate_together(
             assert password(at_two, secret) == PLAIN_TEXT
         dropped = rotated(one, "drop-old-keys")
         assert dropped.returncode == 0, dropped.stderr
+        _rotate_authority(one, two, at_two, tmp_path)
         # The other hub still has the old key in its file, and starts; it does not need it.
         assert two.stop() == 0
         two.start()
@@ -185,12 +166,36 @@ def test_hubs_on_one_etcd_share_their_key_and_rotate_together(
         two.stop()
 
 
+def _rotate_authority(one: ServerProcess, two: ServerProcess, at_two: Kubectl, tmp: Path) -> None:
+    """Rotate the authority of two hubs, by commands at the first."""
+    before = tmp / "before.kubeconfig"
+    shutil.copy(two.kubeconfig, before)
+    old = Kubectl(before, tmp / "h3")
+    command = ("certificates", "rotate-ca", "--data-dir", str(one.data_dir))
+    begun = told(*command)
+    assert begun.returncode == 1
+    assert f"is not known to {two.url}" in begun.stderr
+    for name in ("ca.crt", "ca.key"):
+        shutil.copy(one.data_dir / "pki" / name, two.data_dir / "pki" / name)
+    _until("is not known to", *command)
+    # Whoever trusts the old authority alone trusts both hubs, and so does whoever has the new.
+    assert old("get", "namespace", "default", "-o", "name").out == "namespace/default\n"
+    at_two.until("yes", "auth", "can-i", "get", "nodes")
+    _until("does not use", *command, "--finish")
+    assert "unknown authority" in old("get", "namespaces", fails=1).err
+    at_two("get", "namespaces")
+
+
+def _until(wanted: str, *command: str) -> None:
+    """Repeat a command while it ends with the reason *wanted*."""
+    for _ in range(40):
+        ended = told(*command)
+        if ended.returncode == 0:
+            return
+        assert wanted in ended.stderr, ended.stderr
+    raise AssertionError(ended.stderr)
+
+
 def _until_rotated(server: ServerProcess) -> None:
     """Rotate as soon as the other hub has told that it has read its file again."""
-    for _ in range(40):
-        ended = rotated(server)
-        if ended.returncode == 0:
-            assert "rewrote 2 Secrets" in ended.stdout
-            return
-        assert "is not known to" in ended.stderr, ended.stderr
-    raise AssertionError(ended.stderr)
+    _until("is not known to", "secrets", "rotate", "--data-dir", str(server.data_dir))

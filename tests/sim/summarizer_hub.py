@@ -93,7 +93,7 @@ class Hub:
             paths={"/version": version},
         )
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
-        facts = HubFacts("https://hub.example", "CA", tokens)
+        facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
             parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
         )

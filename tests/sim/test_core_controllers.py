@@ -205,7 +205,7 @@ async def test_a_namespace_is_not_let_go_while_a_group_cannot_be_discovered() ->
 async def test_every_namespace_has_its_account_and_the_root_ca(seed: int) -> None:
     world = World(seed)
     accounts = service_account.build(context(world))
-    publisher = root_ca.build(context(world), "PEM")
+    publisher = root_ca.build(context(world), lambda: "PEM")
     async with world.running(accounts.run, publisher.run):
         for number in range(5):
             await world.direct.create(NAMESPACES, {"metadata": {"name": f"ns-{number}"}})

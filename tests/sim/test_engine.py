@@ -168,7 +168,7 @@ async def test_namespaces_come_with_their_own_and_go_with_everything(seed: int) 
     parts = (
         namespace.build(shared).run,
         service_account.build(shared).run,
-        root_ca.build(shared, "PEM").run,
+        root_ca.build(shared, lambda: "PEM").run,
     )
     async with world.running(*parts):
         for name in ("doomed", "kept"):

@@ -135,7 +135,7 @@ class Hub:
             paths={"/version": version},
         )
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
-        facts = HubFacts("https://hub.example", "CA", tokens)
+        facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
             parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
         )
@@ -175,7 +175,7 @@ class Hub:
         factory = InformerFactory(client, ids=self.ids)
         context = ControllerContext(client, factory, self.ids)
         made = [namespace.build(context), service_account.build(context)]
-        return [*made, root_ca.build(context, "CA"), factory]
+        return [*made, root_ca.build(context, lambda: "CA"), factory]
 
     @asynccontextmanager
     async def translating(

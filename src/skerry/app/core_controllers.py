@@ -14,7 +14,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import InformerFactory
 from skerry.server.http.message import Peer, Request, User
-from skerry.server.security.pki import Pki
+from skerry.server.security.signing_rotation import Authorities
 
 _USER = User("system:kube-controller-manager", groups=("system:masters", "system:authenticated"))
 
@@ -37,7 +37,9 @@ def embedded_transport(api: ApiServer, user: User = _USER) -> EmbeddedTransport:
     return EmbeddedTransport(api.engine.handle, make_request)
 
 
-async def run_core_controllers(api: ApiServer, pki: Pki, clock: Clock, ids: IdSource) -> None:
+async def run_core_controllers(
+    api: ApiServer, authorities: Authorities, clock: Clock, ids: IdSource
+) -> None:
     """Run all of them until cancelled."""
     # Loaded by whoever runs them: a hub that is starting has other things to do first.
     from skerry.controllers.core.garbage import controller as garbage
@@ -54,7 +56,7 @@ async def run_core_controllers(api: ApiServer, pki: Pki, clock: Clock, ids: IdSo
         garbage.build(context),
         quota.build(context),
         service_account.build(context),
-        root_ca.build(context, pki.ca.certificate.decode()),
+        root_ca.build(context, authorities.bundle, authorities.listeners.append),
     ]
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(factory.run())

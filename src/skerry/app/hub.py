@@ -27,7 +27,7 @@ from skerry.logic.workspaces.principals import RESERVED
 from skerry.logic.workspaces.projected import is_projected
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
-from skerry.server.security.pki import Authority
+from skerry.server.security.signing_rotation import Authorities
 from skerry.server.workspaces.authorization import HubAuthorizer
 from skerry.server.workspaces.bootstrap_credentials import BootstrapTokens
 from skerry.server.workspaces.edge_certificates import EdgeCertificates, EdgeIssuer
@@ -44,17 +44,21 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
     mailboxes = Mailboxes(state)
 
     def security(
-        settings: ServerSettings, directory: Path, store: Store, clock: Clock, ids: IdSource
+        settings: ServerSettings,
+        authorities: Authorities,
+        store: Store,
+        clock: Clock,
+        ids: IdSource,
     ) -> Security:
         rbac = RbacAuthorizer(shared=SYSTEM_ADMIN)
-        tokens = admin_tokens(directory, ids)
+        tokens = admin_tokens(authorities.pki.directory, ids)
         rows = "\n".join(
             f'{token},{user},{user},"{_USERS[user]}"' for user, token in tokens.items()
         )
         authorizer = HubAuthorizer(rbac, state, mailboxes)
         return security_with(
             settings,
-            directory,
+            authorities,
             store,
             clock,
             ids,
@@ -89,10 +93,11 @@ async def _hub_face(
     foundation: Foundation, mailboxes: Mailboxes, *, with_edge_provider: bool
 ) -> Face:
     f = foundation
+    authorities = f.authorities
     issuer = EdgeIssuer(
-        Authority(f.pki.ca, f.clock), f.clock, f.ids, f.settings.edge_certificate_lifetime
+        lambda: authorities.authority, f.clock, f.ids, f.settings.edge_certificate_lifetime
     )
-    facts = HubFacts(f.url, f.pki.ca.certificate.decode(), f.security.tokens, issuer)
+    facts = HubFacts(f.url, authorities.bundle, f.security.tokens, issuer)
     api = HubServer(server_parts(f, KCP), f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams
@@ -109,18 +114,17 @@ async def _hub_face(
         started.set()
 
     async def control() -> None:
-        root_ca = f.pki.ca.certificate.decode()
         alone = f.settings.store.kind != "etcd"
-        await run_hub_controllers(api, root_ca, f.clock, f.ids, started=started, alone=alone)
+        await run_hub_controllers(api, authorities, f.clock, f.ids, started=started, alone=alone)
 
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
     return Face(
         api,
-        [
-            ClusterEntry("base", f.url, f.pki.ca.certificate),
-            ClusterEntry("root", f"{f.url}/clusters/{ROOT}", f.pki.ca.certificate),
+        lambda: [
+            ClusterEntry("base", f.url, authorities.bundle().encode()),
+            ClusterEntry("root", f"{f.url}/clusters/{ROOT}", authorities.bundle().encode()),
         ],
-        [UserEntry(user, token=token) for user, token in tokens.items()],
+        lambda: [UserEntry(user, token=token) for user, token in tokens.items()],
         [
             ContextEntry("base", "base", "kcp-admin"),
             ContextEntry("root", "root", "kcp-admin"),

@@ -22,6 +22,7 @@ from skerry.runtime.client import Client, Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.election import LeaderElection, Terms
 from skerry.runtime.informer import InformerFactory
+from skerry.server.security.signing_rotation import Authorities
 
 _LEASE = "skerry-hub-controllers"
 _NAMESPACE = "default"
@@ -32,7 +33,7 @@ _APIS = "apis.kcp.io"
 
 async def run_hub_controllers(
     api: HubServer,
-    root_ca: str,
+    authorities: Authorities,
     clock: Clock,
     ids: IdSource,
     *,
@@ -45,7 +46,7 @@ async def run_hub_controllers(
     """
     await started.wait()
     if alone:
-        await _run(api, root_ca, clock, ids)
+        await _run(api, authorities, clock, ids)
         return
     client = Client(embedded_transport(api), user_agent="skerry/hub", clock=clock)
     identity = f"skerry-hub-{ids.uid()}"
@@ -53,19 +54,19 @@ async def run_hub_controllers(
         election = LeaderElection(
             client.for_cluster(ROOT), _LEASE, _NAMESPACE, identity, ids=ids, terms=_TERMS
         )
-        await election.run(_leading(api, root_ca, clock, ids))
+        await election.run(_leading(api, authorities, clock, ids))
 
 
 def _leading(
-    api: HubServer, root_ca: str, clock: Clock, ids: IdSource
+    api: HubServer, authorities: Authorities, clock: Clock, ids: IdSource
 ) -> Callable[[], Awaitable[None]]:
     async def lead() -> None:
-        await _run(api, root_ca, clock, ids)
+        await _run(api, authorities, clock, ids)
 
     return lead
 
 
-async def _run(api: HubServer, root_ca: str, clock: Clock, ids: IdSource) -> None:
+async def _run(api: HubServer, authorities: Authorities, clock: Clock, ids: IdSource) -> None:
     # Loaded here, when the hub already answers, and beside it: some of them bring large
     # libraries along.
     loaded = await asyncio.to_thread(importlib.import_module, "skerry.app.edge_controllers")
@@ -73,14 +74,24 @@ async def _run(api: HubServer, root_ca: str, clock: Clock, ids: IdSource) -> Non
     everywhere = client.for_cluster(WILDCARD)
     factory = InformerFactory(everywhere, ids=ids)
     context = ControllerContext(client=everywhere, factory=factory, ids=ids)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(factory.run())
-        for controller in _core(context, root_ca):
-            tasks.create_task(controller.run())
-        tasks.create_task(loaded.run_tenancy_controllers(api, clock, ids))
+    before = list(authorities.listeners)
+    core = _core(context, authorities.bundle, authorities.listeners.append)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(factory.run())
+            for controller in core:
+                tasks.create_task(controller.run())
+            tasks.create_task(loaded.run_tenancy_controllers(api, clock, ids))
+    finally:
+        # Another term has controllers of its own.
+        authorities.listeners[:] = before
 
 
-def _core(context: ControllerContext, root_ca: str) -> list[Runnable]:
+def _core(
+    context: ControllerContext,
+    root_ca: Callable[[], str],
+    on_change: Callable[[Callable[[], None]], None],
+) -> list[Runnable]:
     from skerry.controllers.core.garbage import controller as garbage
     from skerry.controllers.core.namespace import controller as namespace
     from skerry.controllers.core.quota import controller as quota
@@ -94,5 +105,5 @@ def _core(context: ControllerContext, root_ca: str) -> list[Runnable]:
         garbage.build(context, NOT_PROJECTED, (exports,)),
         quota.build(context, Selection(labels=NOT_PROJECTED), workloads=False, clusters=True),
         service_account.build(context),
-        root_ca_publisher.build(context, root_ca),
+        root_ca_publisher.build(context, root_ca, on_change),
     ]

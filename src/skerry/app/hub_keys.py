@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.server.security.encryption import check_value, parse_keys
 from skerry.server.security.encryption_start import DEFAULT_FILE
-from skerry.server.security.pem import blocks
-from skerry.server.security.tokens import key_id
+from skerry.server.security.pem import blocks, key_id
 
 # No file of a server's keys is larger than a few KiB.
 _MAX_FILE_BYTES = 1 << 20

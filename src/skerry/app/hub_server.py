@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
@@ -92,7 +92,7 @@ class HubFacts:
     """What a hub must know besides the parts of any server."""
 
     base_url: str
-    root_ca: str
+    root_ca: Callable[[], str]
     tokens: ServiceAccountTokens
     # Without one, this hub signs no certificates.
     issuer: EdgeIssuer | None = None
@@ -117,7 +117,7 @@ class HubServer(ApiServer):
             stamp=ClusterStamp(),
             awaited=_AWAITED,
             before=self._until_known,
-            offers={} if facts.issuer is None else {EXTENSION: REQUESTS_PATH},
+            offers={**parts.offers, **({EXTENSION: REQUESTS_PATH} if facts.issuer else {})},
         )
         super().__init__(self._parts)
         # Copies on their way to an edge limit nothing here.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from skerry.api.keys import ObjectKey, type_prefix
@@ -23,9 +22,9 @@ from skerry.server.security.authentication import (
 )
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.client_certificates import ClientCertificates, SpecialCertificates
-from skerry.server.security.pki import client_authorities
+from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.static_tokens import StaticTokens
-from skerry.server.security.tokens import ServiceAccountTokens, open_signing_key
+from skerry.server.security.tokens import ServiceAccountTokens, open_signing_keys
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.mailboxes import Mailboxes
@@ -52,19 +51,19 @@ class Security:
 
 def build_security(
     settings: ServerSettings,
-    directory: Path,
+    authorities: Authorities,
     store: Store,
     clock: Clock,
     ids: IdSource,
 ) -> Security:
-    """Put the security of a plain server together; keys are kept in *directory*."""
+    """Put the security of a plain server together; keys are kept where its authorities are."""
     rbac = RbacAuthorizer()
-    return security_with(settings, directory, store, clock, ids, rbac, rbac)
+    return security_with(settings, authorities, store, clock, ids, rbac, rbac)
 
 
 def security_with(
     settings: ServerSettings,
-    directory: Path,
+    authorities: Authorities,
     store: Store,
     clock: Clock,
     ids: IdSource,
@@ -84,13 +83,15 @@ def security_with(
     edges.
     """
     tokens = ServiceAccountTokens(
-        open_signing_key(directory), lambda *of: _lookup(store, *of), clock, ids
+        open_signing_keys(authorities.pki.directory)[0], lambda *of: _lookup(store, *of), clock, ids
     )
     if settings.token_auth_file is not None:
         tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
-    authorities = client_authorities(directory)
     certificates = ClientCertificates(
-        clock, authorities=lambda: authorities, reserved=reserved, special=edge_certificates
+        clock,
+        authorities=lambda: authorities.pki.authorities,
+        reserved=reserved,
+        special=edge_certificates,
     )
     authentication = Authentication(
         clock,

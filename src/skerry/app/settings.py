@@ -35,6 +35,13 @@ class ServerSettings:
     tls_sans: tuple[str, ...] = ()
     """Further names and addresses the server certificate is good for."""
 
+    tls_cert_file: Path | None = None
+    """Certificate, PEM, shown to clients that ask for one of its names; read again when it
+    changes. Self-signed authorities that follow it in the file are named in kubeconfigs."""
+
+    tls_private_key_file: Path | None = None
+    """Key of ``tls_cert_file``."""
+
     store: StoreSettings = field(default_factory=StoreSettings)
     """Where objects are kept."""
 

@@ -20,6 +20,13 @@ import yaml
 from skerry.api.errors import ServiceUnavailable
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.core_controllers import run_core_controllers
+from skerry.app.keys import (
+    ServerKeys,
+    follow_keys,
+    keep_keys,
+    open_keys,
+    renew_certificates,
+)
 from skerry.app.observability import Observability, build_observability
 from skerry.app.security import Security, build_security, follow_accounts, follow_rbac
 from skerry.app.settings import ServerSettings
@@ -40,28 +47,24 @@ from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
-from skerry.server.extensions import KEYS
+from skerry.server.extensions import CA_BUNDLE, KEYS, ca_bundle
 from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
-from skerry.server.http.tls import server_context
+from skerry.server.http.tls import LiveContext
 from skerry.server.role_aggregation import RoleAggregation
-from skerry.server.security.encryption import EncryptedStore, EncryptionKeys
-from skerry.server.security.encryption_start import (
-    DEFAULT_FILE,
-    KeyMismatch,
-    KeySource,
-    open_encryption,
-)
+from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.key_administration import KeyAdministration
-from skerry.server.security.key_ring import EncryptionRotation, KeyRing
+from skerry.server.security.key_ring import KeyRing
 from skerry.server.security.kubeconfig import (
     ClusterEntry,
     ContextEntry,
     UserEntry,
+    refresh_kubeconfig,
     write_kubeconfig,
 )
-from skerry.server.security.pki import Pki, open_pki, server_names
+from skerry.server.security.pki import server_names
+from skerry.server.security.signing_rotation import Authorities
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
 from skerry.store import compaction
@@ -84,7 +87,7 @@ class Foundation:
     store: Store
     clock: Clock
     ids: IdSource
-    pki: Pki
+    authorities: Authorities
     security: Security
     observability: Observability
     ring: KeyRing
@@ -96,8 +99,9 @@ class Face:
     """What one kind of server is, built on a foundation."""
 
     api: ApiServer
-    clusters: list[ClusterEntry]
-    users: list[UserEntry]
+    # What the administrator's kubeconfig names, with the certificates of the moment.
+    clusters: Callable[[], list[ClusterEntry]]
+    users: Callable[[], list[UserEntry]]
     contexts: list[ContextEntry]
     current: str
     # Brings the content the server starts with, through its own API, before it says ready.
@@ -111,7 +115,7 @@ class Kind:
     """A kind of server: its command, its security and its face."""
 
     command: str
-    security: Callable[[ServerSettings, Path, Store, Clock, IdSource], Security]
+    security: Callable[[ServerSettings, Authorities, Store, Clock, IdSource], Security]
     face: Callable[[Foundation], Awaitable[Face]]
 
 
@@ -164,25 +168,16 @@ async def serving(
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error
     try:
-        source = _key_source(settings)
+        host = settings.external_hostname or _reachable(settings.bind_address)
+        names = server_names((host, *settings.tls_sans))
         try:
-            keys = await open_encryption(store, source, ids)
+            keys = await open_keys(settings, store, names, clock, ids)
         except KeyMismatch as error:
             raise StartError(str(error)) from error
-        rotation = EncryptionRotation(store, keys, source)
-        async with _serving_store(settings, kind, store, keys, rotation, clock, ids) as running:
+        async with _serving_store(settings, kind, keys, host, clock, ids) as running:
             yield running
     finally:
         await store.close()
-
-
-def _key_source(settings: ServerSettings) -> KeySource:
-    file = settings.encryption_key_file
-    return KeySource(
-        file or settings.data_dir / "pki" / DEFAULT_FILE,
-        given=file is not None,
-        alone=settings.store.kind != "etcd",
-    )
 
 
 class _Front:
@@ -199,47 +194,41 @@ class _Front:
 
 @contextlib.asynccontextmanager
 async def _serving_store(
-    settings: ServerSettings,
-    kind: Kind,
-    below: Store,
-    keys: EncryptionKeys,
-    rotation: EncryptionRotation,
-    clock: Clock,
-    ids: IdSource,
+    settings: ServerSettings, kind: Kind, keys: ServerKeys, host: str, clock: Clock, ids: IdSource
 ) -> AsyncIterator[Running]:
-    directory = settings.data_dir / "pki"
-    store = EncryptedStore(below, keys)
-    host = settings.external_hostname or _reachable(settings.bind_address)
-    pki = open_pki(directory, server_names((host, *settings.tls_sans)), clock)
-    security = kind.security(settings, directory, store, clock, ids)
+    store, authorities = keys.store, keys.authorities
+    security = kind.security(settings, authorities, store, clock, ids)
     observability = build_observability(settings, store, clock, ids)
     front = _Front()
     http = HttpServer(front.handle, HttpSettings(body_bytes=settings.max_body_bytes))
+    tls = LiveContext(authorities.context())
     # The port must be known before anything is written that names it.
-    port = await _listen(http, settings, server_context(pki))
+    port = await _listen(http, settings, tls)
     url = f"https://{host}:{port}"
-    ring = KeyRing(below, [rotation], clock, ids, url)
+    ring = KeyRing(keys.below, [keys.encryption, authorities], clock, ids, url)
+    foundation = Foundation(
+        settings, store, clock, ids, authorities, security, observability, ring, url
+    )
     background: list[asyncio.Task[None]] = []
     try:
         async with asyncio.TaskGroup() as tasks:
-            face = await kind.face(
-                Foundation(settings, store, clock, ids, pki, security, observability, ring, url)
-            )
+            face = await kind.face(foundation)
+            kubeconfig = settings.data_dir / "admin.kubeconfig"
+
+            def certificates_changed() -> None:
+                tls.present = authorities.context()
+                refresh_kubeconfig(kubeconfig, face.clusters(), face.users())
+
+            streams = face.api.engine.streams
+            follow_keys(keys, ring, security, streams, certificates_changed)
             await ring.follow(face.api.dispatcher)
-            expiry = EventExpiry(store, clock, timedelta(minutes=settings.event_minutes))
-            background += [
-                tasks.create_task(face.api.run()),
-                tasks.create_task(compaction.run(store, _policy(settings), clock)),
-                tasks.create_task(steadily("events", expiry.run, clock)),
-                tasks.create_task(ring.watch_files()),
-                tasks.create_task(_keep_keys(settings, ring, rotation, clock)),
-                *(tasks.create_task(run()) for run in face.beside),
-            ]
+            chores = (*_chores(settings, keys, ring, clock), face.api.run())
+            background += [tasks.create_task(each) for each in chores]
+            background += [tasks.create_task(run()) for run in face.beside]
             if face.complete is not None:
                 await face.complete()
             front.handler = face.api.engine.handle
-            kubeconfig = settings.data_dir / "admin.kubeconfig"
-            write_kubeconfig(kubeconfig, face.clusters, face.users, face.contexts, face.current)
+            write_kubeconfig(kubeconfig, face.clusters(), face.users(), face.contexts, face.current)
             observability.health.started()
             # What was loaded to start is not garbage and need not be looked at again.
             gc.freeze()
@@ -255,14 +244,18 @@ async def _serving_store(
         observability.close()
 
 
-async def _keep_keys(
-    settings: ServerSettings, ring: KeyRing, rotation: EncryptionRotation, clock: Clock
-) -> None:
-    """Tell other servers of this one's keys, or, alone, encrypt what is not encrypted yet."""
-    if settings.store.kind == "etcd":
-        await steadily("servers", ring.servers.run, clock)
-    else:
-        await steadily("secrets", rotation.finish_rewriting, clock)
+def _chores(
+    settings: ServerSettings, keys: ServerKeys, ring: KeyRing, clock: Clock
+) -> list[Coroutine[Any, Any, None]]:
+    """Return what every kind of server does beside answering."""
+    expiry = EventExpiry(keys.store, clock, timedelta(minutes=settings.event_minutes))
+    return [
+        compaction.run(keys.store, _policy(settings), clock),
+        steadily("events", expiry.run, clock),
+        ring.watch_files(),
+        keep_keys(settings, keys, ring, clock),
+        renew_certificates(ring, clock),
+    ]
 
 
 async def plain_face(foundation: Foundation) -> Face:
@@ -275,15 +268,15 @@ async def plain_face(foundation: Foundation) -> Face:
     follow_accounts(f.security.authentication, streams, api.dispatcher)
     face = Face(
         api,
-        [ClusterEntry("skerry", f.url, f.pki.ca.certificate)],
-        [UserEntry("admin", f.pki.admin)],
+        lambda: [ClusterEntry("skerry", f.url, f.authorities.bundle().encode())],
+        lambda: [UserEntry("admin", f.authorities.pki.admin)],
         [ContextEntry("skerry", "skerry", "admin")],
         "skerry",
     )
     roles = RoleAggregation(f.store, api.dispatcher, f.security.rbac)
     face.beside.append(lambda: steadily("roles", roles.run, f.clock))
     if f.settings.controllers:
-        face.beside.append(lambda: run_core_controllers(api, f.pki, f.clock, f.ids))
+        face.beside.append(lambda: run_core_controllers(api, f.authorities, f.clock, f.ids))
     return face
 
 
@@ -325,7 +318,11 @@ def server_parts(foundation: Foundation, git_version: str = KUBERNETES) -> Parts
         admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,
         pod_security=_pod_security(settings.admission_control_config_file),
-        extensions={KEYS: KeyAdministration(store, foundation.ring).handle},
+        offers={"ca-bundle": CA_BUNDLE},
+        extensions={
+            KEYS: KeyAdministration(store, foundation.ring).handle,
+            CA_BUNDLE: ca_bundle(foundation.authorities.bundle),
+        },
     )
 
 

@@ -30,6 +30,7 @@ _MODULES = {
     "backup": "backup",
     "restore": "backup",
     "secrets": "secrets",
+    "certificates": "certificates",
     "demo": "demo",
     "completion": "completion",
     "docs": "docs",

@@ -95,6 +95,12 @@ _SERVER_FLAGS: list[Flag] = [
         "--tls-san", multiple=True, help="Further name the certificate is good for; repeatable."
     ),
     click.option(
+        "--tls-cert-file",
+        type=EXISTING_FILE,
+        help="Certificate shown to clients that ask for one of its names; read when it changes.",
+    ),
+    click.option("--tls-private-key-file", type=EXISTING_FILE, help="Key of --tls-cert-file."),
+    click.option(
         "--token-auth-file", type=EXISTING_FILE, help="CSV of static tokens: token,user,uid,groups."
     ),
     click.option(
@@ -151,6 +157,8 @@ def server_flags(command: Command) -> Command:
             port=flags.pop("port"),
             external_hostname=flags.pop("external_hostname"),
             tls_sans=tuple(flags.pop("tls_san")),
+            tls_cert_file=flags.pop("tls_cert_file"),
+            tls_private_key_file=flags.pop("tls_private_key_file"),
             token_auth_file=flags.pop("token_auth_file"),
             anonymous=flags.pop("anonymous"),
             encryption_key_file=flags.pop("encryption_key_file"),

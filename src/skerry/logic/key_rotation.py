@@ -50,6 +50,8 @@ class SigningRecord(msgspec.Struct, frozen=True):
 
     current: str
     retired: tuple[str, ...] = ()
+    # Those that signed before and are still accepted: the overlap of a rotation.
+    previous: tuple[str, ...] = ()
 
 
 class ServerRecord(msgspec.Struct, frozen=True):
@@ -126,8 +128,10 @@ def signing_with(
         return record
     if name in record.retired:
         raise RotationRefused(f"{kind} key {name} was retired; make another")
+    if name in record.previous:
+        raise RotationRefused(f"{kind} key {name} has signed before; make another")
     _refuse_unless_known(kind, name, check, servers)
-    return SigningRecord(name, record.retired)
+    return SigningRecord(name, record.retired, (*record.previous, record.current))
 
 
 def signing_without_old(
@@ -135,8 +139,8 @@ def signing_without_old(
 ) -> SigningRecord:
     """Return the record that accepts the current key alone; refused while another may sign."""
     _refuse_unless_used(kind, record.current, servers)
-    known = {name for server in servers for name in server.known.get(kind, {})}
-    return SigningRecord(record.current, _retired(record.retired, known, record.current))
+    retired = _retired(record.retired, record.previous, record.current)
+    return SigningRecord(record.current, retired)
 
 
 def _retired(before: Iterable[str], names: Iterable[str], current: str) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ WATCH = f"{ROOT}/v1/watch"
 BATCH = f"{ROOT}/v1/batch"
 # Of the whole server rather than of a cluster, and for its administrators.
 KEYS = f"{ROOT}/v1/keys"
+# The authorities by which the server is recognised, for whoever would renew what they know.
+CA_BUNDLE = f"{ROOT}/v1/ca-bundle"
 # No cluster, or all of them: there each type has rules of its own about what can be read.
 _NOWHERE = ("", "*")
 _NAMES = {"multiplexed-watch": WATCH, "batch": BATCH}
@@ -51,6 +53,17 @@ def extension_handlers(
     document = _document({**_NAMES, **offers})
     handlers = {ROOT: document, WATCH: _posted(watch), BATCH: _posted(batch)}
     return {path: _in_one_cluster(handler) for path, handler in handlers.items()}
+
+
+def ca_bundle(bundle: Callable[[], str]) -> ExtensionHandler:
+    """Return what answers with the present authorities, PEM; they are no secret."""
+
+    async def handle(visit: Visit) -> Answer:
+        if visit.request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed
+        return Response(body=bundle().encode(), content_type="application/x-pem-file")
+
+    return handle
 
 
 def _in_one_cluster(handler: ExtensionHandler) -> ExtensionHandler:

@@ -16,6 +16,7 @@ from skerry.server.http.message import Sender, User
 from skerry.server.security.authorization import MASTERS
 
 Run = Callable[[Sender], Awaitable[None]]
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
 _ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 # Somebody, and what they must be allowed to do.
 Right = tuple[User, Attributes]
@@ -88,6 +89,16 @@ class OpenStreams:
         for held in list(self._held):
             user, attributes = held.rights[0]
             if user.name == name and attributes.cluster == cluster:
+                held.end()
+
+    def end_credentials(self, form: str) -> None:
+        """End every stream that began with a credential of a form, such as ``X509SHA256=``.
+
+        Whoever still has one that holds opens it again.
+        """
+        for held in list(self._held):
+            user, _ = held.rights[0]
+            if any(each.startswith(form) for each in user.extra.get(_CREDENTIAL, ())):
                 held.end()
 
     def end_cluster(self, cluster: str) -> None:

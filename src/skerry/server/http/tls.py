@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from skerry.server.security.pki import Credential, Pki
 
@@ -13,18 +15,63 @@ from skerry.server.security.pki import Credential, Pki
 _NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
 
 
-def server_context(pki: Pki, client_ca: bytes | None = None) -> ssl.SSLContext:
+class LiveContext(ssl.SSLContext):
+    """The context of a listening server, which can be exchanged for another at any time.
+
+    Handshakes that begin afterwards use the new one; connections that are open go on. It stands
+    in for the *present* one wherever the event loop makes a connection secure.
+    """
+
+    present: ssl.SSLContext
+
+    def __new__(cls, present: ssl.SSLContext) -> LiveContext:
+        made = super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+        made.present = present
+        return made
+
+    def __init__(self, present: ssl.SSLContext) -> None:
+        """Begin with *present*."""
+
+    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
+        return self.present.wrap_bio(*arguments, **named)
+
+
+def server_context(
+    pki: Pki, given: Credential | None = None, names: Collection[str] = ()
+) -> ssl.SSLContext:
     """Return the context of a server that proves itself with *pki*.
 
-    A client may show a certificate; it must then be signed by our CA (or by one of those in
-    *client_ca*, PEM), or the handshake fails. Others authenticate by token or not at all. Times
-    of certificates are not checked here but by authentication (``ClientCertificates``), which
-    knows what a lapsed one may still do.
+    To clients that ask for one of *names* it shows the certificate that it was *given*. A client
+    may show a certificate, too; it must then be signed by an authority of *pki*, or the handshake
+    fails. Others authenticate by token or not at all. Times of certificates are not checked here
+    but by authentication (``ClientCertificates``), which knows what a lapsed one may still do.
     """
+    context = _context(pki, pki.server)
+    if given is None:
+        return context
+    other = _context(pki, given)
+
+    def choose(secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        if name is not None and is_named(name, names):
+            secured.context = other
+
+    context.sni_callback = choose
+    return context
+
+
+def is_named(name: str, names: Collection[str]) -> bool:
+    """Tell whether a certificate for *names* is good for the host *name*."""
+    wanted = name.lower().rstrip(".")
+    _, _, parent = wanted.partition(".")
+    good = {wanted, f"*.{parent}"} if parent else {wanted}
+    return any(each.lower() in good for each in names)
+
+
+def _context(pki: Pki, credential: Credential) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_credential(context, pki.server)
-    context.load_verify_locations(cadata=(client_ca or pki.ca.certificate).decode("ascii"))
+    load_credential(context, credential)
+    context.load_verify_locations(cadata=pki.bundle.decode("ascii"))
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= _NO_CHECK_TIME
     # Go clients offer h2 first and take http/1.1 when it is the only answer.

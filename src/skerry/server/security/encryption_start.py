@@ -111,7 +111,7 @@ async def _adopted(
         # Before the store speaks of it: a crash in between leaves a key that nothing needs.
         write_secret(source.file, f"# Keys that encrypt Secrets; keep a copy.\n{line}".encode())
         keys.load(parse_keys(line))
-        log.info("made a key to encrypt Secrets with", key=name, file=str(source.file))
+        log.info("made a key to encrypt Secrets with", v=1, key=name, file=str(source.file))
     current = next(iter(keys.checks), "")
     names = used | {current} if current else used
     wanted = {name: keys.checks.get(name, "") for name in sorted(names)}

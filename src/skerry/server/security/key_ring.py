@@ -224,6 +224,11 @@ class KeyRing:
         self._stamps: dict[Path, tuple[int, int, int] | None] = {}
         self._stamps = self._stamped()
 
+    def add(self, keys: RotatingKeys) -> None:
+        """Have another kind of key; before ``follow``."""
+        self.kinds[keys.kind] = keys
+        self._stamps = self._stamped()
+
     def _own(self, beat: int) -> ServerRecord:
         kinds = self.kinds.values()
         return ServerRecord(

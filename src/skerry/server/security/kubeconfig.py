@@ -13,6 +13,8 @@ import yaml
 from skerry.kit.secret_files import write_secret
 from skerry.server.security.pki import Credential
 
+_AUTHORITY = "certificate-authority-data"
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
@@ -74,8 +76,36 @@ def write_kubeconfig(
     write_secret(path, yaml.safe_dump(config, sort_keys=False).encode())
 
 
+def refresh_kubeconfig(
+    path: Path, clusters: Sequence[ClusterEntry], users: Sequence[UserEntry]
+) -> None:
+    """Put new certificates into a kubeconfig that was written before.
+
+    Whatever trusted the server before trusts it by the new authorities, entries that other
+    commands have added included; the rest stays as it is.
+    """
+    if not path.exists():
+        return
+    config = yaml.safe_load(path.read_text())
+    wanted = {entry.name: _cluster(entry)["cluster"] for entry in clusters}
+    replaced = {
+        each["cluster"].get(_AUTHORITY): wanted[each["name"]][_AUTHORITY]
+        for each in config["clusters"]
+        if each["name"] in wanted
+    }
+    for each in config["clusters"]:
+        before = each["cluster"].get(_AUTHORITY)
+        if before in replaced:
+            each["cluster"][_AUTHORITY] = replaced[before]
+    present = {entry.name: _user(entry) for entry in users}
+    for each in config["users"]:
+        if each["name"] in present:
+            each["user"] = {**each["user"], **present[each["name"]]}
+    write_secret(path, yaml.safe_dump(config, sort_keys=False).encode())
+
+
 def _cluster(entry: ClusterEntry) -> dict[str, Any]:
-    cluster = {"server": entry.server, "certificate-authority-data": _base64(entry.ca)}
+    cluster = {"server": entry.server, _AUTHORITY: _base64(entry.ca)}
     return {"name": entry.name, "cluster": cluster}
 
 

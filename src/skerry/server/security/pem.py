@@ -1,6 +1,12 @@
-"""PEM files with several blocks in them."""
+"""PEM files with several blocks in them, and names for the keys they hold."""
 
 from __future__ import annotations
+
+import base64
+import hashlib
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 _BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
 
@@ -24,3 +30,11 @@ def blocks(pem: bytes, label: str) -> list[bytes]:
                     found.append(b"".join(begun))
                 begun = []
     return found
+
+
+def key_id(public: CertificatePublicKeyTypes) -> str:
+    """Return the name of a key: the hash of its encoding, as Kubernetes names them."""
+    encoded = public.public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return base64.urlsafe_b64encode(hashlib.sha256(encoded).digest()).rstrip(b"=").decode("ascii")

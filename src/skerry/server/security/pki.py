@@ -1,8 +1,12 @@
 """The server's own certificate authority, and the certificates it makes.
 
 Created on first start under ``DIR/pki`` and kept: the CA is what every kubeconfig trusts, so it
-is only ever read again. Leaf certificates are renewed on start when they near their end or when
-the names they must carry have changed. Keys are EC P-256: a handshake costs a fraction of RSA's.
+is only ever read again. Leaf certificates are renewed when they near their end or when the names
+they must carry have changed. Keys are EC P-256: a handshake costs a fraction of RSA's.
+
+During a rotation ``ca.crt`` and ``ca.key`` hold two authorities, and a certificate of the new one
+that the old one has signed. The server sends that along with its own, so a client that trusts
+either authority trusts the server.
 
 Validity begins two days in the past: an edge whose clock runs behind must still be able to
 connect in its first minute.
@@ -12,7 +16,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +30,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.secret_files import secret_directory, write_secret
+from skerry.logic.key_rotation import SigningRecord
+from skerry.server.security.pem import blocks, key_id
 
 _BACKDATED = timedelta(days=2)
 _CA_VALID = timedelta(days=3650)
@@ -50,12 +56,27 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Pki:
-    """All a server needs to prove itself and to let its administrator in."""
+    """All a server needs to prove itself and to let its administrator in.
+
+    ``ca`` signs; ``bundle`` are the authorities that are trusted, PEM, that one first; ``known``
+    the names of those whose keys are there.
+    """
 
     directory: Path
     ca: Credential
     server: Credential
     admin: Credential
+    bundle: bytes
+    known: tuple[str, ...]
+
+    @property
+    def current(self) -> str:
+        """Name of the authority that signs."""
+        return certificate_name(self.ca.certificate)
+
+    @property
+    def authorities(self) -> tuple[x509.Certificate, ...]:
+        return tuple(x509.load_pem_x509_certificates(self.bundle))
 
 
 def server_names(extra: Sequence[str] = ()) -> tuple[str, ...]:
@@ -75,40 +96,139 @@ def server_names(extra: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def open_pki(directory: Path, names: Sequence[str], clock: Clock | None = None) -> Pki:
-    """Return the PKI kept in *directory*, creating or renewing what is missing or due."""
+def open_pki(
+    directory: Path,
+    names: Sequence[str],
+    clock: Clock | None = None,
+    record: SigningRecord | None = None,
+) -> Pki:
+    """Return the PKI kept in *directory*, creating or renewing what is missing or due.
+
+    The *record* says which of several authorities signs, and which are retired; without one the
+    first signs and none is.
+    """
     clock = clock or SystemClock()
     secret_directory(directory)
-    ca = _stored(directory, "ca") or _kept(directory, "ca", new_ca("skerry-ca", clock))
+    files = read_authorities(directory)
+    if not files.credentials:
+        _kept(directory, "ca", new_ca("skerry-ca", clock))
+        files = read_authorities(directory)
+    retired = record.retired if record is not None else ()
+    usable = [name for name in files.credentials if name not in retired] or list(files.credentials)
+    current = record.current if record is not None and record.current in usable else usable[0]
+    ca = files.credentials[current]
+    trusted = {current: ca.certificate} | {
+        name: pem for name, pem in files.roots.items() if name not in retired
+    }
     authority = Authority(ca, clock)
+    chain = b"".join(files.cross_signed(current, trusted.values()))
     server = _stored(directory, "server")
     if server is None or authority.is_due(server) or _names_of(server) != set(names):
-        server = _kept(directory, "server", authority.server(names[0], names))
+        server = authority.server(names[0], names)
+    leaf = blocks(server.certificate, "CERTIFICATE")[0]
+    if server != _stored(directory, "server") or server.certificate != leaf + chain:
+        server = _kept(directory, "server", Credential(leaf + chain, server.key))
     admin = _stored(directory, "admin")
     if admin is None or authority.is_due(admin):
         admin = _kept(directory, "admin", authority.client("kubernetes-admin", ("system:masters",)))
-    return Pki(directory, ca, server, admin)
+    return Pki(directory, ca, server, admin, b"".join(trusted.values()), tuple(files.credentials))
 
 
-def client_authorities(directory: Path) -> tuple[x509.Certificate, ...]:
-    """Return the authorities whose client certificates a server with this PKI accepts."""
-    path = directory / "ca.crt"
-    return tuple(x509.load_pem_x509_certificates(path.read_bytes())) if path.exists() else ()
+@dataclass(frozen=True, slots=True)
+class AuthorityFiles:
+    """What ``ca.crt`` and ``ca.key`` hold, each authority under the name of its key.
+
+    ``credentials`` are those with their keys, ``roots`` all self-signed certificates, ``crossed``
+    the certificates of one authority that another has signed.
+    """
+
+    credentials: dict[str, Credential]
+    roots: dict[str, bytes]
+    crossed: tuple[tuple[str, bytes], ...]
+
+    def cross_signed(self, name: str, by: Iterable[bytes]) -> list[bytes]:
+        """Return the certificates of the authority *name* that one of *by* has signed."""
+        signers = [x509.load_pem_x509_certificate(pem) for pem in by]
+        return [
+            pem
+            for subject, pem in self.crossed
+            if subject == name
+            and any(is_issued_by(x509.load_pem_x509_certificate(pem), each) for each in signers)
+        ]
+
+
+def read_authorities(directory: Path) -> AuthorityFiles:
+    """Return the authorities kept in *directory*; none when there are none."""
+    certificates, keys = directory / "ca.crt", directory / "ca.key"
+    if not certificates.exists():
+        return AuthorityFiles({}, {}, ())
+    roots: dict[str, bytes] = {}
+    crossed: list[tuple[str, bytes]] = []
+    for pem in blocks(certificates.read_bytes(), "CERTIFICATE"):
+        certificate, name = x509.load_pem_x509_certificate(pem), certificate_name(pem)
+        if certificate.subject == certificate.issuer:
+            roots.setdefault(name, pem)
+        else:
+            crossed.append((name, pem))
+    found = blocks(keys.read_bytes(), "PRIVATE KEY") if keys.exists() else []
+    private = {private_key_name(pem): pem for pem in found}
+    credentials = {n: Credential(pem, private[n]) for n, pem in roots.items() if n in private}
+    return AuthorityFiles(credentials, roots, tuple(crossed))
+
+
+def certificate_name(pem: bytes) -> str:
+    """Return the name of the key that a certificate is for."""
+    return key_id(x509.load_pem_x509_certificate(pem).public_key())
+
+
+def private_key_name(pem: bytes) -> str:
+    """Return the name of a private key, which is that of its public half."""
+    key = serialization.load_pem_private_key(pem, password=None)
+    return key_id(key.public_key())  # type: ignore[arg-type]  # any key that can sign
+
+
+def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    """Tell whether *authority* has signed *certificate* itself."""
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def cross_signed(new: Credential, old: Credential, clock: Clock) -> bytes:
+    """Return a certificate, PEM, by which *old* vouches for the authority *new*."""
+    certificate, issuer = new.x509, old.x509
+    key = serialization.load_pem_private_key(old.key, password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"CA key: want an EC key, found {type(key).__name__}")
+    ends = min(certificate.not_valid_after_utc, issuer.not_valid_after_utc)
+    terms = _Terms(clock.now() - _BACKDATED, ends, x509.random_serial_number())
+    public = certificate.public_key()
+    builder = _ca_builder(certificate.subject, issuer.subject, public, terms)
+    by = x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
+    signed = builder.add_extension(by, critical=False).sign(key, hashes.SHA256())
+    return signed.public_bytes(serialization.Encoding.PEM)
 
 
 def new_ca(name: str, clock: Clock) -> Credential:
     """Return a fresh, self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    usage = _usage(key_cert_sign=True)
-    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    builder = (
-        _builder(subject, subject, key.public_key(), _terms(clock, _CA_VALID))
+    builder = _ca_builder(subject, subject, key.public_key(), _terms(clock, _CA_VALID))
+    return _credential(builder.sign(key, hashes.SHA256()), key)
+
+
+def _ca_builder(
+    subject: x509.Name, issuer: x509.Name, public_key: object, terms: _Terms
+) -> x509.CertificateBuilder:
+    identifier = x509.SubjectKeyIdentifier.from_public_key(public_key)  # type: ignore[arg-type]
+    return (
+        _builder(subject, issuer, public_key, terms)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(usage, critical=True)
+        .add_extension(_usage(key_cert_sign=True), critical=True)
         .add_extension(identifier, critical=False)
     )
-    return _credential(builder.sign(key, hashes.SHA256()), key)
 
 
 class Authority:
@@ -156,9 +276,7 @@ class Authority:
     def is_due(self, credential: Credential) -> bool:
         """Tell whether a certificate is near its end or was not signed by this CA."""
         certificate = credential.x509
-        try:
-            certificate.verify_directly_issued_by(self._certificate)
-        except (ValueError, TypeError, InvalidSignature):
+        if not is_issued_by(certificate, self._certificate):
             return True
         return self._clock.now() > certificate.not_valid_after_utc - _RENEW_BEFORE
 

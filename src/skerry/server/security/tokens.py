@@ -8,7 +8,6 @@ ones as then, which an injected lookup tells. Deleting the object ends the token
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +17,6 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock, parse_rfc3339
@@ -26,6 +24,7 @@ from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.http.message import User
+from skerry.server.security.pem import blocks, key_id
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 _CLAIM = "kubernetes.io"
@@ -90,20 +89,35 @@ class SigningKey:
         object.__setattr__(self, "algorithm", _algorithm(self.private.public_key()))
 
 
-def open_signing_key(directory: Path) -> SigningKey:
-    """Return the key kept in *directory* as ``sa.key``, made on first use (EC P-256)."""
+def open_signing_keys(directory: Path) -> list[SigningKey]:
+    """Return the keys kept in *directory* as ``sa.key``; one is made on first use (EC P-256)."""
     secret_directory(directory)
     path = directory / "sa.key"
     if not path.exists():
-        write_secret(path, _pem(ec.generate_private_key(ec.SECP256R1())))
-    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise ValueError(f"{path}: want an EC or RSA private key, found {type(key).__name__}")
-    return SigningKey(key)
+        write_secret(path, new_signing_key())
+    return read_signing_keys(path)
+
+
+def read_signing_keys(path: Path) -> list[SigningKey]:
+    """Return the private keys in a PEM file, which must have one at least."""
+    found = []
+    for pem in blocks(path.read_bytes(), "PRIVATE KEY"):
+        key = serialization.load_pem_private_key(pem, password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+            raise ValueError(f"{path}: want an EC or RSA private key, found {type(key).__name__}")
+        found.append(SigningKey(key))
+    if not found:
+        raise ValueError(f"{path}: want an EC or RSA private key, found none")
+    return found
+
+
+def new_signing_key() -> bytes:
+    """Return a fresh key, PEM."""
+    return _pem(ec.generate_private_key(ec.SECP256R1()))
 
 
 class ServiceAccountTokens:
-    """Issues and checks tokens; *retired* keys check but no longer sign."""
+    """Issues tokens with one key, and accepts those of several."""
 
     def __init__(
         self,
@@ -114,17 +128,23 @@ class ServiceAccountTokens:
         *,
         issuer: str = DEFAULT_ISSUER,
         api_audiences: Sequence[str] = (),
-        retired: Sequence[PublicKey] = (),
     ) -> None:
-        self._key = key
+        self.use((key,), key.id)
         self._lookup = lookup
         self._clock = clock
         self._ids = ids
         self.issuer = issuer
         self.api_audiences = tuple(api_audiences) or (issuer,)
-        self._public: dict[str, PublicKey] = {
-            key_id(public): public for public in (key.private.public_key(), *retired)
-        }
+
+    def use(self, accepted: Sequence[SigningKey], signer: str) -> None:
+        """Sign with the key *signer* from now on, and accept tokens of *accepted*."""
+        self._key = next(key for key in accepted if key.id == signer)
+        self._public: dict[str, PublicKey] = {key.id: key.private.public_key() for key in accepted}
+
+    @property
+    def signer(self) -> str:
+        """Name of the key that signs."""
+        return self._key.id
 
     def issue(self, request: TokenRequest) -> tuple[str, datetime]:
         """Return a signed token and when it ends."""
@@ -294,14 +314,6 @@ def service_account_of(username: str) -> tuple[str, str] | None:
     if not username.startswith(ACCOUNT_PREFIX) or not namespace or not name or ":" in name:
         return None
     return namespace, name
-
-
-def key_id(public: CertificatePublicKeyTypes) -> str:
-    """Return the name of a key: the hash of its encoding, as Kubernetes names them."""
-    encoded = public.public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    return _base64url(hashlib.sha256(encoded).digest())
 
 
 def _private_claims(request: TokenRequest) -> dict[str, Any]:

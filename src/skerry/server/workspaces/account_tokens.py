@@ -9,6 +9,7 @@ one, and ten thousand workspaces do without ten thousand unused keys.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
@@ -43,7 +44,7 @@ class AccountTokens:
         seeder: Seeder,
         tokens: ServiceAccountTokens,
         ids: IdSource,
-        root_ca: str,
+        root_ca: Callable[[], str],
     ) -> None:
         self._store = store
         self._catalogue = catalogue
@@ -105,7 +106,7 @@ class AccountTokens:
                 cluster=cluster,
             )
         )
-        values = {"ca.crt": self._root_ca, "namespace": owner["namespace"], "token": token}
+        values = {"ca.crt": self._root_ca(), "namespace": owner["namespace"], "token": token}
         secret["data"] = {
             **(secret.get("data") or {}),
             **{key: base64.b64encode(text.encode()).decode() for key, text in values.items()},

@@ -83,7 +83,7 @@ class WorkspaceBirth:
         ids: IdSource,
         *,
         base_url: Callable[[], str],
-        root_ca: str,
+        root_ca: Callable[[], str],
     ) -> None:
         self._state = state
         self._catalogue = catalogue
@@ -227,7 +227,7 @@ class WorkspaceBirth:
         reference = None if owner is None else _reference(marks)
         objects = [
             births.logical_cluster(birth, reference, deletable=deletable),
-            *births.first_objects(birth.owner, self._root_ca),
+            *births.first_objects(birth.owner, self._root_ca()),
             *self._bindings(resolved, birth, marks),
         ]
         types = self._catalogue.types(SYSTEM_ADMIN)

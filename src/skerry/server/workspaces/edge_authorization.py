@@ -11,7 +11,7 @@ from skerry.logic.syncing.edge_rights import REQUESTS, may
 from skerry.logic.syncing.manifest import account_name
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
-from skerry.server.extensions import BATCH, ROOT, WATCH
+from skerry.server.extensions import BATCH, CA_BUNDLE, ROOT, WATCH
 from skerry.server.http.message import User
 from skerry.server.workspaces.bootstrap_credentials import ENDED
 from skerry.server.workspaces.edge_certificates import LAPSED
@@ -21,7 +21,7 @@ _ALLOWED = Decision(True)
 _DENIED = Decision(False, "access denied")
 _ACCOUNTS = GroupResource("", "serviceaccounts")
 # Discovery, and the extensions, each part of which is authorized on its own.
-_READABLE = frozenset(("/", "/api", "/apis", "/version", ROOT))
+_READABLE = frozenset(("/", "/api", "/apis", "/version", ROOT, CA_BUNDLE))
 _READABLE_BELOW = ("/api/", "/apis/")
 _POSTED = frozenset((WATCH, BATCH))
 

@@ -7,6 +7,7 @@ and a revocation must tell certificates from before it from those after, also wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
@@ -43,8 +44,13 @@ class EdgeIssuer:
     """Issues certificates for *lifetime*, or for less where a request asks for that."""
 
     def __init__(
-        self, authority: Authority, clock: Clock, ids: IdSource, lifetime: timedelta
+        self,
+        authority: Callable[[], Authority],
+        clock: Clock,
+        ids: IdSource,
+        lifetime: timedelta,
     ) -> None:
+        """*authority* returns what signs now; it may be rotated."""
         self._authority = authority
         self._clock = clock
         self._ids = ids
@@ -56,7 +62,7 @@ class EdgeIssuer:
         if seconds is not None:
             valid = min(valid, timedelta(seconds=seconds))
         serial = new_serial(self._clock.now(), self._ids)
-        return self._authority.sign_request(request, valid, backdated=_BACKDATED, serial=serial)
+        return self._authority().sign_request(request, valid, backdated=_BACKDATED, serial=serial)
 
 
 class EdgeCertificates:

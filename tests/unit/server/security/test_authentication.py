@@ -17,7 +17,7 @@ from skerry.server.security.authentication import ANONYMOUS, Authentication
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.pki import Authority, new_ca
 from skerry.server.security.static_tokens import StaticTokens
-from skerry.server.security.tokens import ServiceAccountTokens, TokenRequest, open_signing_key
+from skerry.server.security.tokens import ServiceAccountTokens, TokenRequest, open_signing_keys
 from tests.unit.logic.rbac.test_policy import binding, role, user
 from tests.unit.server.security.clock import HandClock
 from tests.unit.server.security.test_tokens import Objects
@@ -159,7 +159,9 @@ async def test_a_service_account_token_dies_with_its_account(
     clock: HandClock, tmp_path: Path
 ) -> None:
     objects = Objects(("serviceaccounts", "ns", "robot", "u1"))
-    tokens = ServiceAccountTokens(open_signing_key(tmp_path), objects.lookup, clock, SeededIds(1))
+    tokens = ServiceAccountTokens(
+        open_signing_keys(tmp_path)[0], objects.lookup, clock, SeededIds(1)
+    )
     chain = Authentication(clock, RbacAuthorizer(), service_accounts=tokens)
     token, _ = tokens.issue(TokenRequest("ns", "robot", "u1"))
     found = await chain.authenticate(request(token), PLAIN)
@@ -182,7 +184,9 @@ async def test_a_remembered_token_does_not_outlive_its_end(
     clock: HandClock, tmp_path: Path
 ) -> None:
     objects = Objects(("serviceaccounts", "ns", "robot", "u1"))
-    tokens = ServiceAccountTokens(open_signing_key(tmp_path), objects.lookup, clock, SeededIds(1))
+    tokens = ServiceAccountTokens(
+        open_signing_keys(tmp_path)[0], objects.lookup, clock, SeededIds(1)
+    )
     chain = Authentication(clock, RbacAuthorizer(), service_accounts=tokens)
     token, _ = tokens.issue(TokenRequest("ns", "robot", "u1", lifetime_seconds=600))
     clock.advance(595)
@@ -313,7 +317,9 @@ def nested(part: str) -> str:
 async def test_a_token_that_cannot_be_read_is_refused(
     clock: HandClock, tmp_path: Path, token: str
 ) -> None:
-    tokens = ServiceAccountTokens(open_signing_key(tmp_path), Objects().lookup, clock, SeededIds(1))
+    tokens = ServiceAccountTokens(
+        open_signing_keys(tmp_path)[0], Objects().lookup, clock, SeededIds(1)
+    )
     chain = Authentication(clock, RbacAuthorizer(), service_accounts=tokens)
     with pytest.raises(Unauthorized):
         await chain.authenticate(request(token), PLAIN)

@@ -20,7 +20,7 @@ from skerry.server.security.tokens import (
     SigningKey,
     TokenError,
     TokenRequest,
-    open_signing_key,
+    open_signing_keys,
     service_account_of,
 )
 from tests.unit.server.security.clock import HandClock
@@ -178,11 +178,13 @@ async def test_a_token_of_one_cluster_does_not_open_another() -> None:
             await service.validate(token, other)
 
 
-async def test_tokens_of_retired_keys_are_still_good_and_of_unknown_keys_are_not() -> None:
+async def test_tokens_of_accepted_keys_are_good_and_of_others_are_not() -> None:
     old = tokens(Objects(ROBOT), RSA_KEY)
     token, _ = old.issue(REQUEST)
-    rotated = tokens(Objects(ROBOT), EC_KEY, retired=[RSA_KEY.private.public_key()])
+    rotated = tokens(Objects(ROBOT), EC_KEY)
+    rotated.use((EC_KEY, RSA_KEY), EC_KEY.id)
     await rotated.validate(token, PLAIN)
+    assert len(rotated.jwks()["keys"]) == 2
     with pytest.raises(TokenError, match="unknown key"):
         await tokens(Objects(ROBOT), EC_KEY).validate(token, PLAIN)
 
@@ -246,7 +248,7 @@ async def test_a_token_changed_in_one_character_is_refused_or_the_same(
 
 
 def test_the_signing_key_is_kept_and_private(tmp_path: Path) -> None:
-    first, second = open_signing_key(tmp_path / "k"), open_signing_key(tmp_path / "k")
+    first, second = open_signing_keys(tmp_path / "k")[0], open_signing_keys(tmp_path / "k")[0]
     assert first.id == second.id
     assert stat.S_IMODE((tmp_path / "k" / "sa.key").stat().st_mode) == 0o600
 

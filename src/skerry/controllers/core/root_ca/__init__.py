@@ -2,5 +2,6 @@
 
 Reads Namespaces and the ConfigMaps called ``kube-root-ca.crt``. Writes those ConfigMaps.
 
-Invariant: in an active namespace ``kube-root-ca.crt`` exists and says exactly what we were given.
+Invariant: in an active namespace ``kube-root-ca.crt`` exists and says exactly what we were given
+last.
 """

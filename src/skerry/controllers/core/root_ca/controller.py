@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from skerry.controllers.core.root_ca.decide import decide
 from skerry.controllers.core.root_ca.keys import (
     CONFIG_MAPS,
@@ -19,13 +21,30 @@ from skerry.runtime.workqueue import WorkQueue
 NAME = "root-ca-certificate-publisher-controller"
 
 
-def build(context: ControllerContext, certificate: str) -> Controller[Key, Observed]:
-    """Return the controller that publishes *certificate* (PEM) to every namespace."""
+def _never(_: Callable[[], None]) -> None:
+    """The certificate does not change."""
+
+
+def build(
+    context: ControllerContext,
+    certificate: Callable[[], str],
+    on_change: Callable[[Callable[[], None]], None] = _never,
+) -> Controller[Key, Observed]:
+    """Return the controller that publishes *certificate* (PEM) to every namespace.
+
+    *on_change* is given what to call when the certificate has changed.
+    """
     namespaces = context.factory.informer(NAMESPACES)
     config_maps = context.factory.informer(CONFIG_MAPS, ONLY_ROOT_CAS)
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(waking_on_namespaces(queue.add))
     config_maps.add_handler(waking_on_config_maps(queue.add))
+
+    def republish() -> None:
+        for namespace in namespaces.index:
+            queue.add(namespace)
+
+    on_change(republish)
     reconciler = Reconciler(
         Observer(namespaces, config_maps, certificate).observe, decide, context.executor(NAME)
     )

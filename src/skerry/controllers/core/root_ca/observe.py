@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from skerry.controllers.core.root_ca.keys import ROOT_CA_NAME
@@ -20,7 +21,9 @@ class Observed:
 
 
 class Observer:
-    def __init__(self, namespaces: Informer, config_maps: Informer, certificate: str) -> None:
+    def __init__(
+        self, namespaces: Informer, config_maps: Informer, certificate: Callable[[], str]
+    ) -> None:
         self._namespaces = namespaces
         self._config_maps = config_maps
         self._certificate = certificate
@@ -30,4 +33,4 @@ class Observer:
         if namespace is None or namespace["metadata"].get("deletionTimestamp"):
             return None
         config_map = self._config_maps.index.get(Key(key.cluster, key.name, ROOT_CA_NAME))
-        return Observed(key, config_map, self._certificate)
+        return Observed(key, config_map, self._certificate())
