@@ -299,7 +299,7 @@ async def test_a_given_certificate_is_shown_by_name_and_read_again_when_it_chang
 ) -> None:
     authority = new_ca("another authority", SystemClock())
     files = given(tmp_path / "given", authority, "hub.example", "*.apps.example")
-    more = {"tls_cert_file": files[0], "tls_private_key_file": files[1]}
+    more: dict[str, Any] = {"tls_cert_file": files[0], "tls_private_key_file": files[1]}
     async with running_server(tmp_path / "data", controllers=False, **more) as server:
         (own,) = server.roots()
         theirs = authority.certificate
