@@ -24,7 +24,7 @@ from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.workspaces.principals import RESERVED
-from skerry.logic.workspaces.projected import is_projected
+from skerry.logic.workspaces.projected import is_inert
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
 from skerry.server.security.signing_rotation import Authorities
@@ -69,6 +69,8 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
             reserved=RESERVED,
             edge_certificates=EdgeCertificates(mailboxes, clock),
             bootstrap_tokens=BootstrapTokens(store, mailboxes, clock),
+            account=mailboxes.of_account,
+            restricted=lambda cluster: mailboxes.mailbox(cluster) is not None,
         )
 
     async def face(foundation: Foundation) -> Face:
@@ -102,7 +104,7 @@ async def _hub_face(
     await api.prepare()
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)
-    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_projected, streams.recheck)
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_inert, streams.recheck)
     follow_accounts(f.security.authentication, streams, api.dispatcher)
 
     started = asyncio.Event()

@@ -14,7 +14,7 @@ from skerry.app.steady import steadily
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
 from skerry.logic.workspaces.names import WILDCARD
-from skerry.logic.workspaces.projected import is_projected
+from skerry.logic.workspaces.projected import is_inert
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.edges import EdgeRestriction
@@ -31,11 +31,14 @@ from skerry.server.security.tokens import ServiceAccountTokens
 from skerry.server.workspaces.account_tokens import AccountTokens, for_own_accounts
 from skerry.server.workspaces.births import WorkspaceBirth
 from skerry.server.workspaces.bootstrap import Bootstrap, tenancy_identity
+from skerry.server.workspaces.bootstrap_credentials import BootstrapSecrets
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.clusters import ClusterRules
 from skerry.server.workspaces.compute import ComputeRules
 from skerry.server.workspaces.crossing import Crossings, without_cluster
+from skerry.server.workspaces.edge_arrival import EdgeArrival
 from skerry.server.workspaces.edge_certificates import EdgeIssuer
+from skerry.server.workspaces.edge_marks import EdgeMarks
 from skerry.server.workspaces.edge_requests import EdgeRequests, SignedRequests
 from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.forms import OfForm
@@ -121,7 +124,7 @@ class HubServer(ApiServer):
         )
         super().__init__(self._parts)
         # Copies on their way to an edge limit nothing here.
-        self.quotas.inert = is_projected
+        self.quotas.inert = is_inert
         state.cluster_gone = rbac.remove_cluster
         state.claims_changed = lambda *export: self.dispatcher.expire(view_name(*export))
 
@@ -143,6 +146,9 @@ class HubServer(ApiServer):
         own: list[Admission] = [
             EdgeRestriction(self.mailboxes, clock),
             self._certificate_rules(parts),
+            BootstrapSecrets(self.mailboxes, parts.authorizer, parts.store, clock),
+            EdgeMarks(self.mailboxes, parts.authorizer, parts.store, clock),
+            EdgeArrival(self.mailboxes, parts.store),
             ReservedMetadata(),
             self.birth,
             self._clusters,
@@ -153,6 +159,7 @@ class HubServer(ApiServer):
                 self._facts.tokens,
                 ids,
                 self._facts.root_ca,
+                lambda cluster: self.mailboxes.mailbox(cluster) is not None,
             ),
             TypeRules(state, clock, self._base_url),
             SchemaRules(state),
@@ -175,7 +182,7 @@ class HubServer(ApiServer):
             OfForm(own),
             DefinitionAdmission(catalogue, clock),
             *parts.admission,
-            PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_projected),
+            PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_inert),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
         ]
 

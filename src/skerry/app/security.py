@@ -13,6 +13,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
 from skerry.server.codec import decode
+from skerry.server.http.message import User
 from skerry.server.open_streams import OpenStreams
 from skerry.server.security.authentication import (
     Authentication,
@@ -75,15 +76,21 @@ def security_with(
     reserved: tuple[str, ...] = (),
     edge_certificates: SpecialCertificates | None = None,
     bootstrap_tokens: BearerTokens | None = None,
+    account: Callable[[User], User] = lambda user: user,
+    restricted: Callable[[str], bool] = lambda _: False,
 ) -> Security:
     """Put security together around an authorizer; *tokens_csv* adds static tokens.
 
     *impersonation_home* says where impersonated identities are at home, if anywhere; names that
     begin with one of *reserved* are no outside credential's. A hub brings the credentials of
-    edges.
+    edges, says whom ServiceAccounts act as, and in which clusters their tokens are *restricted*.
     """
     tokens = ServiceAccountTokens(
-        open_signing_keys(authorities.pki.directory)[0], lambda *of: _lookup(store, *of), clock, ids
+        open_signing_keys(authorities.pki.directory)[0],
+        lambda *of: _lookup(store, *of),
+        clock,
+        ids,
+        restricted=restricted,
     )
     if settings.token_auth_file is not None:
         tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
@@ -103,6 +110,7 @@ def security_with(
         reserved=reserved,
         certificates=certificates,
         bootstrap=bootstrap_tokens,
+        account=account,
     )
     return Security(authentication, authorizer, rbac, tokens)
 

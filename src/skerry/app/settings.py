@@ -13,7 +13,10 @@ from typing import Literal
 from skerry.api.edge_identity import CERTIFICATE_LIFETIME
 from skerry.store.open import StoreSettings
 
-__all__ = ["ServerSettings", "StoreSettings"]
+__all__ = ["MAX_TOKEN_LIFETIME", "ServerSettings", "StoreSettings"]
+
+# The most that ``max_token_lifetime`` may be: a token that nobody renews for a year is forgotten.
+MAX_TOKEN_LIFETIME = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,10 @@ class ServerSettings:
 
     token_auth_file: Path | None = None
     """CSV of static tokens, as kube-apiserver reads it: token,user,uid,"group1,group2"."""
+
+    max_token_lifetime: timedelta = timedelta(hours=24)
+    """Longest life of a token that TokenRequest issues; longer requests are shortened, as in
+    kube-apiserver. At most a year."""
 
     edge_certificate_lifetime: timedelta = CERTIFICATE_LIFETIME
     """How long certificates of edges are valid; an edge requests the next after two thirds."""

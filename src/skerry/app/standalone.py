@@ -29,7 +29,7 @@ from skerry.app.keys import (
 )
 from skerry.app.observability import Observability, build_observability
 from skerry.app.security import Security, build_security, follow_accounts, follow_rbac
-from skerry.app.settings import ServerSettings
+from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
 from skerry.app.steady import steadily
 from skerry.app.version import KUBERNETES, version_document
 from skerry.kit import log as logging
@@ -313,7 +313,9 @@ def server_parts(foundation: Foundation, git_version: str = KUBERNETES) -> Parts
             ("authentication.k8s.io", "tokenreviews"): TokenReviews(security.authentication).handle,
         },
         subresources={
-            ("", "serviceaccounts", "token"): TokenHandler(store, security.tokens).handle
+            ("", "serviceaccounts", "token"): TokenHandler(
+                store, security.tokens, min(settings.max_token_lifetime, MAX_TOKEN_LIFETIME)
+            ).handle
         },
         admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,

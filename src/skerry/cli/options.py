@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from skerry.app.settings import ServerSettings, StoreSettings
+from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings, StoreSettings
+from skerry.cli.durations import DurationRange
 
 Command = Callable[..., Any]
 Flag = Callable[[Command], Command]
@@ -111,6 +113,21 @@ _SERVER_FLAGS: list[Flag] = [
         help="Let requests without credentials in as system:anonymous.",
     ),
     click.option(
+        "--service-account-max-token-expiration",
+        type=DurationRange(timedelta(minutes=10), MAX_TOKEN_LIFETIME),
+        default="24h",
+        show_default=True,
+        help="Longest life of a ServiceAccount's token, e.g. 1h; a request for a longer one is "
+        "shortened. At most 8760h.",
+    ),
+    click.option(
+        "--edge-certificate-lifetime",
+        type=DurationRange(timedelta(seconds=1), timedelta(days=90)),
+        default="168h",
+        show_default=True,
+        help="Life of the certificates that a hub issues to edges, e.g. 24h.",
+    ),
+    click.option(
         "--encryption-key-file",
         type=EXISTING_FILE,
         help="Keys that encrypt Secrets at rest  [default: DATA-DIR/pki/encryption.keys, made at "
@@ -161,6 +178,8 @@ def server_flags(command: Command) -> Command:
             tls_private_key_file=flags.pop("tls_private_key_file"),
             token_auth_file=flags.pop("token_auth_file"),
             anonymous=flags.pop("anonymous"),
+            max_token_lifetime=flags.pop("service_account_max_token_expiration"),
+            edge_certificate_lifetime=flags.pop("edge_certificate_lifetime"),
             encryption_key_file=flags.pop("encryption_key_file"),
             admission_control_config_file=flags.pop("admission_control_config_file"),
             audit_log=flags.pop("audit_log"),

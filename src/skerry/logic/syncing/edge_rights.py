@@ -60,6 +60,8 @@ _TOKEN_TYPES = frozenset(
 # Written by the server on every change.
 _SERVER_METADATA = frozenset(("managedFields", "resourceVersion", "generation"))
 
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+
 Verb = Literal["CREATE", "UPDATE", "DELETE"]
 
 
@@ -148,7 +150,7 @@ def _may_report(scope: Scope, verb: str, ref: Ref, subresource: str) -> bool:
         return True
     if ref.group_resource != NAMESPACES or verb in ("list", "watch") or subresource:
         return False
-    return needs_namespace(scope, ref.name) if ref.name else bool(scope.upsync)
+    return needs_namespace(scope, ref.name) if ref.name else any(map(_is_effective, scope.upsync))
 
 
 def _reaches(rule: UpsyncRule, ref: Ref) -> bool:
@@ -162,7 +164,16 @@ def _reaches(rule: UpsyncRule, ref: Ref) -> bool:
 
 def needs_namespace(scope: Scope, name: str) -> bool:
     """Tell whether reports may come up into the Namespace *name*."""
-    return any(rule.namespaces is None or name in rule.namespaces for rule in scope.upsync)
+    return any(
+        _is_effective(rule) and (rule.namespaces is None or name in rule.namespaces)
+        for rule in scope.upsync
+    )
+
+
+def _is_effective(rule: UpsyncRule) -> bool:
+    """Tell whether *rule* names any kind that comes up."""
+    named = rule.resources if rule.resources is not None else ("*",)
+    return any(can_come_up(GroupResource(rule.group, resource)) for resource in named)
 
 
 # -- by object -------------------------------------------------------------------------------
@@ -191,8 +202,11 @@ def _refused_create(scope: Scope, ref: Ref, new: Mapping[str, Any]) -> str:
         return _refused_report(scope, ref, new)
     if ref.group_resource != NAMESPACES or not needs_namespace(scope, ref.name):
         return f'an edge creates reports only: want the annotation {UPSYNCED}: "true"'
-    kept = {name for name, value in new["metadata"].items() if value}
-    if kept & {"labels", "annotations", "finalizers", "ownerReferences"}:
+    metadata = new["metadata"]
+    own_label = {NAMESPACE_LABEL: ref.name}  # every server adds it
+    if (metadata.get("labels") or own_label) != own_label or any(
+        metadata.get(name) for name in ("annotations", "finalizers", "ownerReferences")
+    ):
         return "an edge creates a Namespace for its reports with a name and nothing else"
     return ""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Protocol
 
-from skerry.api.edge_identity import BOOTSTRAP_GROUPS, EDGE_GROUPS
+from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS, SIGNER
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kinds import GroupResource
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339, rfc3339_micro
@@ -44,17 +44,17 @@ class EdgeRestriction:
 
     async def admit(self, operation: Operation) -> None:
         groups = operation.call.user.groups
-        if groups == EDGE_GROUPS:
+        if groups not in NARROW_GROUPS:
+            return
+        if operation.type == REQUESTS:
+            _check_request(operation)
+        elif groups == EDGE_GROUPS:
             self._restrict(operation)
-        elif groups == BOOTSTRAP_GROUPS and operation.type != REQUESTS:
+        else:
             raise _refused(operation, "a bootstrap credential requests one certificate")
 
     def _restrict(self, operation: Operation) -> None:
         kind = GroupResource(*operation.type)
-        if kind == REQUESTS:
-            if operation.verb != "CREATE":
-                raise _refused(operation, "an edge decides about no request")
-            return  # the rules of the signer say whose certificate may be asked for
         if kind == SYNCER_CONFIGS:
             if operation.subresource != "status":
                 raise _refused(operation, "an edge writes the status of a SyncerConfig only")
@@ -102,6 +102,13 @@ def _is_past(text: Any, now: datetime) -> bool:
         return parse_rfc3339(str(text)) <= now
     except ValueError:
         return False
+
+
+def _check_request(operation: Operation) -> None:
+    """Let requests of the edge signer pass, whose own rules say for which certificate."""
+    signer = (operation.obj.get("spec") or {}).get("signerName")
+    if operation.verb != "CREATE" or signer != SIGNER:
+        raise _refused(operation, f"an edge requests certificates of the signer {SIGNER} only")
 
 
 def _too_long(operation: Operation, seconds: int) -> Invalid:

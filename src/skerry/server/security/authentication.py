@@ -88,9 +88,11 @@ class Authentication:
         reserved: tuple[str, ...] = (),
         certificates: ClientCertificates | None = None,
         bootstrap: BearerTokens | None = None,
+        account: Callable[[User], User] = lambda user: user,
     ) -> None:
         """Users whose names or groups begin with one of *reserved* are not to be had by
-        certificate or static token: the server itself makes them."""
+        certificate or static token: the server itself makes them. *account* says whom a
+        ServiceAccount acts as, if not as itself."""
         self._clock = clock
         self._authorizer = authorizer
         self._static = static
@@ -100,6 +102,7 @@ class Authentication:
         self._reserved = reserved
         self._certificates = certificates or ClientCertificates(clock, reserved=reserved)
         self._bootstrap = bootstrap
+        self._account = account
         # Tokens of ServiceAccounts hold in their own cluster only, which bounds the names here.
         self._tokens: Remembered[tuple[str, str]] = Remembered(clock, _TOKEN_SECONDS)
         # Static tokens hold for ever and wherever a path leads: never kept by cluster.
@@ -150,7 +153,8 @@ class Authentication:
             validated = await self._service_accounts.validate(token, cluster, audiences)
         except TokenError as error:
             return Reviewed(None, (), f"[invalid bearer token, {error}]")
-        return Reviewed(_authenticated(validated.user), validated.audiences)
+        user = self._account(_authenticated(validated.user))
+        return Reviewed(user, validated.audiences)
 
     async def _by_header(self, authorization: str, cluster: str) -> User | None:
         """Return the user of an Authorization header; None when it carries no bearer token."""
@@ -178,7 +182,7 @@ class Authentication:
                     "Unable to authenticate the request", v=2, error=error, suppressed=suppressed
                 )
             raise Unauthorized from error
-        user = _authenticated(validated.user)
+        user = self._account(_authenticated(validated.user))
         self._tokens.put((cluster, authorization), user, validated.expires)
         return user
 

@@ -28,7 +28,7 @@ log = Logger("authentication")
 
 # A certificate's own validity is checked this often on connections that stay open.
 _SECONDS = 60.0
-_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
 AUTHENTICATED = "system:authenticated"
 
 Authorities = Callable[[], Sequence[x509.Certificate]]
@@ -97,7 +97,7 @@ class ClientCertificates:
             log.info("client certificate cannot be read", v=2, error=error)
             raise Unauthorized from error
         self._check(certificate.x509)
-        credential = {_CREDENTIAL: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}
+        credential = {CREDENTIAL: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}
         if self._special is not None and self._special.concerns(certificate):
             user, until = self._special.user(certificate)
         else:

@@ -31,6 +31,8 @@ _CLAIM = "kubernetes.io"
 # Clocks of issuers and checkers may differ by this much; go-jose's figure, which Kubernetes uses.
 _LEEWAY_SECONDS = 60
 _EXTRA = "authentication.kubernetes.io/"
+# How long the tokens lasted that edges were given before they had certificates.
+RESTRICTED_SECONDS = 7 * 24 * 3600
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
@@ -128,11 +130,14 @@ class ServiceAccountTokens:
         *,
         issuer: str = DEFAULT_ISSUER,
         api_audiences: Sequence[str] = (),
+        restricted: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        """In *restricted* clusters tokens of Secrets do not count, nor any older than a week."""
         self.use((key,), key.id)
         self._lookup = lookup
         self._clock = clock
         self._ids = ids
+        self._restricted = restricted
         self.issuer = issuer
         self.api_audiences = tuple(api_audiences) or (issuer,)
 
@@ -226,6 +231,8 @@ class ServiceAccountTokens:
             raise TokenError("token names no service account")
         if private.get("clusterName", PLAIN) != cluster:
             raise TokenError("token is of another cluster")
+        if self._restricted(cluster):
+            self._check_short_lived(claims, private)
         name, uid = account
         if claims["sub"] != f"{ACCOUNT_PREFIX}{namespace}:{name}":
             raise TokenError("token subject does not match its service account")
@@ -234,6 +241,15 @@ class ServiceAccountTokens:
         if claims.get("jti"):
             extra[f"{_EXTRA}credential-id"] = (f"JTI={claims['jti']}",)
         return service_account_user(namespace, name, uid, extra, cluster)
+
+    def _check_short_lived(self, claims: Mapping[str, Any], private: Mapping[str, Any]) -> None:
+        """Refuse what was issued without an end, or with one too far away, by whichever version."""
+        if private.get("secret") is not None:
+            raise TokenError("tokens of Secrets do not count in a mailbox")
+        issued = claims.get("iat")
+        age = self._clock.now().timestamp() - (issued if isinstance(issued, int) else 0)
+        if age > RESTRICTED_SECONDS:
+            raise TokenError("token was issued too long ago for a mailbox")
 
     async def _check_bound(
         self, private: Mapping[str, Any], cluster: str, namespace: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, NotFound
@@ -27,9 +28,11 @@ _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 class TokenHandler:
     """Issues tokens through serviceaccounts/NAME/token."""
 
-    def __init__(self, store: Store, tokens: ServiceAccountTokens) -> None:
+    def __init__(self, store: Store, tokens: ServiceAccountTokens, longest: timedelta) -> None:
+        """Tokens live as long as they are asked to, but no longer than *longest*."""
         self._store = store
         self._tokens = tokens
+        self._max_seconds = int(longest.total_seconds())
 
     async def handle(self, call: Call) -> Answer:
         """Answer a TokenRequest."""
@@ -39,7 +42,12 @@ class TokenHandler:
         self._refuse(call, spec)
         account = await self._find(call, "", "serviceaccounts", call.namespace, call.info.name)
         bound, node = await self._bound(call, spec.get("boundObjectRef"))
-        seconds = spec.get("expirationSeconds") or _USUAL_SECONDS
+        wanted = spec.get("expirationSeconds") or _USUAL_SECONDS
+        seconds = min(wanted, self._max_seconds)
+        if seconds < wanted:
+            call.warnings.append(
+                f"requested expiration of {wanted} seconds shortened to {seconds} seconds"
+            )
         token, expires = self._tokens.issue(
             TokenRequest(
                 namespace=call.namespace,

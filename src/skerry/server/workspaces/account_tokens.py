@@ -3,7 +3,8 @@
 A ServiceAccount somebody creates gets a Secret with a token, named in its ``.secrets``: programs
 of that time wait for it. A Secret of the token type that names a ServiceAccount is filled in too.
 The ``default`` accounts that come with namespaces get none; they ask for tokens when they need
-one, and ten thousand workspaces do without ten thousand unused keys.
+one, and ten thousand workspaces do without ten thousand unused keys. In mailboxes there are none
+at all: a token without end would outlive the edge it was read by.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from skerry.api.keys import ObjectKey
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import SYSTEM_ADMIN
-from skerry.logic.workspaces.projected import is_projected
+from skerry.logic.workspaces.projected import is_inert
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.engine import ResourceHandler
@@ -45,8 +46,10 @@ class AccountTokens:
         tokens: ServiceAccountTokens,
         ids: IdSource,
         root_ca: Callable[[], str],
+        is_mailbox: Callable[[str], bool],
     ) -> None:
         self._store = store
+        self._is_mailbox = is_mailbox
         self._catalogue = catalogue
         self._seeder = seeder
         self._tokens = tokens
@@ -54,7 +57,9 @@ class AccountTokens:
         self._root_ca = root_ca
 
     async def admit(self, operation: Operation) -> None:
-        if operation.verb != "CREATE" or operation.subresource or is_projected(operation.obj):
+        if operation.verb != "CREATE" or operation.subresource or is_inert(operation.obj):
+            return
+        if operation.type[0] or self._is_mailbox(operation.call.info.cluster):
             return
         if operation.type == ("", "serviceaccounts"):
             self._account(operation)
@@ -89,7 +94,7 @@ class AccountTokens:
         key = ObjectKey("", "serviceaccounts", cluster, operation.call.namespace, name)
         entry = await self._store.get(key.path()) if name else None
         account = decode(entry.value, entry.revision) if entry is not None else None
-        if account is None or is_projected(account) or (secret.get("data") or {}).get("token"):
+        if account is None or is_inert(account) or (secret.get("data") or {}).get("token"):
             return
         self._fill(secret, account, cluster)
 
@@ -121,7 +126,7 @@ def for_own_accounts(plain: ResourceHandler, store: Store) -> ResourceHandler:
             "", "serviceaccounts", call.info.cluster, call.namespace, call.info.name
         ).path()
         entry = await store.get(key)
-        if entry is not None and is_projected(decode(entry.value, entry.revision)):
+        if entry is not None and is_inert(decode(entry.value, entry.revision)):
             why = "it is a copy on its way to an edge, and no account here"
             raise Forbidden.of("", "serviceaccounts", call.info.name, why)
         return await plain(call)

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from skerry.api.edge_identity import NARROW_GROUPS
+from skerry.api.edge_identity import NARROW_GROUPS, REQUESTS, SIGNER
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX, BOUND_PREFIX, SCOPED
@@ -27,7 +27,7 @@ from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 from skerry.server.security.authentication import impersonation_attributes
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
-from skerry.server.workspaces.edge_authorization import EdgeAuthorizer
+from skerry.server.workspaces.edge_authorization import EdgeAuthorizer, is_for_approvers
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 
@@ -78,11 +78,28 @@ class HubAuthorizer:
         if cluster == SYSTEM_ADMIN and attributes.path:
             return self._rbac.authorize(user, attributes)
         if cluster == WILDCARD or not self._may_enter(user, attributes):
-            return _DENIED
+            return self._as_approver(user, attributes)
         if not self._within_policy(user, attributes):
             return _DENIED
         decision = self._rbac.authorize(user, attributes)
-        return decision if decision.allowed else _DENIED
+        return decision if decision.allowed else self._as_approver(user, attributes)
+
+    def _as_approver(self, user: User, attributes: Attributes) -> Decision:
+        """Decide for whoever may let edges in, which is granted where their SyncTargets are.
+
+        They read and decide about requests for certificates in the mailboxes, and revoke.
+        """
+        known = self._state.clusters.get(attributes.cluster)
+        if known is None or known.mailbox is None or not is_for_approvers(attributes):
+            return _DENIED
+        mailbox = self._mailboxes.mailbox(known.name)
+        if mailbox is None or mailbox.cluster == known.name:
+            return _DENIED
+        approving = Attributes(
+            cluster=mailbox.cluster, verb="approve", group=REQUESTS.group, resource="signers",
+            name=SIGNER,
+        )  # fmt: skip
+        return self.authorize(user, approving)
 
     def impersonation_home(self, user: User, wanted: User, cluster: str) -> str:
         """Return the cluster that *wanted* is scoped to when *user* may impersonate it there.

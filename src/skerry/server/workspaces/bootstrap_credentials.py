@@ -7,15 +7,20 @@ of the secret part only, ends by itself, and is redeemed by the first key that i
 from __future__ import annotations
 
 import hmac
+import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from skerry.api.edge_identity import (
+    APPROVED,
     BOOTSTRAP_GROUPS,
     BOOTSTRAP_PREFIX,
     BOOTSTRAP_TYPE,
     EXPIRATION,
     KEY_DIGEST,
     MAILBOX_NAMESPACE,
+    SIGNER,
+    SYNC_TARGET,
     TOKEN_HASH,
     TOKEN_ID,
     bootstrap_secret_name,
@@ -23,20 +28,29 @@ from skerry.api.edge_identity import (
     parse_bootstrap_token,
     secret_value,
 )
-from skerry.api.errors import Unauthorized
-from skerry.api.keys import ObjectKey
+from skerry.api.errors import FieldError, Forbidden, Invalid, Unauthorized
+from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
+from skerry.server.access import Authorizer
+from skerry.server.admission.certificates import may_decide
+from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import User
 from skerry.server.workspaces.mailboxes import Mailboxes
-from skerry.store.base import Store
+from skerry.store.base import Store, Write
 
 # In a user's extra: the credential has ended, and its bearer may only read its request.
 ENDED = "edge.kcp.io/bootstrap-ended"
 # How long a redeemed credential may still read its request: a person may approve after a holiday.
 READING_LIFETIME = timedelta(days=30)
+# A manifest may lie about for so long; a credential that outlives its reason is a risk.
+MAX_LIFETIME = timedelta(days=7)
+_SECRETS = ("", "secrets")
+_FIELDS = frozenset((TOKEN_ID, TOKEN_HASH, EXPIRATION, SYNC_TARGET, APPROVED))
+_TOKEN_ID = re.compile("[a-z0-9]{6,32}").fullmatch
+_DIGEST = re.compile("[0-9a-f]{64}").fullmatch
 
 log = Logger("edges")
 
@@ -86,6 +100,88 @@ class BootstrapTokens:
         return {ENDED: ("true",)}
 
 
+class BootstrapSecrets:
+    """Guards the Secrets behind bootstrap credentials.
+
+    They are well formed and in a mailbox; whoever makes one that is approved from the start may
+    approve; and once made, a credential is redeemed or withdrawn but not changed.
+    """
+
+    def __init__(
+        self, mailboxes: Mailboxes, authorizer: Authorizer, store: Store, clock: Clock
+    ) -> None:
+        self._mailboxes = mailboxes
+        self._authorizer = authorizer
+        self._store = store
+        self._clock = clock
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.type != _SECRETS or operation.verb == "DELETE":
+            return
+        secret, old = operation.obj, operation.old
+        if old is not None:
+            if old.get("type") == BOOTSTRAP_TYPE and old.get("data") != secret.get("data"):
+                detail = "a bootstrap credential is not changed: delete it and make another"
+                raise _invalid(secret, [FieldError.forbidden("data", detail)])
+            return
+        if secret.get("type") != BOOTSTRAP_TYPE:
+            return
+        mailbox = self._mailboxes.mailbox(operation.call.info.cluster)
+        if mailbox is None or operation.call.namespace != MAILBOX_NAMESPACE:
+            detail = f"wants the namespace {MAILBOX_NAMESPACE} of a mailbox"
+            raise _invalid(secret, [FieldError.invalid("type", BOOTSTRAP_TYPE, detail)])
+        target = self._mailboxes.sync_target(mailbox)
+        if errors := secret_errors(secret, target, self._clock.now()):
+            raise _invalid(secret, errors)
+        if secret_value(secret, APPROVED) == "true":
+            user = operation.call.user
+            if not may_decide(self._authorizer, user, mailbox.cluster, "approve", SIGNER):
+                why = f'a credential that is approved needs the verb "approve" on signer {SIGNER} '
+                raise _forbidden(secret, f"{why}in the workspace of the SyncTarget")
+        await self._delete_ended(operation)
+
+    async def _delete_ended(self, operation: Operation) -> None:
+        """Delete credentials that nobody can use any more."""
+        prefix = type_prefix("", "secrets", operation.call.info.cluster, MAILBOX_NAMESPACE)
+        now = self._clock.now()
+        for entry in (await self._store.range(prefix)).entries:
+            secret = decode(entry.value, entry.revision)
+            if secret.get("type") == BOOTSTRAP_TYPE and _is_useless(secret, now):
+                operation.writes.append(Write(entry.key, None, expected=entry.revision))
+
+
+def secret_errors(secret: Object, sync_target: str, now: datetime) -> list[FieldError]:
+    """Return what is wrong with the Secret of a credential for *sync_target*."""
+    values = {name: secret_value(secret, name) for name in _FIELDS}
+    token_id = values[TOKEN_ID]
+    errors = []
+    if secret["metadata"].get("name") != bootstrap_secret_name(token_id):
+        name = secret["metadata"].get("name") or ""
+        detail = f'want "{bootstrap_secret_name("")}" and the token-id'
+        errors.append(FieldError.invalid("metadata.name", name, detail))
+    if _TOKEN_ID(token_id) is None:
+        detail = "want 6 to 32 lower-case letters and digits"
+        errors.append(FieldError.invalid(f"data[{TOKEN_ID}]", token_id, detail))
+    if _DIGEST(values[TOKEN_HASH]) is None:
+        detail = "want the SHA-256 of the secret part, 64 hexadecimal digits"
+        errors.append(FieldError.invalid(f"data[{TOKEN_HASH}]", "<hidden>", detail))
+    if values[APPROVED] not in ("true", "false"):
+        errors.append(
+            FieldError.not_supported(f"data[{APPROVED}]", values[APPROVED], ("true", "false"))
+        )
+    if values[SYNC_TARGET] != sync_target:
+        detail = f'this is the mailbox of "{sync_target}"'
+        errors.append(FieldError.invalid(f"data[{SYNC_TARGET}]", values[SYNC_TARGET], detail))
+    ends = _expiration(secret)
+    if ends is None or not now < ends <= now + MAX_LIFETIME:
+        detail = f"want an RFC 3339 time within the next {MAX_LIFETIME.days} days"
+        errors.append(FieldError.invalid(f"data[{EXPIRATION}]", values[EXPIRATION], detail))
+    others = sorted((secret.get("data") or {}).keys() - _FIELDS)
+    return errors + [
+        FieldError.forbidden(f"data[{name}]", "the server alone writes it") for name in others
+    ]
+
+
 def secret_key_of(user: User) -> str:
     """Return the store key of the Secret behind a bootstrap user."""
     return _key(user.home, user.name.rpartition(":")[2])
@@ -94,6 +190,21 @@ def secret_key_of(user: User) -> str:
 def _key(cluster: str, token_id: str) -> str:
     name = bootstrap_secret_name(token_id)
     return ObjectKey("", "secrets", cluster, MAILBOX_NAMESPACE, name).path()
+
+
+def _is_useless(secret: Object, now: datetime) -> bool:
+    ends = _expiration(secret)
+    if ends is None:
+        return True
+    return now > (ends + READING_LIFETIME if secret_value(secret, KEY_DIGEST) else ends)
+
+
+def _invalid(secret: Object, errors: Sequence[FieldError]) -> Invalid:
+    return Invalid.of("", "Secret", secret["metadata"].get("name") or "", list(errors))
+
+
+def _forbidden(secret: Object, why: str) -> Forbidden:
+    return Forbidden.of(*_SECRETS, secret["metadata"].get("name") or "", why)
 
 
 def _expiration(secret: Object) -> datetime | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from skerry.api.edge_identity import EDGE_GROUPS, MAILBOX_NAMESPACE
 from skerry.api.kinds import GroupResource
-from skerry.logic.syncing.edge_rights import REQUESTS, may
+from skerry.logic.syncing.edge_rights import CHANGE, READ, REQUESTS, may
 from skerry.logic.syncing.manifest import account_name
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
@@ -20,10 +20,29 @@ from skerry.server.workspaces.mailboxes import Mailboxes
 _ALLOWED = Decision(True)
 _DENIED = Decision(False, "access denied")
 _ACCOUNTS = GroupResource("", "serviceaccounts")
+_CLUSTERS = ("core.kcp.io", "logicalclusters")
 # Discovery, and the extensions, each part of which is authorized on its own.
 _READABLE = frozenset(("/", "/api", "/apis", "/version", ROOT, CA_BUNDLE))
 _READABLE_BELOW = ("/api/", "/apis/")
 _POSTED = frozenset((WATCH, BATCH))
+
+
+def is_for_approvers(attributes: Attributes) -> bool:
+    """Tell whether an action in a mailbox is for whoever lets its edge in, or shuts it out."""
+    if attributes.path:
+        return attributes.verb == "get" and _is_discovery(attributes.path)
+    kind = (attributes.group, attributes.resource)
+    if kind == REQUESTS:
+        if attributes.subresource == "approval":
+            return attributes.verb in CHANGE
+        return attributes.verb in READ and not attributes.subresource
+    if kind == _CLUSTERS:
+        return attributes.verb in ("get", "patch", "update") and not attributes.subresource
+    return False
+
+
+def _is_discovery(path: str) -> bool:
+    return path in _READABLE or path.startswith(_READABLE_BELOW)
 
 
 class EdgeAuthorizer:
@@ -34,6 +53,8 @@ class EdgeAuthorizer:
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         if not user.home or attributes.cluster != user.home:
+            return _DENIED
+        if user.name.startswith(ACCOUNT_PREFIX) and self._mailboxes.is_shut(user.home):
             return _DENIED
         if attributes.path:
             return _ALLOWED if self._may_visit(user, attributes) else _DENIED
@@ -56,7 +77,7 @@ class EdgeAuthorizer:
         if user.groups != EDGE_GROUPS or LAPSED in user.extra:
             return False
         if attributes.verb in ("get", "head"):
-            return attributes.path in _READABLE or attributes.path.startswith(_READABLE_BELOW)
+            return _is_discovery(attributes.path)
         return attributes.verb == "post" and attributes.path in _POSTED
 
     def _may_request(self, user: User, attributes: Attributes) -> bool:

@@ -16,15 +16,17 @@ from skerry.api.edge_identity import (
     BOOTSTRAP_GROUPS,
     EDGE_GROUPS,
     KEY_DIGEST,
+    MAILBOX_NAMESPACE,
     SIGNER,
     EdgeName,
     secret_value,
 )
 from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests
-from skerry.api.keys import type_prefix
+from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.mailboxes import Mailbox
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
 from skerry.logic.resource import Object
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import (
     GROUP,
@@ -45,6 +47,8 @@ from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Store, Write
 
 _KIND = "CertificateSigningRequest"
+# On the ServiceAccount of an edge of the previous version: the request it became a certificate by.
+EXCHANGED = "edge.kcp.io/exchanged-for"
 # Kubernetes' figures: how long requests are kept that were decided, and that were not.
 _DECIDED_LIFETIME = timedelta(hours=1)
 _PENDING_LIFETIME = timedelta(hours=24)
@@ -113,10 +117,13 @@ class EdgeRequests:
 
     async def _approval(self, operation: Operation, mailbox: Mailbox) -> str:
         """Return why a request is approved at once; empty when a person must."""
-        groups = operation.call.user.groups
-        if groups == EDGE_GROUPS:
+        user = operation.call.user
+        if user.groups == EDGE_GROUPS and user.name.startswith(ACCOUNT_PREFIX):
+            await self._exchange(operation)
+            return "the edge exchanges its token for a certificate"
+        if user.groups == EDGE_GROUPS:
             return "the edge requests the successor of its certificate"
-        if groups == BOOTSTRAP_GROUPS and await self._redeemed(operation):
+        if user.groups == BOOTSTRAP_GROUPS and await self._redeemed(operation):
             return "the bootstrap credential was approved when it was made"
         if self._mailboxes.approves_by_itself(mailbox):
             return "the inventory workspace approves its edges"
@@ -137,6 +144,22 @@ class EdgeRequests:
             secret["data"][KEY_DIGEST] = base64.b64encode(name.encode()).decode()
             operation.writes.append(Write(key, encode(secret), expected=entry.revision))
         return secret_value(secret, APPROVED) == "true"
+
+    async def _exchange(self, operation: Operation) -> None:
+        """Let the account of an edge of the previous version have a certificate for one key."""
+        user, name = operation.call.user, str(operation.obj["metadata"]["name"])
+        account = user.name.rpartition(":")[2]
+        key = ObjectKey("", "serviceaccounts", user.home, MAILBOX_NAMESPACE, account).path()
+        entry = await self._store.get(key)
+        if entry is None:
+            raise Forbidden.of(*TYPE, name, "the account is gone")
+        obj = decode(entry.value, entry.revision)
+        notes = obj["metadata"].setdefault("annotations", {})
+        if notes.get(EXCHANGED, name) != name:
+            raise Forbidden.of(*TYPE, name, "another key has been exchanged for the token")
+        if EXCHANGED not in notes:
+            notes[EXCHANGED] = name
+            operation.writes.append(Write(key, encode(obj), expected=entry.revision))
 
     async def _make_room(self, operation: Operation) -> None:
         """Remove requests that nobody needs any more; refuse where too many are left."""

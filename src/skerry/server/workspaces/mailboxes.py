@@ -15,14 +15,17 @@ from typing import Any
 import msgspec
 import orjson
 
-from skerry.api.edge_identity import AUTO_APPROVAL, EdgeName
+from skerry.api.edge_identity import AUTO_APPROVAL, EDGE_GROUPS, MAILBOX_NAMESPACE, EdgeName
 from skerry.api.kcp.compute import WORKLOAD
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.mailboxes import EXPORT, Mailbox
 from skerry.kit.clock import parse_rfc3339
+from skerry.logic.syncing.manifest import account_name
 from skerry.logic.syncing.scope import NOTHING, Scope, scope_of, united
 from skerry.logic.workspaces.names import parent_path
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
+from skerry.server.http.message import User
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.records import Cluster
@@ -166,6 +169,24 @@ class Mailboxes:
             return False
         mailbox = self.mailbox(known.name)
         return mailbox is not None and bool(known.revoked or not self.sync_target(mailbox))
+
+    def is_shut(self, cluster: str) -> bool:
+        """Tell whether *cluster* is no open mailbox; for accounts that have no other place."""
+        known = self.state.clusters.get(cluster)
+        return known is None or self.mailbox(cluster) is None or self.is_closed(known)
+
+    def of_account(self, user: User) -> User:
+        """Return *user* as an edge, if it is the ServiceAccount an edge had in earlier versions.
+
+        It has the rights of an edge then and no others, whatever roles were bound to it.
+        """
+        mailbox = self.mailbox(user.home) if user.home else None
+        if mailbox is None:
+            return user
+        account = account_name(self.sync_target(mailbox))
+        if user.name != f"{ACCOUNT_PREFIX}{MAILBOX_NAMESPACE}:{account}":
+            return user
+        return User(user.name, user.uid, EDGE_GROUPS, user.extra, user.home)
 
     def admits(self, edge: EdgeName, issued: datetime) -> bool:
         """Tell whether *edge* gets in with a certificate of that time."""
