@@ -195,7 +195,9 @@ class Places:
 
     async def put(self, gvr: GroupVersionResource, name: str, content: Object) -> None:
         client = self.in_mailbox
-        place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+        labels = {"edge.kcp.io/projected": "yes"}
+        metadata = {"name": "shop", "labels": labels}
+        place = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         await client.patch(NAMESPACES, "shop", place, kind="apply", options=_TRANSLATOR)
         body = {
             "apiVersion": f"{gvr.group}/{gvr.version}".lstrip("/"),

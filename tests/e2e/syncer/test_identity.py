@@ -22,6 +22,7 @@ from skerry.app.edge_identity import (
 )
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.token import HubToken, claims_of
+from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE
 from skerry.logic.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import ClientConfig, connect, load
@@ -50,7 +51,7 @@ async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hu
         mine = edge_client(places)
         await mine.list(NAMESPACES)
         await mine.list(CONFIGS)
-        await mine.create(LEASES, {"metadata": {"name": "beat"}, "spec": {}}, "default")
+        await mine.create(LEASES, {"metadata": {"name": HEARTBEAT_LEASE}, "spec": {}}, "default")
         bare = edge_client(places, "")  # the token itself says which workspace
         await bare.list(NAMESPACES)
         other = await places.access.at(ESPW).create(WORKSPACES, workspace("x-mb-y"))
@@ -132,6 +133,7 @@ async def test_a_token_is_renewed_by_its_bearer(tmp_path: Path, hub: Hub) -> Non
 
 async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
+        await places.configure()
         client = edge_client(places)
         await client.list(NAMESPACES)
         await revoke(places.access, places.name, places.mailbox)
@@ -150,13 +152,13 @@ async def test_an_edge_does_in_its_mailbox_what_a_syncer_does_and_no_more(
         await places.configure()
         await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
         mine = edge_client(places)
-        await mine.patch(CONFIG_MAPS, "page", {"metadata": {"annotations": {"a": "b"}}}, "shop")
+        mark = {"metadata": {"annotations": {"edge.kcp.io/applied": "1-a"}}}
+        await mine.patch(CONFIG_MAPS, "page", mark, "shop")
         name = account_name(places.name)
-        role = await mine.get(ROLES, name)
-        wider = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["update"]}
-        more = {"rules": [*role["rules"], wider]}
-        page = await mine.get(CONFIG_MAPS, "page", "shop")
+        more = {"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["update"]}]}
+        page = {**await mine.get(CONFIG_MAPS, "page", "shop"), "data": {"a": "2"}}
         refused: tuple[Callable[[], Awaitable[object]], ...] = (
+            lambda: mine.get(ROLES, name),
             lambda: mine.update(CONFIG_MAPS, page),
             lambda: mine.delete_collection(CONFIG_MAPS, Selection(namespace="shop")),
             lambda: mine.patch(ROLES, name, more),
@@ -188,6 +190,7 @@ def binding_to(role: str, account: str) -> dict[str, Any]:
 
 async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
+        await places.configure()
         client = edge_client(places)
         watches = [{"id": "maps", "version": "v1", "resource": "configmaps"}]
         body = orjson.dumps({"watches": watches})

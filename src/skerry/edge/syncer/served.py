@@ -2,15 +2,16 @@
 
 Definitions (and at a hub, bindings) are watched; a change of one is a reason to ask for discovery
 again, shortly after, because servers offer a new type a moment after they accept it. Where they
-may not be watched, ``suspect`` asks again, at growing intervals, as long as a type is missed.
+may not be watched, discovery is asked again at growing intervals as long as a type is missed
+(``suspect``) or expected (``expect``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from skerry.api.errors import ApiError
+from skerry.api.errors import ApiError, Forbidden
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
@@ -43,7 +44,9 @@ class Served:
         self._wanted = asyncio.Event()
         self._wanted.set()
         self._missed = 0
-        self._followed: dict[GroupVersionResource, Informer] = {}
+        # None where the server lets nobody like us watch what makes types come and go.
+        self._followed: dict[GroupVersionResource, Informer | None] = {}
+        self._expected: frozenset[GroupVersionResource] = frozenset()
         self._by_version: dict[GroupVersionResource, ResourceInfo] = {}
         self._preferred: dict[GroupResource, ResourceInfo] = {}
         self._log = Logger("syncer-types")
@@ -62,6 +65,14 @@ class Served:
         self._missed += 1
         self._wanted.set()
 
+    def expect(self, types: Iterable[GroupVersionResource]) -> None:
+        """Ask again until these are offered, where nothing tells of them by itself."""
+        expected = frozenset(types)
+        if expected - self._expected - self._by_version.keys():
+            self._missed = 0
+            self._wanted.set()
+        self._expected = expected
+
     async def run(self) -> None:
         """Keep the types up to date until cancelled."""
         failures = 0
@@ -73,16 +84,19 @@ class Served:
             await self._client.clock.sleep(delay)
             self._wanted.clear()
             try:
-                self._take(await discover(self._client))
+                await self._take(await discover(self._client))
                 failures = 0
             except (ApiError, TransportError) as error:
                 failures += 1
                 self._log.debug("discovery failed", attempt=failures, error=error)
                 self._wanted.set()
 
-    def _take(self, found: ServedTypes) -> None:
+    async def _take(self, found: ServedTypes) -> None:
         by_version = {info.gvr: info for info in found.resources if "list" in info.verbs}
-        self._follow([gvr for gvr in (DEFINITIONS, BINDINGS) if gvr in by_version])
+        await self._follow([gvr for gvr in (DEFINITIONS, BINDINGS) if gvr in by_version])
+        if self._expected - by_version.keys() and None in self._followed.values():
+            self._missed += 1
+            self._wanted.set()
         if found.failed:
             # A group whose server is away has not gone: what was known of it stays.
             lost = set(found.failed)
@@ -96,15 +110,25 @@ class Served:
         for info in by_version.values():
             self._preferred.setdefault(info.group_resource, info)
         self.known = True
-        self._missed = 0
+        if not self._wanted.is_set():
+            self._missed = 0
         self._changed()
 
-    def _follow(self, types: Sequence[GroupVersionResource]) -> None:
+    async def _follow(self, types: Sequence[GroupVersionResource]) -> None:
         for gvr in types:
             if gvr not in self._followed:
-                informer = self._factory.informer(gvr, _METADATA, transform=_nothing, packed=True)
-                informer.add_handler(self._happened)
-                self._followed[gvr] = informer
+                self._followed[gvr] = await self._watched(gvr)
+
+    async def _watched(self, gvr: GroupVersionResource) -> Informer | None:
+        """Begin to watch a type; return None where that is forbidden, as to an edge at its hub."""
+        try:
+            await self._client.list_page(gvr, _METADATA, limit=1)
+        except Forbidden:
+            self._log.debug("not allowed to watch what makes types", kind=str(gvr))
+            return None
+        informer = self._factory.informer(gvr, _METADATA, transform=_nothing, packed=True)
+        informer.add_handler(self._happened)
+        return informer
 
     def _happened(self, old: Object | None, new: Object | None) -> None:
         self._missed = 0

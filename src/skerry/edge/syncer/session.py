@@ -209,7 +209,15 @@ class Session:
         # What came into scope only now was seen before without being wanted.
         self._add(ref for ref in s.mailbox.refs() if not s.memory.was_placed(ref))
         self._up.adjust()
+        self._expect()
         self._report()
+
+    def _expect(self) -> None:
+        """Say which types the mailbox should have, for a hub that tells of none by itself."""
+        s = self.state
+        named = s.config.scope.unserved(())
+        upsynced = [gvr for gvr in self._up.followed() if gvr.group_resource in named]
+        s.served_hub.expect([*s.config.scope.types().values(), *upsynced])
 
     def _follow(self) -> None:
         """Follow the types the scope names, as far as the mailbox has them."""
@@ -232,6 +240,7 @@ class Session:
             ref for ref, outcome in list(s.outcomes.troubled.items()) if outcome.state == "Waiting"
         )
         self._up.adjust()
+        self._expect()
         self._report()
 
     def _right_granted(self, kind: GroupResource, namespace: str) -> None:

@@ -53,6 +53,10 @@ class Upsync:
         for ref in self._s.memory.all_raised():
             self._s.up.add(ref)
 
+    def followed(self) -> set[GroupVersionResource]:
+        """Return the types that are watched at the edge."""
+        return {gvr for gvr, _ in self._watches}
+
     def touch_all(self) -> None:
         """Look at everything again: the mailbox has other types now."""
         for gvr, _ in self._watches:

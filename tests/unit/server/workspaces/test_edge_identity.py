@@ -346,7 +346,7 @@ async def test_who_asks_is_written_by_the_server_by_whichever_way_the_request_co
             "usages": ["client auth"],
             **forged,
         }
-        body = {
+        body: dict[str, Any] = {
             "apiVersion": "certificates.k8s.io/v1",
             "kind": "CertificateSigningRequest",
             "metadata": {"name": "forged"},
