@@ -9,6 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from skerry.api.consent import CONFIRM, CONSENT_NAME, CONSENTS, GRANTS
 from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.app.api_server import Parts
@@ -32,8 +33,10 @@ from skerry.controllers.placement_translator.keys import (
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.logic.placement.grants import Rule, grant_of
+from skerry.logic.placement.records import Place, place_of
 from skerry.logic.translation.copies import digest, is_projected
-from skerry.logic.translation.items import Item
+from skerry.logic.translation.items import Item, LocationName
 from skerry.logic.translation.reference import Sources, Translation, reference
 from skerry.logic.translation.types import common_types, workspace_types
 from skerry.logic.translation.what import mailbox_name
@@ -51,6 +54,8 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
 from tests.sim.faults import FaultyTransport, Rates
+from tests.unit.logic.placement import building
+from tests.unit.logic.placement.reference import Reference
 from tests.unit.server.harness import Everybody
 
 Object = dict[str, Any]
@@ -64,6 +69,8 @@ CLUSTER_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "cluster
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 EVENTS = GroupVersionResource("", "v1", "events")
 WIDGETS = GroupVersionResource("example.io", "v1", "widgets")
+WIDGET_DEFINITION = Item(*DEFINITIONS.group_resource, "", "widgets.example.io")
+_WIDGET_TYPE = WIDGETS.group_resource
 NO_FAULTS = Rates(0, 0, 0, 0, 0)
 EDGE = "edge.kcp.io/v1alpha1"
 _SIGNING_KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
@@ -143,6 +150,7 @@ class Hub:
         self.faults = FaultyTransport(self.embedded, self.ids, rates)
         self.client = Client(self.embedded, clock=self.clock)
         self.clusters: dict[str, str] = {}
+        self.workspaces_read_after_seconds = 0.0
         self.translator: PlacementTranslator | None = None
         self._start: Callable[[], asyncio.Task[None]]
         self._leading: asyncio.Task[None]
@@ -163,6 +171,7 @@ class Hub:
             await ensure_compute(self.api)
             await ensure_edge_provider(self.api)
             await self.workspace("root", "imw")
+            await self.bind("root:imw", "bind-espw", PROVIDER, "edge.kcp.io")
             for edge in edges:
                 await self.add_edge(edge)
             for workload in workloads:
@@ -195,10 +204,12 @@ class Hub:
         where = faulty.at("/services/apiexport/root/scheduling.kcp.io", EVERYWHERE)
         scheduling, own = self._factory(where), self._factory(faulty.for_cluster(provider))
         chosen = settings or TranslatorSettings(withhold_denatured=False)
-        translator = build(Views(context, edge, scheduling, own), chosen)
+        space = self._factory(faulty.at("/services/apiexport/root/tenancy.kcp.io", EVERYWHERE))
+        translator = build(Views(context, edge, scheduling, own, space), chosen)
         async with _unwrapped() as started:
             for part in (edge, scheduling, own, recorder):
                 started(part.run())
+            started(self._run_later(space))
             self._start = lambda: started(translator.run())
             self._leading = self._start()
             self.translator = translator
@@ -206,8 +217,12 @@ class Hub:
                 yield translator
             finally:
                 self.translator = None
-        for factory in (edge, scheduling, own):
+        for factory in (edge, scheduling, own, space):
             factory.check_unchanged()
+
+    async def _run_later(self, factory: InformerFactory) -> None:
+        await asyncio.sleep(self.workspaces_read_after_seconds)
+        await factory.run()
 
     async def lose_leadership(self, seconds: float) -> None:
         """Stop the translator, wherever it is; let it lead again after *seconds*."""
@@ -323,6 +338,30 @@ class Hub:
         patch = {"destinations": [await self.destination(edge) for edge in edges]}
         await self.at(f"root:{owner}").patch(SLICES, name, patch)
 
+    async def grant(self, name: str = "g", **spec: Any) -> None:
+        """Put a LocationGrant into the inventory; see ``building.grant``."""
+        made = building.grant(name, **spec)
+        obj = {**made, "metadata": {"name": name}}
+        client = self.at("root:imw")
+        try:
+            live = await client.get(GRANTS, name)
+        except NotFound:
+            await client.create(GRANTS, obj)
+        else:
+            await client.update(GRANTS, {**live, "spec": made["spec"]})
+
+    async def report(self, mode: str = "Enforce") -> None:
+        """Make the LocationConsent of the inventory, as the edge scheduler would."""
+        body = {"apiVersion": EDGE, "kind": "LocationConsent", "mode": mode}
+        await self.at("root:imw").create(CONSENTS, {**body, "metadata": {"name": CONSENT_NAME}})
+
+    async def consent(self) -> Object:
+        return await self.at("root:imw").get(CONSENTS, CONSENT_NAME)
+
+    async def confirm(self, *ids: str) -> None:
+        patch = {"metadata": {"annotations": {CONFIRM: ",".join(ids)}}}
+        await self.at("root:imw").patch(CONSENTS, CONSENT_NAME, patch)
+
     async def unplace(self, name: str, owner: str = "wmw") -> None:
         """Delete a placement, and its slice as the garbage collector would."""
         await self.remove(EDGE_PLACEMENTS, name, owner=owner)
@@ -389,21 +428,50 @@ class Hub:
                 await self._view(CUSTOMIZERS),
                 (await self.at("root:imw").list(LOCATIONS)).items,
                 _schema_table(schemas),
+                consent=await self._scanned(),
                 **settings,
+            )
+        )
+
+    async def _scanned(self) -> Scanned:
+        """Return what grants say, by a scan of everything there is."""
+        tenancy = self.client.at("/services/apiexport/root/tenancy.kcp.io", EVERYWHERE)
+        spaces = (await tenancy.list(WORKSPACES)).items
+        locations = (await self.at("root:imw").list(LOCATIONS)).items
+        return Scanned(
+            Reference(
+                locations={place_of(obj): obj for obj in locations},
+                grants={place_of(obj): obj for obj in await self._view(GRANTS)},
+                tree={
+                    place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
+                    for obj in spaces
+                },
+                remembered={
+                    place_of(obj).cluster
+                    for obj in await self._view(CONSENTS)
+                    if obj["mode"] == "Enforce"
+                },
             )
         )
 
     async def assert_as_expected(self, *edges: str, **settings: Any) -> None:
         """Check every mailbox against the reference."""
-        expected = await self.expected(**settings)
         inventory = await self.cluster_of("root:imw")
-        for edge in edges:
-            name = mailbox_name(inventory, f"uid-{edge}")
+        names = {edge: mailbox_name(inventory, f"uid-{edge}") for edge in edges}
+        copies = {name: set(await self.copies(edge)) for edge, name in names.items()}
+        expected = await self.expected(copies=copies, **settings)
+        for edge, name in names.items():
+            frozen = expected.frozen.get(name, set())
+            if WIDGET_DEFINITION in frozen and WIDGET_DEFINITION not in copies[name]:
+                # What is granted waits for its kind, which is not.
+                frozen |= {item for item in expected.contents[name] if item.type == _WIDGET_TYPE}
             wanted = {
                 item: digest(item.type, obj)
                 for item, obj in expected.contents.get(name, {}).items()
+                if item not in frozen
             }
-            found = await self.copies(edge)
+            copied = await self.copies(edge)
+            found = {item: proof for item, proof in copied.items() if item not in frozen}
             assert sorted(found) == sorted(wanted), edge
             assert found == wanted, edge
             config = expected.configs.get(name)
@@ -434,6 +502,24 @@ class Hub:
             gvr = GroupVersionResource(served.group, served.versions[0], served.resource)
             found[resource] = (await client.list(gvr)).items
         return found
+
+
+class Scanned:
+    """Grants as translation asks for them."""
+
+    def __init__(self, scan: Reference) -> None:
+        self._scan = scan
+
+    def is_enforced(self, inventory: str) -> bool:
+        return self._scan.mode(inventory) == "Enforce"
+
+    def is_observed(self, inventory: str) -> bool:
+        return self._scan.mode(inventory) == "Observe"
+
+    def rules(self, source: str, location: LocationName) -> list[Rule]:
+        found = {"rules": self._scan.rules(source, Place(*location))}
+        made = grant_of({"metadata": {"name": "scanned"}, "spec": found})
+        return list(made.rules)
 
 
 def _schema_table(schemas: Iterable[Object]) -> dict[tuple[str, str], Object]:

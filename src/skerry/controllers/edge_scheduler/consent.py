@@ -230,7 +230,7 @@ class ConsentObserver:
                 "workspace": self._state.path(group.source),
                 "placements": refusals.owners(group),
                 "locations": refusals.count(group),
-                "locationNames": refusals.names(group),
+                "locationNames": refusals.names(group, MAX_NAMES),
             }
 
 

@@ -23,7 +23,6 @@ from skerry.controllers.edge_scheduler.keys import (
     SYNC_TARGETS,
     WORKSPACES,
     Waking,
-    lean_workspace,
 )
 from skerry.controllers.edge_scheduler.observe import (
     BY_PLACEMENT,
@@ -49,6 +48,7 @@ from skerry.logic.placement.slices import (
     SLICES,
     lean_slice,
 )
+from skerry.logic.placement.workspace_tree import lean_workspace
 from skerry.logic.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler

@@ -26,7 +26,6 @@ from skerry.logic.placement.records import (
 )
 from skerry.logic.placement.slices import base_names, placement_name
 from skerry.logic.resource import Object
-from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
 
 NAME = "edge-scheduler"
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
@@ -34,14 +33,6 @@ SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets"
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 
 _log = Logger(NAME)
-
-
-def lean_workspace(obj: Object) -> Object:
-    """Return what is worth keeping of a Workspace: what it stands for, and its labels."""
-    kept = ("name", "uid", "resourceVersion", "labels")
-    metadata = {name: obj["metadata"][name] for name in kept if name in obj["metadata"]}
-    metadata["annotations"] = {CLUSTER_ANNOTATION: cluster_of(obj)}
-    return {"metadata": metadata, "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")}}
 
 
 class Cause(NamedTuple):

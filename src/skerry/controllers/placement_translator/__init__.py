@@ -5,11 +5,15 @@ edge export, Locations through theirs, mailbox Workspaces in the provider's work
 all workspaces APIBindings, CustomResourceDefinitions, Namespaces and every type that travels.
 Writes copies (label ``edge.kcp.io/projected=yes``), Namespaces for them and SyncerConfig
 ``the-one`` in mailboxes; conditions ``Translated`` and ``ConflictFree`` and Events of
-EdgePlacements.
+EdgePlacements. From the first LocationGrant on it reads those, and Workspaces for their paths and
+labels, and writes the part of LocationConsents that is about single objects.
 
 Invariants: once quiet, every mailbox holds what ``logic.translation.reference`` computes, and a
 second pass writes nothing. Nothing is removed from a mailbox while something that could justify
 it has not been read yet: a workspace's types, its namespaces, the objects of the type in
 question, or what a malformed placement means. Objects that are not copies are never removed, nor
-is a Namespace that holds one. The work done for a change is proportional to the change.
+is a Namespace that holds one. Where an inventory workspace enforces its grants, nothing comes in
+that none of them covers, whatever slices say; a copy that none covers any more is neither changed
+nor removed until a person has confirmed its removal. The work done for a change is proportional to
+the change.
 """

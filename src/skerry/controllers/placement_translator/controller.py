@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from skerry.api.consent import CONSENTS, GRANTS
 from skerry.api.errors import ApiError
+from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.decide import decide
 from skerry.controllers.placement_translator.execution import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import Feed, Record, lean_definition
+from skerry.controllers.placement_translator.held import (
+    HeldObjects,
+    HoldsExecutor,
+    HoldsObserver,
+    InventoryKey,
+    ObservedHolds,
+    decide_holds,
+)
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
     EDGE_PLACEMENTS,
@@ -24,7 +34,7 @@ from skerry.controllers.placement_translator.keys import (
     slice_owner,
 )
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
-from skerry.controllers.placement_translator.marks import Marks
+from skerry.controllers.placement_translator.marks import CONFIG, Marks
 from skerry.controllers.placement_translator.observe import Accepted, MailboxKey, Observer
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.relations import Relations
@@ -32,18 +42,22 @@ from skerry.controllers.placement_translator.resolve import Resolver
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.placement_translator.status import StatusObserver, decide_status
 from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
+from skerry.kit.invariant import invariant
 from skerry.kit.log import Logger
+from skerry.logic.placement.consent_record import lean_record
+from skerry.logic.placement.grants import lean_grant
+from skerry.logic.placement.workspace_tree import lean_workspace
 from skerry.logic.resource import Object
-from skerry.logic.translation.items import PlacementName
+from skerry.logic.translation.items import Item, PlacementName
 from skerry.logic.translation.types import common_types
 from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, cluster_of
 from skerry.runtime.context import ControllerContext
-from skerry.runtime.controller import Reconciler
+from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.discovery import discover
 from skerry.runtime.events import EventRecorder
-from skerry.runtime.execute import Executor
+from skerry.runtime.execute import Announce, Executor
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.transport import TransportError
@@ -51,6 +65,9 @@ from skerry.runtime.workqueue import WorkQueue
 
 _BY_PLACEMENT = "placement"
 _STATUS_WORKERS = 4
+# Reports of inventory workspaces gather what a burst of looks finds.
+_REPORT_WORKERS = 2
+_REPORT_SECONDS = 0.2
 
 _log = Logger(NAME)
 
@@ -61,17 +78,19 @@ class Views:
 
     ``everywhere`` has the rights to read all workspaces at once and to write to each; its client
     names no cluster. ``edge`` and ``scheduling`` follow the views of those exports across all
-    workspaces, ``provider`` the workspace in which mailboxes are.
+    workspaces, ``provider`` the workspace in which mailboxes are. ``tenancy`` is for the
+    Workspaces that LocationGrants speak of; without it there are no grants.
     """
 
     everywhere: ControllerContext
     edge: InformerFactory
     scheduling: InformerFactory
     provider: InformerFactory
+    tenancy: InformerFactory | None = None
 
 
 class PlacementTranslator:
-    """Everything that takes part, and the two loops: mailboxes, and what placements are told."""
+    """Everything that takes part, and the loops: mailboxes, and what people are told."""
 
     def __init__(self, views: Views, settings: TranslatorSettings) -> None:
         context = views.everywhere
@@ -80,6 +99,8 @@ class PlacementTranslator:
         self._recorder = EventRecorder(context.client, NAME, metrics=context.metrics)
         self.queue: WorkQueue[MailboxKey] = context.queue(NAME)
         self.status_queue: WorkQueue[PlacementName] = context.queue(f"{NAME}-status")
+        self.consent_queue: WorkQueue[InventoryKey] = context.queue(f"{NAME}-consent")
+        self.held = HeldObjects(lambda key: self.consent_queue.add_after(key, _REPORT_SECONDS))
         self.marks = Marks(lambda mailbox: self.queue.add(MailboxKey(mailbox)))
         self.problems = Problems(self._look_at_status)
         self.mailboxes = Mailboxes()
@@ -87,12 +108,23 @@ class PlacementTranslator:
         self._follow(views)
         self.workspaces = Workspaces(self.feeds, self._schema_table)
         self.relations = Relations(self.workspaces)
+        self._tenancy = views.tenancy
+        self._workspaces_asked_for = asyncio.Event()
+        self._every_workspace: Informer | None = None
+        self.consent = GrantedPlaces(
+            self._locations.index.objects,
+            lambda: [placement.name.cluster for placement in self.relations],
+            self._follow_workspaces,
+            self._mark_concerned,
+        )
         self.resolver = Resolver(
             self.workspaces,
             self.relations,
             settings,
             lambda *key: self._customizers.index.get(Key(*key)),
             lambda *key: self._locations.index.get(Key(*key)),
+            self.consent,
+            self._stays,
         )
         self._waking = Waking(
             Known(self.feeds, self.workspaces, self.relations, self.mailboxes),
@@ -101,6 +133,8 @@ class PlacementTranslator:
             self.problems,
             lambda name: self._slices.index.by(_BY_PLACEMENT, name),
             self._look_at_status,
+            consent=self.consent,
+            held=self.held,
         )
         self.workspaces.on_retyped = self._waking.retyped
         self.feeds.on_synced = self._waking.feed_synced
@@ -123,11 +157,37 @@ class PlacementTranslator:
         self._configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
         self._locations = views.scheduling.informer(LOCATIONS, transform=_lean, packed=True)
         self._workspace_informer = views.provider.informer(WORKSPACES, transform=_lean_workspace)
+        self._grants: list[Informer] = []
+        if views.tenancy is not None:
+            grants = views.edge.informer(GRANTS, transform=lean_grant)
+            self._grants = [grants, views.edge.informer(CONSENTS, transform=lean_record)]
+
+    def _follow_workspaces(self) -> asyncio.Event:
+        """Follow the Workspaces of all parents, from the first grant on."""
+        invariant(self._tenancy is not None, "a grant, and no view of Workspaces")
+        if self._tenancy is None:
+            return asyncio.Event()
+        informer = self._tenancy.informer(WORKSPACES, transform=lean_workspace)
+        informer.add_handler(self.consent.workspace_changed)
+        self._every_workspace = informer
+        self._workspaces_asked_for.set()
+        return informer.synced
+
+    def _mark_concerned(self, concerned: Iterable[Concerned]) -> None:
+        self._waking.consent_changed(concerned)
+
+    def _stays(self, mailbox: str, item: Item) -> bool:
+        """Tell whether a mailbox has a copy whose removal nobody has confirmed."""
+        cluster = self.mailboxes.cluster(mailbox)
+        record = self.workspaces.record(cluster, item) if cluster is not None else None
+        there = record is not None and record.projected and not record.deleting
+        return there and not self.held.is_released(mailbox, item)
 
     def _listen(self) -> None:
         waking = self._waking
         for informer, handler in (
             (self._schemas, self._schema_changed),
+            (self._locations, self.consent.location_changed),
             (self._locations, waking.location_changed),
             (self._customizers, waking.customizer_changed),
             (self._workspace_informer, waking.workspace_changed),
@@ -136,10 +196,21 @@ class PlacementTranslator:
             (self._placements, waking.placement_changed),
         ):
             informer.add_handler(handler)
+        for informer, handler in zip(
+            self._grants, (self.consent.grant_changed, self._consent_changed), strict=False
+        ):
+            informer.add_handler(handler)
+
+    def _consent_changed(self, old: Object | None, new: Object | None) -> None:
+        self.consent.consent_changed(old, new)
+        about = new or old
+        if about is not None:
+            self.consent_queue.add(InventoryKey(cluster_of(about)))
 
     def _controllers(self) -> None:
         context, accepted = self._context, Accepted()
         informers: list[Informer] = [
+            *self._grants,
             self._schemas,
             self._locations,
             self._customizers,
@@ -156,7 +227,9 @@ class PlacementTranslator:
             self.mailboxes,
             self.problems,
             self._configs,
-            accepted,
+            accepted=accepted,
+            consent=self.consent,
+            held=self.held,
         )
         writer = MailboxExecutor(
             context.client,
@@ -177,12 +250,13 @@ class PlacementTranslator:
             self._settings.concurrency,
         )
         clock = context.client.clock
+        announce = (context.recorder or self._recorder).announce
         executor = Executor(
             context.client,
             NAME,
             metrics=context.metrics,
             dry_run=context.dry_run,
-            announce=(context.recorder or self._recorder).announce,
+            announce=announce,
         )
         status = Reconciler(
             StatusObserver(self._placements, self.problems, self._mailboxes_of).observe,
@@ -191,6 +265,30 @@ class PlacementTranslator:
         )
         self._status_loop = context.controller(
             f"{NAME}-status", status, self.status_queue, informers, _STATUS_WORKERS
+        )
+        self._reports = [self._report_loop(informers, announce)] if self._grants else []
+
+    def _report_loop(
+        self, informers: list[Informer], announce: Announce
+    ) -> Controller[InventoryKey, ObservedHolds]:
+        context = self._context
+        clock = context.client.clock
+        executor = HoldsExecutor(
+            context.client,
+            self.held,
+            lambda mailbox, items: self.marks.mark(mailbox, {*items, CONFIG}),
+            NAME,
+            metrics=context.metrics,
+            announce=announce,
+            dry_run=context.dry_run,
+        )
+        reconciler = Reconciler(
+            HoldsObserver(self.held, self._grants[1], self.consent.path).observe,
+            lambda observed: decide_holds(observed, clock.now()),
+            executor,
+        )
+        return context.controller(
+            f"{NAME}-consent", reconciler, self.consent_queue, informers, _REPORT_WORKERS
         )
 
     async def run(self) -> None:
@@ -207,6 +305,9 @@ class PlacementTranslator:
             tasks.create_task(self._recorder.run())
             tasks.create_task(self._loop.run())
             tasks.create_task(self._status_loop.run())
+            tasks.create_task(self._learn_workspaces())
+            for loop in self._reports:
+                tasks.create_task(loop.run())
 
     async def _learn_common_types(self) -> None:
         """Ask which types every workspace has; until that is known nothing can be decided.
@@ -241,6 +342,13 @@ class PlacementTranslator:
         await self._schemas.wait_synced()
         self.workspaces.retype_all()
         self.marks.bring_back()
+
+    async def _learn_workspaces(self) -> None:
+        """Look again at what waited for the paths of workspaces."""
+        await self._workspaces_asked_for.wait()
+        if self._every_workspace is not None:
+            await self._every_workspace.wait_synced()
+            self.marks.bring_back()
 
     def _object_changed(self, feed: Feed, old: Record | None, new: Record | None) -> None:
         self._waking.object_changed(feed, old, new)

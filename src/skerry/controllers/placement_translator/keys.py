@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Feed, Record
+from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.mailboxes import Mailboxes, mailbox_cluster
 from skerry.controllers.placement_translator.marks import CONFIG, Marks
 from skerry.controllers.placement_translator.problems import Problems
@@ -58,8 +60,13 @@ class Waking:
         problems: Problems,
         slices: Callable[[PlacementName], list[Object]],
         look_at_status: Callable[[PlacementName], None],
+        *,
+        consent: GrantedPlaces,
+        held: HeldObjects,
     ) -> None:
         """*slices* returns the slices of a placement."""
+        self._consent = consent
+        self._held = held
         self._feeds = known.feeds
         self._workspaces = known.workspaces
         self._relations = known.relations
@@ -88,6 +95,7 @@ class Waking:
         placement = self._relations.get(name)
         if placement is None:
             placement = self._relations.add(name)
+            self._consent.placement_added(name.cluster)
             self._workspaces.follow(name.cluster)
             self._relations.set_where(name, where_of(self._slices(name)))
         before = set(self._relations.items(placement))
@@ -103,6 +111,7 @@ class Waking:
             return
         items, mailboxes = set(self._relations.items(placement)), list(placement.where)
         self._relations.remove(name)
+        self._consent.placement_removed(name.cluster)
         for mailbox in mailboxes:
             self._marks.mark(mailbox, {*items, CONFIG, *self._resolver.rivals(mailbox)})
         self._workspaces.leave(name.cluster)
@@ -164,6 +173,20 @@ class Waking:
                 if location in locations:
                     self._marks.mark(mailbox, items)
 
+    def consent_changed(self, concerned: Iterable[Concerned]) -> None:
+        """Mark what goes to Locations of which grants say something else now."""
+        by_placement: dict[PlacementName, set[LocationName]] = {}
+        for location, sources in concerned:
+            for name in self._relations.at_location(location):
+                if sources is None or name.cluster in sources:
+                    by_placement.setdefault(name, set()).add(location)
+        for name in sorted(by_placement):
+            placement = self._relations.get(name)
+            if placement is not None:
+                where = placement.where.items()
+                there = [m for m, by in where if not by_placement[name].isdisjoint(by)]
+                self._mark_whole(placement, there)
+
     # Workspaces.
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
@@ -177,6 +200,7 @@ class Waking:
             self._workspaces.leave(before)
             self._marks.forget(name)
             self._problems.forget_mailbox(name)
+            self._held.forget_mailbox(name)
         if now:
             self._mailboxes.put(name, now)
             self._workspaces.follow(now)
@@ -250,6 +274,9 @@ class Waking:
             if copy or self._relations.contributors(mailbox):
                 self._marks.mark(mailbox, [feed.item(about)])
         if new is None and old is not None:
+            if not old.namespace and self._consent.governs(mailbox):
+                # The syncer is told of what is held for as long as it is there.
+                self._marks.mark(mailbox, [CONFIG])
             if old.namespace:
                 # Its namespace may have been waiting for this one to go.
                 self._marks.mark(mailbox, [namespace_item(old.namespace)])

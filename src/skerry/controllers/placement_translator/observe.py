@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Record
+from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.keys import SYNCER_CONFIGS
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
 from skerry.controllers.placement_translator.marks import CONFIG, Marks
 from skerry.controllers.placement_translator.problems import Problems
-from skerry.controllers.placement_translator.resolve import Resolver
+from skerry.controllers.placement_translator.resolve import Resolved, Resolver
 from skerry.controllers.placement_translator.workspaces import Workspaces
 from skerry.logic.customization.customize import Problem
 from skerry.logic.plan import Target
@@ -25,6 +27,7 @@ from skerry.logic.resource import Object
 from skerry.logic.translation.categories import NAMESPACES
 from skerry.logic.translation.configs import EMPTY_SPEC
 from skerry.logic.translation.copies import digest, is_projected
+from skerry.logic.translation.grants import not_granted
 from skerry.logic.translation.items import Item, namespace_item
 from skerry.logic.translation.merging import Told
 from skerry.runtime.client import Client
@@ -84,7 +87,10 @@ class Observer:
         mailboxes: Mailboxes,
         problems: Problems,
         configs: Informer,
+        *,
         accepted: Accepted,
+        consent: GrantedPlaces,
+        held: HeldObjects,
     ) -> None:
         """*accepted* says what servers made of copies that they do not keep as they were sent."""
         self._client = client
@@ -95,6 +101,8 @@ class Observer:
         self._problems = problems
         self._configs = configs
         self._accepted = accepted
+        self._consent = consent
+        self._held = held
 
     async def observe(self, key: MailboxKey) -> Observed | None:
         mailbox = key.name
@@ -136,9 +144,15 @@ class Observer:
             return None
         resolved = self._resolver.resolve(mailbox, item)
         existing = self._workspaces.record(cluster, item, gvr.version if gvr else "")
-        right = self._is_right(mailbox, item, resolved.proof, existing)
-        obstacle = None if right else self._obstacle(cluster, item, existing)
         told = resolved.told
+        right = self._is_right(mailbox, item, resolved.proof, existing)
+        if self._consent.governs(mailbox):
+            frozen = self._is_frozen(mailbox, item, resolved, existing)
+            told += self._judged(mailbox, item, resolved, existing, frozen=frozen)
+            right = right or frozen
+        elif self._consent.is_used:
+            self._held.settle(mailbox, item)
+        obstacle = None if right else self._obstacle(cluster, item, existing)
         if obstacle is not None:
             told += tuple(Told(name, obstacle) for name in self._resolver.placements(mailbox, item))
         self._problems.merged(mailbox, item, told)
@@ -176,6 +190,34 @@ class Observer:
         if existing.proof == proof:
             return True
         return self._accepted.get((mailbox, item)) == (proof, existing.proof)
+
+    def _is_frozen(
+        self, mailbox: str, item: Item, resolved: Resolved, existing: Record | None
+    ) -> bool:
+        """Tell whether a copy stays as it is, for want of a grant and of a confirmation."""
+        there = existing is not None and existing.projected and not existing.deleting
+        return there and resolved.frozen and not self._held.is_released(mailbox, item)
+
+    def _judged(
+        self,
+        mailbox: str,
+        item: Item,
+        resolved: Resolved,
+        existing: Record | None,
+        *,
+        frozen: bool,
+    ) -> tuple[Told, ...]:
+        """Return what the placements are told that are not granted an object; report it, too."""
+        refused = resolved.refused
+        if existing is None:
+            self._held.gone(mailbox, item)
+        named = refused or self._resolver.would_refuse(mailbox, item)
+        if named:
+            self._held.note(mailbox, item, named[0].cluster, held=frozen)
+        else:
+            self._held.settle(mailbox, item)
+        problem = not_granted(item, self._consent.refusing(mailbox), held=frozen)
+        return tuple(Told(name, problem) for name in refused)
 
     def _obstacle(self, cluster: str, item: Item, existing: Record | None) -> Problem | None:
         """Return what keeps a copy from being made; when it is out of the way, that is an event."""

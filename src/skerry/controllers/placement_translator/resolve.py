@@ -6,17 +6,19 @@ proof its record carries, and no object is looked at or made unless it must be w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import orjson
 
 from skerry.api.kinds import GroupResource
+from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Record
-from skerry.controllers.placement_translator.relations import Relations
+from skerry.controllers.placement_translator.relations import Placement, Relations
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.placement_translator.workspaces import Workspaces
 from skerry.logic.customization.customize import Problem
+from skerry.logic.placement.grants import Rule
 from skerry.logic.resource import Object
 from skerry.logic.translation.categories import (
     BINDINGS,
@@ -28,22 +30,39 @@ from skerry.logic.translation.categories import (
 )
 from skerry.logic.translation.configs import config_spec
 from skerry.logic.translation.copies import bare_namespace, digest, labelled
-from skerry.logic.translation.items import EVERYWHERE, Item, LocationName, PlacementName
+from skerry.logic.translation.grants import Kind, granted_upsync, inventory_of, permitted
+from skerry.logic.translation.items import (
+    EVERYWHERE,
+    Item,
+    LocationName,
+    PlacementName,
+    namespace_item,
+)
 from skerry.logic.translation.merging import VERSIONS_DISAGREE, Origin, Told, Way, merged
 from skerry.logic.translation.reference import withheld_kind
+from skerry.logic.translation.types import ServedType
 from skerry.logic.translation.versions import Agreement, agreed_version
+from skerry.logic.translation.what import UpsyncSet
 
+# A workspace whose object is wanted, the object's record, and by whom.
+Wanted = tuple[str, Record, list[PlacementName]]
 Lookup = Callable[[str, str, str], Object | None]
 _DEFINING = (BINDINGS, DEFINITIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What is wanted: nothing when ``proof`` is None; ``make`` returns the object itself."""
+    """What is wanted: nothing when ``proof`` is None; ``make`` returns the object itself.
+
+    ``refused`` are placements that want the object, or more of it, than grants let through. With
+    ``frozen`` a copy that is there stays as it is.
+    """
 
     proof: bytes | None
     make: Callable[[], Object] | None = None
     told: tuple[Told, ...] = ()
+    refused: tuple[PlacementName, ...] = ()
+    frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +86,15 @@ class Resolver:
         settings: TranslatorSettings,
         customizer: Lookup,
         location: Lookup,
+        consent: GrantedPlaces,
+        stays: Callable[[str, Item], bool],
     ) -> None:
-        """*customizer* and *location* look one up by cluster, namespace and name."""
+        """*customizer* and *location* look one up by cluster, namespace and name.
+
+        *stays* tells whether a mailbox has a copy whose removal nobody has confirmed.
+        """
+        self._consent = consent
+        self._stays = stays
         self._workspaces = workspaces
         self._relations = relations
         self._strict = settings.strict_customization
@@ -81,6 +107,8 @@ class Resolver:
 
     def ready(self, mailbox: str, item: Item, version: str) -> bool:
         """Tell whether everything has been read that decides about *item* at *version*."""
+        if not self._consent.is_ready(mailbox):
+            return False
         for cluster in self._relations.contributors(mailbox):
             if item.type in _DEFINING:
                 if not self._workspaces.knows_everything(cluster):
@@ -102,15 +130,33 @@ class Resolver:
 
     def version(self, mailbox: str, resource: GroupResource) -> Agreement:
         """Return the version at which a type is written to a mailbox; empty when none is."""
-        found = [
-            served
-            for cluster, names in self._relations.contributors(mailbox).items()
-            if (served := self._workspaces.served(cluster, resource)) is not None
-            and any(self._understood(name) for name in names)
-        ]
+        contributors = self._relations.contributors(mailbox)
+        found = list(self._serving(resource, self._admitted(mailbox, contributors)))
+        if not found:
+            # Of what is only there because it is held, its own workspaces tell the version.
+            found = list(self._serving(resource, contributors))
         if len(found) == 1:
             return Agreement(found[0].versions[0], shared=True)
         return agreed_version(found) if found else Agreement("", shared=True)
+
+    def _serving(
+        self, resource: GroupResource, contributors: Mapping[str, set[PlacementName]]
+    ) -> Iterator[ServedType]:
+        for cluster, names in contributors.items():
+            served = self._workspaces.served(cluster, resource)
+            if served is not None and any(self._understood(name) for name in names):
+                yield served
+
+    def _admitted(
+        self, mailbox: str, contributors: Mapping[str, set[PlacementName]]
+    ) -> Mapping[str, set[PlacementName]]:
+        """Return those of the placements that go to a mailbox which are granted anything."""
+        if not self._is_enforced(mailbox):
+            return contributors
+        return {
+            cluster: {name for name in names if self._rules(mailbox, name)}
+            for cluster, names in contributors.items()
+        }
 
     def _understood(self, name: PlacementName) -> bool:
         placement = self._relations.get(name)
@@ -119,8 +165,8 @@ class Resolver:
     # Objects.
 
     def placements(self, mailbox: str, item: Item) -> list[PlacementName]:
-        """Return whoever wants *item* in *mailbox*."""
-        return [name for _, _, names in self._wanted(mailbox, item) for name in names]
+        """Return whoever wants *item* in *mailbox* and may have it there."""
+        return [name for _, _, names in self._granted(mailbox, item) for name in names]
 
     def resolve(self, mailbox: str, item: Item) -> Resolved:
         """Return what *item* is to be in *mailbox*."""
@@ -129,9 +175,22 @@ class Resolver:
         wanted = list(self._wanted(mailbox, item))
         if not wanted:
             return NOTHING
+        if not self._is_enforced(mailbox):
+            return self._merged(mailbox, item, wanted)
+        granted = list(self._permitted_of(mailbox, item, wanted))
+        refused = _placements(wanted) - _placements(granted)
+        if not granted:
+            return Resolved(None, refused=tuple(sorted(refused)), frozen=True)
+        found = self._merged(mailbox, item, granted)
+        unnamed = self._named_in_vain(mailbox, item, granted)
+        return replace(found, refused=tuple(sorted({*refused, *unnamed})), frozen=bool(unnamed))
+
+    def _merged(self, mailbox: str, item: Item, wanted: list[Wanted]) -> Resolved:
         if item.type == NAMESPACES:
             wanted = [
-                (c, r, named) for c, r, names in wanted if (named := self._named(c, item, names))
+                (c, r, named)
+                for c, r, names in wanted
+                if (named := self._named_well(mailbox, c, item, names))
             ]
             if not wanted:
                 bare = bare_namespace(item.name)
@@ -144,22 +203,18 @@ class Resolver:
             return NOTHING
         return self._resolved(mailbox, item, wanted)
 
-    def _resolved(
-        self, mailbox: str, item: Item, wanted: list[tuple[str, Record, list[PlacementName]]]
-    ) -> Resolved:
+    def _resolved(self, mailbox: str, item: Item, wanted: list[Wanted]) -> Resolved:
         if len(wanted) == 1 and not wanted[0][1].customized:
             record = wanted[0][1]
             return Resolved(record.proof, lambda: labelled(record.copy()))
-        origins = [self._origin(mailbox, *each) for each in wanted]
+        origins = [self._origin(mailbox, item, *each) for each in wanted]
         result = merged(item, origins, strict=self._strict)
         found = result.object
         if found is None:
             return Resolved(None, told=result.told)
         return Resolved(digest(item.type, found), lambda: found, result.told)
 
-    def _wanted(
-        self, mailbox: str, item: Item
-    ) -> Iterator[tuple[str, Record, list[PlacementName]]]:
+    def _wanted(self, mailbox: str, item: Item) -> Iterator[Wanted]:
         """Yield each workspace whose *item* is wanted, with its record and by whom."""
         version = self.version(mailbox, item.type).version
         for cluster in sorted(self._relations.contributors(mailbox)):
@@ -174,16 +229,88 @@ class Resolver:
             if names:
                 yield cluster, record, names
 
+    # Grants.
+
+    def would_refuse(self, mailbox: str, item: Item) -> tuple[PlacementName, ...]:
+        """Return the placements that want *item* and would not get it if grants enforced."""
+        if not self._consent.is_observed(inventory_of(mailbox)):
+            return ()
+        wanted = list(self._wanted(mailbox, item))
+        granted = self._permitted_of(mailbox, item, wanted)
+        return tuple(sorted(_placements(wanted) - _placements(granted)))
+
+    def _granted(self, mailbox: str, item: Item) -> Iterable[Wanted]:
+        """Return each workspace whose *item* is wanted and let through."""
+        wanted = self._wanted(mailbox, item)
+        if not self._is_enforced(mailbox):
+            return wanted
+        return self._permitted_of(mailbox, item, wanted)
+
+    def _permitted_of(self, mailbox: str, item: Item, wanted: Iterable[Wanted]) -> Iterator[Wanted]:
+        bare = item.type == NAMESPACES
+        for cluster, record, names in wanted:
+            found = [name for name in names if self._ways(mailbox, item, name, bare=bare)]
+            if found:
+                yield cluster, record, found
+
+    def _is_enforced(self, mailbox: str) -> bool:
+        return self._consent.is_used and self._consent.is_enforced(inventory_of(mailbox))
+
+    def _rules(self, mailbox: str, name: PlacementName) -> list[Rule]:
+        return [
+            rule
+            for location in self._locations(name, mailbox)
+            for rule in self._consent.rules(name.cluster, location)
+        ]
+
+    def _ways(
+        self, mailbox: str, item: Item, name: PlacementName, *, bare: bool = False
+    ) -> tuple[LocationName, ...]:
+        """Return by which Locations a placement's *item* may go to a mailbox that has grants."""
+        locations = self._locations(name, mailbox)
+        brought: list[Kind] = []
+        if item.type == BINDINGS:
+            served = self._workspaces.types(name.cluster).served.values()
+            brought = [(each.type, each.namespaced) for each in served if each.definition == item]
+        return permitted(self._consent, name.cluster, locations, item, brought, bare=bare)
+
+    def _named_well(
+        self, mailbox: str, cluster: str, item: Item, names: Iterable[PlacementName]
+    ) -> list[PlacementName]:
+        """Return the placements that name a Namespace and may."""
+        named = self._named(cluster, item, names)
+        if not self._is_enforced(mailbox):
+            return named
+        return [name for name in named if self._ways(mailbox, item, name)]
+
+    def _named_in_vain(
+        self, mailbox: str, item: Item, granted: Iterable[Wanted]
+    ) -> set[PlacementName]:
+        """Return the placements that name a Namespace and only get one to hold copies."""
+        if item.type != NAMESPACES:
+            return set()
+        return {
+            name
+            for cluster, _, names in granted
+            for name in self._named(cluster, item, names)
+            if not self._ways(mailbox, item, name)
+        }
+
     def _named(
         self, cluster: str, item: Item, names: Iterable[PlacementName]
     ) -> list[PlacementName]:
         return sorted(set(names) & set(self._relations.naming(cluster, item)))
 
     def _origin(
-        self, mailbox: str, cluster: str, record: Record, names: list[PlacementName]
+        self, mailbox: str, item: Item, cluster: str, record: Record, names: list[PlacementName]
     ) -> Origin:
+        by = self._is_enforced(mailbox)
         ways = [
-            Way(name, location) for name in names for location in self._locations(name, mailbox)
+            Way(name, location)
+            for name in names
+            for location in (
+                self._ways(mailbox, item, name) if by else self._locations(name, mailbox)
+            )
         ]
         customizer = None
         if record.customizer is not None:
@@ -226,7 +353,7 @@ class Resolver:
             if record.is_source
         }
         for item in (Item(*BINDINGS, "", name) for name in names):
-            wanted = list(self._wanted(mailbox, item))
+            wanted = list(self._granted(mailbox, item))
             if wanted:
                 newest = max(wanted, key=lambda each: _newness(each[1]))[1]
                 unnamed = not any(self._named(c, item, by) for c, _, by in wanted)
@@ -245,7 +372,9 @@ class Resolver:
     # What the syncer is told.
 
     def config_ready(self, mailbox: str) -> bool:
-        return all(map(self._workspaces.knows_everything, self._relations.contributors(mailbox)))
+        clusters = self._relations.contributors(mailbox)
+        known = all(map(self._workspaces.knows_everything, clusters))
+        return known and self._consent.is_ready(mailbox)
 
     def config(self, mailbox: str) -> Config:
         """Return what the syncer of a mailbox is to be told."""
@@ -253,16 +382,35 @@ class Resolver:
         if not contributors:
             return Config(None)
         placements = [each for each in self._relations.placements_at(mailbox) if each.what]
-        namespaces = {name for each in placements for name in each.namespaces}
-        agreements = self._carried(mailbox, {p.name.cluster for p in placements if p.namespaces})
+        spaces = {each.name: self._spaces(mailbox, each) for each in placements}
+        namespaces = {name for found in spaces.values() for name in found}
+        agreements = self._carried(mailbox, {p.name.cluster for p in placements if spaces[p.name]})
         objects: dict[GroupResource, tuple[str, list[str]]] = {}
         for item in self._cluster_scoped(mailbox):
             agreement = agreements.setdefault(item.type, self.version(mailbox, item.type))
             objects.setdefault(item.type, (agreement.version, []))[1].append(item.name)
         resources = {t: a.version for t, a in agreements.items() if t not in objects}
-        upsync = [each for p in placements if p.what for each in p.what.upsync]
+        upsync = [each for p in placements for each in self._upsync(mailbox, p)]
         told = tuple(self._disagreements(mailbox, agreements))
         return Config(config_spec(namespaces, resources, objects, upsync), told)
+
+    def _spaces(self, mailbox: str, placement: Placement) -> set[str]:
+        """Return the namespaces of a placement whose copies the syncer carries."""
+        if not self._is_enforced(mailbox):
+            return placement.namespaces
+        return {
+            name
+            for name in placement.namespaces
+            if self._ways(mailbox, namespace_item(name), placement.name, bare=True)
+            or self._stays(mailbox, namespace_item(name))
+        }
+
+    def _upsync(self, mailbox: str, placement: Placement) -> Iterable[UpsyncSet]:
+        """Return what a placement has come up, as far as grants let it."""
+        sets = placement.what.upsync if placement.what is not None else ()
+        if not sets or not self._is_enforced(mailbox):
+            return sets
+        return granted_upsync(sets, self._rules(mailbox, placement.name))
 
     def _carried(self, mailbox: str, clusters: Iterable[str]) -> dict[GroupResource, Agreement]:
         """Return the namespaced types carried to the edge, and at which version."""
@@ -286,7 +434,10 @@ class Resolver:
     def _goes(self, mailbox: str, item: Item) -> bool:
         if item.type == NAMESPACES and item not in self._named_namespaces(mailbox):
             return False
-        return self.resolve(mailbox, item).proof is not None
+        found = self.resolve(mailbox, item)
+        if found.frozen:
+            return self._stays(mailbox, item)
+        return found.proof is not None
 
     def _named_namespaces(self, mailbox: str) -> set[Item]:
         return {
@@ -307,6 +458,10 @@ class Resolver:
             for cluster, names in self._relations.contributors(mailbox).items():
                 if self._workspaces.served(cluster, resource) is not None:
                     yield from (Told(name, problem) for name in sorted(names))
+
+
+def _placements(wanted: Iterable[Wanted]) -> set[PlacementName]:
+    return {name for _, _, names in wanted for name in names}
 
 
 def _newness(record: Record) -> tuple[int, tuple[int, ...]]:

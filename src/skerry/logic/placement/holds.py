@@ -9,6 +9,7 @@ and for nothing else. Ids are sums over elements and cost one addition per chang
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
@@ -108,8 +109,9 @@ class Refusals(Generic[O]):
 
     def __init__(self) -> None:
         self._by_owner: dict[O, Mapping[Group, Refusal]] = {}
-        self._owners: dict[Group, set[O]] = {}
-        self._counts: dict[Group, int] = {}
+        self._owners: Counter[Group] = Counter()
+        self._counts: Counter[Group] = Counter()
+        self._names: dict[Group, Counter[str]] = {}
         self._groups: dict[str, set[str]] = {}
 
     def replace(self, owner: O, found: Mapping[Group, Refusal]) -> set[str]:
@@ -118,13 +120,15 @@ class Refusals(Generic[O]):
         if old == found:
             return set()
         for group, refusal in old.items():
+            self._owners[group] -= 1
             self._counts[group] -= refusal.number
-            self._owners[group].discard(owner)
+            self._names[group].subtract(refusal.names)
             if not self._owners[group]:
                 self._forget(group)
         for group, refusal in found.items():
-            self._owners.setdefault(group, set()).add(owner)
-            self._counts[group] = self._counts.get(group, 0) + refusal.number
+            self._owners[group] += 1
+            self._counts[group] += refusal.number
+            self._names.setdefault(group, Counter()).update(refusal.names)
             self._groups.setdefault(group.inventory, set()).add(group.source)
         if found:
             self._by_owner[owner] = found
@@ -138,20 +142,19 @@ class Refusals(Generic[O]):
 
     def count(self, group: Group) -> int:
         """Return how many things are refused, over all owners."""
-        return self._counts.get(group, 0)
+        return self._counts[group]
 
     def owners(self, group: Group) -> int:
         """Return how many owners are refused something."""
-        return len(self._owners.get(group, ()))
+        return self._owners[group]
 
-    def names(self, group: Group) -> list[str]:
-        """Return some names of what is refused: those of one owner."""
-        owner = min(self._owners.get(group, ()), default=None, key=str)
-        return [] if owner is None else list(self._by_owner[owner][group].names)
+    def names(self, group: Group, count: int) -> list[str]:
+        """Return the first names of what is refused, of those that owners gave."""
+        found = self._names.get(group, Counter())
+        return nsmallest(count, (name for name, number in found.items() if number))
 
     def _forget(self, group: Group) -> None:
-        del self._owners[group]
-        del self._counts[group]
+        del self._owners[group], self._counts[group], self._names[group]
         sources = self._groups[group.inventory]
         sources.discard(group.source)
         if not sources:

@@ -11,9 +11,9 @@ here, and a path gives rights.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from skerry.logic.placement.records import Place
+from skerry.logic.placement.records import CLUSTER_ANNOTATION, Object, Place
 from skerry.logic.workspaces.names import ROOT, home_cluster_name
 
 NO_LABELS: Mapping[str, str] = {}
@@ -32,6 +32,15 @@ class Position(NamedTuple):
 
 
 NOWHERE = Position()
+
+
+def lean_workspace(obj: Object) -> dict[str, Any]:
+    """Return what is worth caching of a Workspace: what it stands for, and its labels."""
+    kept = ("name", "uid", "resourceVersion", "labels")
+    metadata = {name: obj["metadata"][name] for name in kept if name in obj["metadata"]}
+    cluster = (obj["metadata"].get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
+    metadata["annotations"] = {CLUSTER_ANNOTATION: cluster}
+    return {"metadata": metadata, "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")}}
 
 
 class WorkspaceTree:

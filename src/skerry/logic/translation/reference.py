@@ -7,10 +7,12 @@ neither, must arrive at the same. Explaining and what-if questions can be answer
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupResource
 from skerry.logic.customization.customize import Problem, customizer_name
+from skerry.logic.placement.grants import Rule
 from skerry.logic.resource import Object
 from skerry.logic.selectors import SelectorError
 from skerry.logic.translation.categories import (
@@ -24,6 +26,7 @@ from skerry.logic.translation.categories import (
 )
 from skerry.logic.translation.configs import EMPTY_SPEC, config_spec
 from skerry.logic.translation.copies import bare_namespace, copied, is_projected
+from skerry.logic.translation.grants import Consent, granted_upsync, inventory_of, permitted
 from skerry.logic.translation.items import (
     EVERYWHERE,
     Item,
@@ -42,7 +45,14 @@ from skerry.logic.translation.merging import (
 )
 from skerry.logic.translation.types import ServedType, WorkspaceTypes, workspace_types
 from skerry.logic.translation.versions import agreed_version
-from skerry.logic.translation.what import Placed, What, placement_of_slice, what_of, where_of
+from skerry.logic.translation.what import (
+    Placed,
+    UpsyncSet,
+    What,
+    placement_of_slice,
+    what_of,
+    where_of,
+)
 
 Objects = Mapping[GroupResource, Iterable[Object]]
 
@@ -64,6 +74,9 @@ class Sources:
     schemas: Mapping[tuple[str, str], Object] = field(default_factory=dict)
     strict: bool = True
     withhold_denatured: bool = False
+    # Grants of inventory workspaces, and what mailboxes have that nobody confirmed may go.
+    consent: Consent | None = None
+    copies: Mapping[str, AbstractSet[Item]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,8 @@ class Translation:
     configs: dict[str, Object]
     told: dict[PlacementName, set[tuple[str, Problem]]]
     held: frozenset[str]
+    # By mailbox, what is not granted: a copy that is there stays as it is.
+    frozen: dict[str, set[Item]] = field(default_factory=dict)
 
 
 @dataclass
@@ -90,7 +105,11 @@ class _Wanted:
 
 @dataclass
 class _Mailbox:
+    name: str
     wanted: dict[Item, _Wanted] = field(default_factory=dict)
+    # What is wanted and not granted, by whose workspaces; and whether by name.
+    refused: dict[Item, set[str]] = field(default_factory=dict)
+    named_in_vain: set[Item] = field(default_factory=set)
     placements: list[Placed] = field(default_factory=list)
     withheld: list[tuple[Item, PlacementName]] = field(default_factory=list)
 
@@ -117,7 +136,8 @@ class _Reference:
     def translation(self) -> Translation:
         for placed in self._placed:
             for target, locations in placed.where.items():
-                self._place(placed, self._mailboxes.setdefault(target, _Mailbox()), locations)
+                mailbox = self._mailboxes.setdefault(target, _Mailbox(target))
+                self._place(placed, mailbox, locations)
                 if placed.what is None:
                     self._held.add(target)
         contents: dict[str, dict[Item, Object]] = {}
@@ -130,7 +150,12 @@ class _Reference:
             every = [each for result in found.values() for each in result.told]
             for each in [*every, *_withheld(mailbox)]:
                 told.setdefault(each.placement, set()).add((name, each.problem))
-        return Translation(contents, configs, told, frozenset(self._held))
+        frozen = {name: self._frozen(mailbox) for name, mailbox in self._mailboxes.items()}
+        return Translation(contents, configs, told, frozenset(self._held), frozen)
+
+    def _frozen(self, mailbox: _Mailbox) -> set[Item]:
+        refused = {item for item in mailbox.refused if item not in mailbox.wanted}
+        return refused | (mailbox.named_in_vain & mailbox.wanted.keys())
 
     # What a placement wants in one mailbox.
 
@@ -141,16 +166,52 @@ class _Reference:
         if placed.what is None:
             return
         cluster, types = placed.name.cluster, self._types[placed.name.cluster]
-        ways = {Way(placed.name, location) for location in locations}
         for item, by_name in self._selected(placed.what, cluster, types):
+            ways = self._ways(placed, mailbox, item, locations, bare=item.type == NAMESPACES)
+            named = self._ways(placed, mailbox, item, locations) if by_name else set()
+            if by_name and not named:
+                mailbox.named_in_vain.add(item)
+            if not ways:
+                mailbox.refused.setdefault(item, set()).add(cluster)
+                continue
             category = category_of(item.type)
             if self._sources.withhold_denatured and category is Category.DENATURED:
                 mailbox.withheld.append((item, placed.name))
                 continue
             wanted = mailbox.wanted.setdefault(item, _Wanted())
             wanted.ways.setdefault(cluster, set()).update(ways)
-            if by_name:
-                wanted.named.setdefault(cluster, set()).update(ways)
+            if named:
+                wanted.named.setdefault(cluster, set()).update(named)
+
+    def _ways(
+        self,
+        placed: Placed,
+        mailbox: _Mailbox,
+        item: Item,
+        locations: tuple[LocationName, ...],
+        *,
+        bare: bool = False,
+    ) -> set[Way]:
+        """Return by which Locations an object may go to a mailbox."""
+        consent, cluster = self._enforced(mailbox), placed.name.cluster
+        if consent is not None:
+            served = self._types[cluster].served.values()
+            brought = [(each.type, each.namespaced) for each in served if each.definition == item]
+            locations = permitted(consent, cluster, locations, item, brought, bare=bare)
+        return {Way(placed.name, location) for location in locations}
+
+    def _enforced(self, mailbox: _Mailbox) -> Consent | None:
+        consent = self._sources.consent
+        enforced = consent is not None and consent.is_enforced(inventory_of(mailbox.name))
+        return consent if enforced else None
+
+    def _rules(self, mailbox: _Mailbox, placed: Placed) -> list[Rule] | None:
+        """Return what a placement may place in a mailbox; None means everything."""
+        consent, cluster = self._enforced(mailbox), placed.name.cluster
+        if consent is None:
+            return None
+        locations = placed.where[mailbox.name]
+        return [rule for location in locations for rule in consent.rules(cluster, location)]
 
     def _selected(
         self, what: What, cluster: str, types: WorkspaceTypes
@@ -244,23 +305,47 @@ class _Reference:
         resources: dict[GroupResource, str] = {}
         objects: dict[GroupResource, tuple[str, list[str]]] = {}
         namespaces = {i: w for i, w in mailbox.wanted.items() if i.type == NAMESPACES}
-        for cluster in {cluster for wanted in namespaces.values() for cluster in wanted.ways}:
+        clusters = {cluster for wanted in namespaces.values() for cluster in wanted.ways}
+        frozen = self._frozen(mailbox) & self._sources.copies.get(mailbox.name, set())
+        kept = {
+            item: found
+            for item, found in mailbox.refused.items()
+            if item.type == NAMESPACES and item in self._sources.copies.get(mailbox.name, ())
+        }
+        for cluster in clusters.union(*kept.values()):
             for served in self._types[cluster].served.values():
                 if served.namespaced and category_of(served.type).to_edge:
                     resources[served.type] = self._version(mailbox, served.type)
-        for item in contents:
-            bare = item in namespaces and not mailbox.wanted[item].named
+        for item in contents.keys() | frozen:
+            bare = item.type == NAMESPACES and not self._is_named(mailbox, item)
             if item.namespace or bare or not category_of(item.type).to_edge:
                 continue
             version = self._version(mailbox, item.type)
             objects.setdefault(item.type, (version, []))[1].append(item.name)
-        upsync = [each for p in mailbox.placements if p.what for each in p.what.upsync]
-        return config_spec((item.name for item in namespaces), resources, objects, upsync)
+        upsync = [each for p in mailbox.placements for each in self._upsync(mailbox, p)]
+        names = (item.name for item in (*namespaces, *kept))
+        return config_spec(names, resources, objects, upsync)
+
+    def _is_named(self, mailbox: _Mailbox, item: Item) -> bool:
+        wanted = mailbox.wanted.get(item)
+        return item in mailbox.named_in_vain or (wanted is not None and bool(wanted.named))
+
+    def _upsync(self, mailbox: _Mailbox, placed: Placed) -> Iterable[UpsyncSet]:
+        sets, rules = placed.what.upsync if placed.what else (), self._rules(mailbox, placed)
+        return sets if rules is None else granted_upsync(sets, rules)
 
     def _version(self, mailbox: _Mailbox, resource: GroupResource) -> str:
-        clusters = {placed.name.cluster for placed in mailbox.placements if placed.what}
-        found = [self._types[cluster].served.get(resource) for cluster in sorted(clusters)]
-        return agreed_version(each for each in found if each is not None).version
+        understood = [placed for placed in mailbox.placements if placed.what]
+        admitted = [placed for placed in understood if self._rules(mailbox, placed) != []]
+        return agreed_version(
+            list(self._serving(admitted, resource)) or self._serving(understood, resource)
+        ).version
+
+    def _serving(self, placements: list[Placed], resource: GroupResource) -> Iterator[ServedType]:
+        for cluster in sorted({placed.name.cluster for placed in placements}):
+            served = self._types[cluster].served.get(resource)
+            if served is not None:
+                yield served
 
 
 def _placed(sources: Sources) -> Iterator[Placed]:

@@ -66,13 +66,21 @@ class Reference:
         mode = self.mode(where.cluster)
         return mode == "Observe" and not self._is_granted(source, where, ANYTHING)
 
-    def _is_granted(self, source: str, where: Place, kind: tuple[str, str, bool]) -> bool:
+    def rules(self, source: str, where: Place) -> list[Object]:
+        """Return the rules of the grants that count and admit *source* to a Location."""
         enforced = self.mode(where.cluster) == "Enforce"
-        return any(
-            self._admits(grant["spec"], source, where) and _covers(grant["spec"], kind)
+        return [
+            rule
             for at, grant in self.grants.items()
-            if at.cluster == where.cluster and (grant["spec"]["mode"] == "Enforce" or not enforced)
-        )
+            if at.cluster == where.cluster
+            and (grant["spec"]["mode"] == "Enforce" or not enforced)
+            and self._admits(grant["spec"], source, where)
+            for rule in grant["spec"]["rules"]
+        ]
+
+    def _is_granted(self, source: str, where: Place, kind: tuple[str, str, bool]) -> bool:
+        found = self.rules(source, where)
+        return bool(found) if kind == ANYTHING else any(_covers(rule, kind) for rule in found)
 
     def _admits(self, spec: Object, source: str, where: Place) -> bool:
         if where not in self.locations:
@@ -115,13 +123,10 @@ class Reference:
         return workspace.matches(self.workspaces.get(where.cluster, {}))
 
 
-def _covers(spec: Object, kind: tuple[str, str, bool]) -> bool:
-    if kind == ANYTHING:
-        return True
+def _covers(rule: Object, kind: tuple[str, str, bool]) -> bool:
     group, resource, namespaced = kind
-    return any(
+    return (
         ("*" in rule["apiGroups"] or group in rule["apiGroups"])
         and ("*" in rule["resources"] or resource in rule["resources"])
         and rule.get("scope", "Namespaced") in ("*", "Namespaced" if namespaced else "Cluster")
-        for rule in spec["rules"]
     )

@@ -77,10 +77,11 @@ def test_refusals_are_counted_by_group() -> None:
     assert refusals.replace("p", {SHOP: Refusal(3, ("a", "b")), BANK: Refusal(1)}) == {"imw"}
     refusals.replace("q", {SHOP: Refusal(2, ("c",))})
     assert (refusals.count(SHOP), refusals.owners(SHOP)) == (5, 2)
-    assert refusals.names(SHOP) == ["a", "b"]
+    assert refusals.names(SHOP, 5) == ["a", "b", "c"]
+    assert refusals.names(SHOP, 1) == ["a"]
     assert refusals.replace("p", {SHOP: Refusal(3, ("a", "b")), BANK: Refusal(1)}) == set()
     refusals.replace("p", {})
     assert refusals.groups("imw") == [SHOP]
-    assert (refusals.count(SHOP), refusals.names(SHOP)) == (2, ["c"])
+    assert (refusals.count(SHOP), refusals.names(SHOP, 5)) == (2, ["c"])
     refusals.replace("q", {})
     assert refusals.groups("imw") == []

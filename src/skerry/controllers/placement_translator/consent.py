@@ -1,0 +1,179 @@
+"""What the grants of inventory workspaces mean to mailboxes.
+
+Nothing is followed until there is a first LocationGrant or LocationConsent: then the paths and
+labels of workspaces, and the Locations by their labels. While those have not been read, nothing is
+decided about mailboxes whose inventory has grants.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from skerry.api.consent import CONSENT_NAME, ENFORCE, OBSERVE
+from skerry.logic.placement.consent import ConsentIndex, Touched
+from skerry.logic.placement.consent_record import is_enforced
+from skerry.logic.placement.grants import Rule, grant_of
+from skerry.logic.placement.inventory import Inventory
+from skerry.logic.placement.records import Place, is_leaving, location_of, place_of
+from skerry.logic.resource import Object
+from skerry.logic.translation.grants import inventory_of
+from skerry.logic.translation.items import LocationName
+
+# A Location and the workspaces whose objects there are to be looked at again; None: all.
+Concerned = tuple[LocationName, frozenset[str] | None]
+_UNKNOWN_PATH = "a home workspace"
+
+
+class GrantedPlaces:
+    """Grants and everything they depend on, kept up by what informers tell."""
+
+    def __init__(
+        self,
+        locations: Callable[[], Iterable[Object]],
+        sources: Callable[[], Iterable[str]],
+        follow_workspaces: Callable[[], asyncio.Event],
+        concern: Callable[[Iterable[Concerned]], None],
+    ) -> None:
+        """*locations* returns all there are, *sources* the workspace of each placement.
+
+        *follow_workspaces* begins to follow Workspaces and returns what is set once all have been
+        read. *concern* gets what is to be looked at again.
+        """
+        self._all_locations = locations
+        self._all_sources = sources
+        self._follow_workspaces = follow_workspaces
+        self._concern = concern
+        self._inventory = Inventory()
+        self._index = ConsentIndex(self._inventory)
+        self._workspaces_read: asyncio.Event | None = None
+
+    # -- asking ------------------------------------------------------------------------------
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there ever was a grant since the start."""
+        return self._workspaces_read is not None
+
+    def governs(self, mailbox: str) -> bool:
+        """Tell whether the inventory workspace of a mailbox has grants."""
+        return self.is_used and self._index.mode(inventory_of(mailbox)) is not None
+
+    def is_ready(self, mailbox: str) -> bool:
+        """Tell whether everything has been read that decides about a mailbox's grants."""
+        if self._workspaces_read is None or self._workspaces_read.is_set():
+            return True
+        return not self.governs(mailbox)
+
+    def is_enforced(self, inventory: str) -> bool:
+        return self._index.mode(inventory) == ENFORCE
+
+    def is_observed(self, inventory: str) -> bool:
+        return self._index.mode(inventory) == OBSERVE
+
+    def rules(self, source: str, location: LocationName) -> Sequence[Rule]:
+        """Return what *source* may place at a Location."""
+        number = self._inventory.location_number(Place(*location))
+        if number is None:
+            return ()
+        return [rule for grant in self._index.admitting(source, number) for rule in grant.rules]
+
+    def refusing(self, mailbox: str) -> str:
+        """Return, for people, the grants that decide about a mailbox."""
+        inventory = inventory_of(mailbox)
+        path = self.path(inventory)
+        counting = [g for g in self._index.grants_in(inventory) if g.enforces] or (
+            self._index.grants_in(inventory)
+        )
+        if len(counting) == 1:
+            return f"{path}/{counting[0].place.name}"
+        return f"any grant of {path}"
+
+    def path(self, cluster: str) -> str:
+        """Return the path of a workspace, for people."""
+        return self._index.tree.path(cluster) or _UNKNOWN_PATH
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def grant_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        self._begin()
+        if new is None or is_leaving(new):
+            touched = self._index.remove_grant(place_of(obj))
+        else:
+            touched = self._index.put_grant(grant_of(new))
+        self._concern(self._concerned([touched]))
+
+    def consent_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None or obj["metadata"]["name"] != CONSENT_NAME:
+            return
+        self._begin()
+        touched = self._index.put_memory(place_of(obj).cluster, enforced=is_enforced(new))
+        self._concern(self._concerned([touched]))
+
+    def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
+        if obj is None or not cluster:
+            return
+        place = place_of(obj)
+        if new is None:
+            touched = self._index.remove_workspace(place)
+        else:
+            labels = new["metadata"].get("labels") or {}
+            touched = self._index.put_workspace(place, cluster, labels)
+        self._concern(self._concerned(touched))
+
+    def location_changed(self, old: Object | None, new: Object | None) -> None:
+        if not self.is_used:
+            return
+        obj = new or old
+        if obj is None:
+            return
+        place = place_of(obj)
+        before = self._inventory.location(place)
+        if new is None or is_leaving(new):
+            if before is not None:
+                number = self._inventory.remove_location(place)
+                self._index.location_removed(number, before)
+                self._concern([(LocationName(*place), None)])
+            return
+        touched = self._put_location(new)
+        if touched is not None:
+            self._concern(self._concerned([touched]))
+
+    def placement_added(self, cluster: str) -> None:
+        if self.is_used:
+            self._index.add_source(cluster)
+
+    def placement_removed(self, cluster: str) -> None:
+        if self.is_used:
+            self._index.remove_source(cluster)
+
+    def _begin(self) -> None:
+        """Begin to follow what grants depend on, at the first sign of them."""
+        if self._workspaces_read is not None:
+            return
+        for location in self._all_locations():
+            if not is_leaving(location):
+                self._put_location(location)
+        for cluster in self._all_sources():
+            self._index.add_source(cluster)
+        self._workspaces_read = self._follow_workspaces()
+
+    def _put_location(self, obj: Object) -> Touched | None:
+        new = location_of(obj)
+        old = self._inventory.location(new.place)
+        if old == new:
+            return None
+        return self._index.location_put(self._inventory.put_location(new), old, new)
+
+    def _concerned(self, touched: Iterable[Touched]) -> Iterator[Concerned]:
+        for locations, sources in touched:
+            if sources is None or sources:
+                for number in locations:
+                    place = self._inventory.location_at(number).place
+                    yield LocationName(*place), sources

@@ -1,0 +1,242 @@
+"""Copies that no grant lets through any more, and how their removal is confirmed.
+
+The half of an inventory workspace's LocationConsent that is about single objects. It is taken in
+the same two steps as the edge scheduler's half: the id goes from the object first, the copies
+after that. See ``logic.placement.consent_record``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from skerry.api.consent import CONSENT_NAME, CONSENTS, OBJECT_ID
+from skerry.kit.clock import rfc3339
+from skerry.logic.placement.consent_record import (
+    MAX_NAMES,
+    REMOVE,
+    Confirmation,
+    confirmed_ids,
+    entries,
+    with_confirmations,
+    with_part,
+    without_ids,
+)
+from skerry.logic.placement.holds import Group, Holds, Refusal, Refusals
+from skerry.logic.plan import NOTHING, Announcement, Plan, Target, Update
+from skerry.logic.resource import Object
+from skerry.logic.translation.grants import inventory_of
+from skerry.logic.translation.items import Item
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Announce, Executor, Outcome
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Informer
+from skerry.runtime.metrics import RuntimeMetrics
+
+# An object in a mailbox: the mailbox's name, then the item's members.
+Element = tuple[str, str, str, str, str]
+
+
+class InventoryKey(NamedTuple):
+    """What the queue holds: an inventory workspace by its cluster."""
+
+    cluster: str
+
+    def __str__(self) -> str:
+        return self.cluster
+
+
+class HeldObjects:
+    """What is held, what is refused, and what may go because somebody confirmed it."""
+
+    def __init__(self, enqueue: Callable[[InventoryKey], None]) -> None:
+        """*enqueue* gets the inventory workspaces that have something new to report."""
+        self._enqueue = enqueue
+        self.holds: Holds[Element, Element] = Holds(OBJECT_ID)
+        self.refusals: Refusals[Element] = Refusals()
+        self._released: set[Element] = set()
+        # Items of which anything is said here, by mailbox.
+        self._noted: dict[str, set[Item]] = {}
+
+    def note(self, mailbox: str, item: Item, source: str, *, held: bool) -> None:
+        """Take that *source* is not granted an object; *held*: a copy of it is there and stays."""
+        element = (mailbox, *item)
+        self._noted.setdefault(mailbox, set()).add(item)
+        group = Group(inventory_of(mailbox), source)
+        refusal = {} if held else {group: Refusal(1, (str(item.type),))}
+        changed = self.holds.replace(element, {group: frozenset((element,))} if held else {})
+        self._report(changed | self.refusals.replace(element, refusal))
+
+    def settle(self, mailbox: str, item: Item) -> None:
+        """Take that nothing is to be said of an object: it is granted, or nobody wants it."""
+        element = (mailbox, *item)
+        self._released.discard(element)
+        noted = self._noted.get(mailbox)
+        if noted is None or item not in noted:
+            return
+        noted.discard(item)
+        if not noted:
+            del self._noted[mailbox]
+        self._report(self.holds.replace(element, {}) | self.refusals.replace(element, {}))
+
+    def is_released(self, mailbox: str, item: Item) -> bool:
+        return (mailbox, *item) in self._released
+
+    def release(self, elements: Iterable[Element]) -> None:
+        """Let copies go: a person has confirmed that."""
+        self._released.update(elements)
+
+    def gone(self, mailbox: str, item: Item) -> None:
+        """Take that a copy is not there: should it come again, it is held again."""
+        self._released.discard((mailbox, *item))
+
+    def forget_mailbox(self, mailbox: str) -> None:
+        """Drop everything about a mailbox that is not there any more."""
+        for item in sorted(self._noted.get(mailbox, ())):
+            self.settle(mailbox, item)
+
+    def _report(self, inventories: Iterable[str]) -> None:
+        for cluster in sorted(inventories):
+            self._enqueue(InventoryKey(cluster))
+
+
+# -- observing ---------------------------------------------------------------------------------
+
+
+class HeldEntry(NamedTuple):
+    """What of one workspace's objects stays though it is not granted."""
+
+    id: str
+    workspace: str
+    elements: frozenset[Element]
+
+    def written(self) -> dict[str, Any]:
+        kinds = {str(Item(*each[1:]).type) for each in self.elements}
+        return {
+            "id": self.id,
+            "workspace": self.workspace,
+            "objects": len(self.elements),
+            "resources": sorted(kinds)[:MAX_NAMES],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedHolds:
+    """The LocationConsent of one inventory workspace, and what is to be said in it."""
+
+    cluster: str
+    record: Object
+    held: tuple[HeldEntry, ...] = ()
+    refused: tuple[Mapping[str, Any], ...] = ()
+
+
+class HoldsObserver:
+    """Reads what there is to report about one inventory workspace."""
+
+    def __init__(self, state: HeldObjects, consents: Informer, path: Callable[[str], str]) -> None:
+        self._state = state
+        self._consents = consents
+        self._path = path
+
+    async def observe(self, key: InventoryKey) -> ObservedHolds | None:
+        record = self._consents.index.get(Key(key.cluster, "", CONSENT_NAME))
+        if record is None:
+            return None  # the edge scheduler makes it; that it is there is an event
+        holds, refusals = self._state.holds, self._state.refusals
+        return ObservedHolds(
+            key.cluster,
+            record,
+            tuple(
+                HeldEntry(holds.id(group), self._path(group.source), holds.elements(group))
+                for group in holds.groups(key.cluster)
+            ),
+            tuple(
+                {
+                    "workspace": self._path(group.source),
+                    "objects": refusals.count(group),
+                    "resources": refusals.names(group, MAX_NAMES),
+                }
+                for group in refusals.groups(key.cluster)
+            ),
+        )
+
+
+# -- deciding ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HoldsPlan(Plan):
+    """A plan, and the copies that may go once it has been carried out."""
+
+    releases: frozenset[Element] = field(default=frozenset())
+
+
+def decide_holds(observed: ObservedHolds, now: datetime) -> Plan:
+    """Bring our part of the LocationConsent up to date; take confirmations."""
+    record = observed.record
+    ids = [each for each in confirmed_ids(record) if each.startswith(OBJECT_ID)]
+    taken = [entry for entry in observed.held if entry.id in ids]
+    held = [entry.written() for entry in observed.held]
+    obj = with_part(without_ids(record, ids), "objects", entries(observed.refused, held))
+    confirmations = [Confirmation(e.id, REMOVE, e.workspace, len(e.elements)) for e in taken]
+    obj = with_confirmations(obj, confirmations, rfc3339(now))
+    if obj == record:
+        return NOTHING
+    update = Update(Target(CONSENTS, CONSENT_NAME, cluster=observed.cluster), obj, "HoldsChanged")
+    releases = frozenset(element for entry in taken for element in entry.elements)
+    return HoldsPlan([update], list(_news(observed, ids, taken)), releases=releases)
+
+
+def _news(
+    observed: ObservedHolds, ids: Sequence[str], taken: Sequence[HeldEntry]
+) -> Iterable[Announcement]:
+    record = observed.record
+    for entry in taken:
+        text = f"{entry.id}: {len(entry.elements)} objects of {entry.workspace} are removed"
+        yield Announcement(record, "Normal", "RemovalConfirmed", text)
+    used = {entry.id for entry in taken}
+    for each in ids:
+        if each not in used:
+            text = f"{each[:64]!r} is not the id of anything that is held now"
+            yield Announcement(record, "Warning", "ConfirmationIgnored", text)
+    listed = {each["id"] for each in (record.get("objects") or {}).get("held") or ()}
+    for entry in observed.held:
+        if entry.id not in listed:
+            text = f"{entry.id}: {len(entry.elements)} objects of {entry.workspace} stay"
+            yield Announcement(record, "Warning", "RemovalHeld", f"{text} until confirmed")
+
+
+# -- acting ------------------------------------------------------------------------------------
+
+
+class HoldsExecutor(Executor):
+    """Lets copies go when, and only when, the confirmation has been taken."""
+
+    def __init__(
+        self,
+        client: Client,
+        state: HeldObjects,
+        mark: Callable[[str, Iterable[Item]], None],
+        controller: str,
+        *,
+        metrics: RuntimeMetrics,
+        announce: Announce | None,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(client, controller, metrics=metrics, dry_run=dry_run, announce=announce)
+        self._state = state
+        self._mark = mark
+        self._acts = not dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        outcomes = await super().execute(plan)
+        if isinstance(plan, HoldsPlan) and plan.releases and self._acts:
+            self._state.release(plan.releases)
+            by_mailbox: dict[str, set[Item]] = {}
+            for element in plan.releases:
+                by_mailbox.setdefault(element[0], set()).add(Item(*element[1:]))
+            for mailbox in sorted(by_mailbox):
+                self._mark(mailbox, by_mailbox[mailbox])
+        return outcomes
