@@ -46,11 +46,13 @@ from skerry.server.engine import (
 from skerry.server.extensions import ExtensionHandler, extension_handlers
 from skerry.server.http.message import Answer, Request
 from skerry.server.observed import ObservedObjects
+from skerry.server.offload.offload import Offload
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
+from skerry.server.rest.preparation import NoStamp, Preparation, Stamp
 from skerry.server.rest.read import Reader
 from skerry.server.rest.watching import Watcher
-from skerry.server.rest.write import NoStamp, Stamp, Writer
+from skerry.server.rest.write import Writer
 from skerry.server.seeding import Seeder, plain_objects
 from skerry.server.subresources.connections import NodeConnections
 from skerry.server.subresources.eviction import EvictionHandler
@@ -106,6 +108,8 @@ class Parts:
     stamp: Stamp = field(default_factory=NoStamp)
     awaited: frozenset[tuple[str, str]] = frozenset()
     before: Callable[[Request], Awaitable[None]] | None = None
+    # Who does what would keep the loop; by default, the loop does everything.
+    offload: Offload = field(default_factory=Offload)
 
 
 class ApiServer:
@@ -131,6 +135,7 @@ class ApiServer:
             self.limit_ranges,
             self.quotas,
         )
+        self._offload = parts.offload
         self.engine = self._engine(parts)
 
     def _engine(self, parts: Parts) -> Engine:
@@ -151,9 +156,19 @@ class ApiServer:
         store, clock, ids = parts.store, parts.clock, parts.ids
         self.admission_rules = tuple(self._rules(parts))
         admission = Chain(self.admission_rules)
-        reader = Reader(store, self.dispatcher, clock.now)
+        reader = Reader(store, self.dispatcher, clock.now, parts.offload)
         awaited = _AWAITED | parts.awaited
-        writer = Writer(store, self.dispatcher, reader, admission, clock, ids, parts.stamp, awaited)
+        writer = Writer(
+            store,
+            self.dispatcher,
+            reader,
+            admission,
+            clock,
+            ids,
+            preparation=Preparation(parts.stamp),
+            awaited=awaited,
+            offload=parts.offload,
+        )
         deleter = Deleter(store, self.dispatcher, reader, admission, clock, awaited)
         watcher = Watcher(self.dispatcher, reader, ids)
         patcher = Patcher(store, writer)
@@ -235,4 +250,5 @@ class ApiServer:
         """Keep dispatching and cleaning up until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.dispatcher.run())
+            tasks.create_task(self._offload.serve())
             tasks.create_task(steadily("definitions", self._cleanup.run, self._clock))

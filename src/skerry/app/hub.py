@@ -100,7 +100,7 @@ async def _hub_face(
         lambda: authorities.authority, f.clock, f.ids, f.settings.edge_certificate_lifetime
     )
     facts = HubFacts(f.url, authorities.bundle, f.security.tokens, issuer)
-    api = HubServer(server_parts(f, KCP), f.security.rbac, mailboxes, facts)
+    api = HubServer(server_parts(f, KCP, "cluster"), f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)

@@ -12,7 +12,6 @@ from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
 from skerry.logic.workspaces.names import WILDCARD
 from skerry.logic.workspaces.projected import is_inert
 from skerry.server.admission.certificates import CertificateRequests
@@ -48,6 +47,7 @@ from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_rules import SchemaRules
 from skerry.server.workspaces.slices import SliceRules, Slices
+from skerry.server.workspaces.stamp import ClusterStamp
 from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.views import view_name
@@ -71,23 +71,6 @@ _AWAITED = frozenset(
 _TOKEN = ("", "serviceaccounts", "token")
 # As long as a read waits for a revision that lies ahead.
 _KNOWN_SECONDS = 3.0
-
-
-class ClusterStamp:
-    """Marks each object with the logical cluster it is in."""
-
-    def put(self, obj: Object, cluster: str) -> None:
-        obj["metadata"].setdefault("annotations", {})[CLUSTER_ANNOTATION] = cluster
-
-    def strip(self, obj: Object) -> None:
-        metadata = obj.get("metadata")
-        if not isinstance(metadata, dict):
-            return
-        annotations = metadata.get("annotations")
-        if isinstance(annotations, dict) and CLUSTER_ANNOTATION in annotations:
-            del annotations[CLUSTER_ANNOTATION]
-            if not annotations:
-                del metadata["annotations"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,11 @@ class ServerSettings:
     max_body_bytes: int = 3 << 20
     """Largest request body, as in kube-apiserver."""
 
+    workers: int = 2
+    """Max processes that work on large bodies and objects, beside the one that serves. They start
+    when needed and end when idle; 0 works on everything in the serving process, where a large
+    body keeps everybody waiting."""
+
     drain_seconds: float = 10.0
     """How long a stopping server waits for requests in flight."""
 

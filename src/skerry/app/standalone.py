@@ -52,6 +52,8 @@ from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.tls import LiveContext
+from skerry.server.offload.offload import Offload, OffloadSettings
+from skerry.server.offload.pool import StampName, system_workers
 from skerry.server.role_aggregation import RoleAggregation
 from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.key_administration import KeyAdministration
@@ -283,14 +285,19 @@ async def plain_face(foundation: Foundation) -> Face:
 PLAIN_SERVER = Kind("serve", build_security, plain_face)
 
 
-def server_parts(foundation: Foundation, git_version: str = KUBERNETES) -> Parts:
-    """Return the parts any kind of server is made with."""
+def server_parts(
+    foundation: Foundation, git_version: str = KUBERNETES, stamp: StampName = "none"
+) -> Parts:
+    """Return the parts any kind of server is made with; *stamp* names what marks its objects."""
     settings, store, security = foundation.settings, foundation.store, foundation.security
     clock, ids, observability = foundation.clock, foundation.ids, foundation.observability
     reviews = AccessReviews(security.authorizer, security.rbac)
     documents = security.tokens
+    offload = OffloadSettings(workers=settings.workers)
+    pool = system_workers(offload, stamp) if settings.workers else None
     return Parts(
         store=store,
+        offload=Offload(pool, offload),
         clock=clock,
         ids=ids,
         authenticator=security.authentication,

@@ -8,10 +8,13 @@ REST layer owns the object at that point.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import ResourceInfo
@@ -58,6 +61,35 @@ def _no_errors(_: Object) -> list[FieldError]:
 
 def _no_update_errors(_: Object, __: Object) -> list[FieldError]:
     return []
+
+
+class Family:
+    """The types that one definition brings, as content from which another process builds them.
+
+    ``builder`` names how (``server.offload.families``); equal content has equal keys.
+    """
+
+    __slots__ = ("_key", "_text", "builder", "content")
+
+    def __init__(self, builder: str, content: Mapping[str, Any] | None = None) -> None:
+        self.builder = builder
+        self.content = content
+        self._text: bytes | None = None
+        self._key = ""
+
+    @property
+    def text(self) -> bytes:
+        """The content as JSON; worked out when first asked for, which is seldom."""
+        if self._text is None:
+            self._text = orjson.dumps(self.content, option=orjson.OPT_NON_STR_KEYS)
+        return self._text
+
+    @property
+    def key(self) -> str:
+        """What tells this family from others."""
+        if not self._key:
+            self._key = f"{self.builder}:{hashlib.blake2b(self.text, digest_size=16).hexdigest()}"
+        return self._key
 
 
 # In place of an identity: objects of this name whatever export they come from, or from none.
@@ -110,6 +142,8 @@ class Resource:
     # The group segment of the store key, where one stored type is seen through two groups
     # (Events); None: the type's own group.
     storage_group: str | None = None
+    # Where the rules come from, for work in another process; None: they are known here only.
+    family: Family | None = None
 
     @property
     def has_status(self) -> bool:

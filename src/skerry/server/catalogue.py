@@ -16,13 +16,14 @@ from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupResource, GroupVersion
 from skerry.logic import crd as custom
 from skerry.logic.builtin import builtin_resources
-from skerry.logic.resource import Object, Resource
+from skerry.logic.resource import Family, Object, Resource
 from skerry.server.codec import decode
 from skerry.server.watch.change import Change
 from skerry.store.base import Store
 
 CRD_GROUP = "apiextensions.k8s.io"
 CRD_RESOURCE = "customresourcedefinitions"
+_BUILTIN = Family("builtin")
 CRD_PREFIX = type_prefix(CRD_GROUP, CRD_RESOURCE)
 
 
@@ -34,9 +35,10 @@ def builtin_types() -> list[Resource]:
             default=custom.default_crd,
             validate_create=custom.validate_crd,
             validate_update=custom.validate_crd,
+            family=_BUILTIN,
         )
         if resource.info.group_resource == (CRD_GROUP, CRD_RESOURCE)
-        else resource
+        else replace(resource, family=_BUILTIN)
         for resource in builtin_resources()
     ]
 

@@ -15,7 +15,7 @@ from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import encode
-from skerry.server.rest.write import Stamp
+from skerry.server.rest.preparation import Stamp
 from skerry.store.base import Conflict, Store, Write
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

@@ -19,6 +19,7 @@ from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream, User
+from skerry.server.offload.offload import Offload
 from skerry.server.request_info import RequestInfo
 from skerry.store.base import Store
 from skerry.store.memory import MemoryStore
@@ -176,14 +177,16 @@ async def serving(
     clock: Clock | None = None,
     seed: int = 1,
     *,
+    ids: SeededIds | None = None,
     authorizer: Authorizer | None = None,
     admission: tuple[Admission, ...] = (),
     virtual: Mapping[tuple[str, str], ResourceHandler] | None = None,
     prepared: Callable[[ApiServer], Awaitable[None]] | None = None,
     pod_security: PodSecurityConfiguration | None = None,
+    offload: Offload | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
-    everybody, ids = Everybody(), SeededIds(seed)
+    everybody, ids = Everybody(), ids or SeededIds(seed)
     api = ApiServer(
         Parts(
             store=store or MemoryStore(ids.uid()),
@@ -196,6 +199,7 @@ async def serving(
             admission=admission,
             virtual=virtual or {},
             pod_security=pod_security or PodSecurityConfiguration(),
+            offload=offload or Offload(),
         )
     )
     await api.prepare()

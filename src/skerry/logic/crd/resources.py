@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -24,7 +25,7 @@ from skerry.logic.crd.columns import columns_of, find_of, plain_text
 from skerry.logic.crd.definition import mapping, schema_of, sequence, spec_of, text
 from skerry.logic.crd.jsonpath import Find
 from skerry.logic.crd.versions import priority
-from skerry.logic.resource import Object, Resource, Scale
+from skerry.logic.resource import Family, Object, Resource, Scale
 from skerry.logic.schema import apply_defaults, validate, validate_update
 
 Raw = Mapping[str, Any]
@@ -82,7 +83,9 @@ def _content(crd: Raw) -> bytes:
 def _built(crd: Raw, definitions: Definitions | None) -> list[Resource]:
     versions = [version for version in definition.versions_of(crd) if version.get("served")]
     versions.sort(key=lambda version: priority(text(version.get("name"))))
-    return [_resource(crd, version, definitions) for version in versions]
+    content = {"spec": spec_of(crd), "status": {"acceptedNames": _accepted(crd)}}
+    family = Family("definition", content) if definitions is None else None
+    return [replace(_resource(crd, version, definitions), family=family) for version in versions]
 
 
 def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resource:

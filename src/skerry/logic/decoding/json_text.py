@@ -24,6 +24,9 @@ def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
     try:
         document = orjson.loads(body)
     except (orjson.JSONDecodeError, RecursionError) as error:
+        if "Not enough memory" in str(error):
+            # The parser's way to say so; the text may be good.
+            raise MemoryError from error
         raise DecodeError(str(error)) from error
     # No text nests deeper than it has brackets; counting them costs nothing.
     if body.count(b"{") + body.count(b"[") > limits.depth:

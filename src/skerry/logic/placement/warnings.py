@@ -19,7 +19,7 @@ from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.logic.placement.grants import ANY
 from skerry.logic.placement.records import placement_of
-from skerry.logic.resource import Object, Resource
+from skerry.logic.resource import Family, Object, Resource
 from skerry.logic.selectors import Selector, SelectorError
 
 _PLACEMENTS = GroupResource("edge.kcp.io", "edgeplacements")
@@ -41,7 +41,11 @@ _CLUSTER_SCOPED = (
 def warning(resource: Resource) -> Resource:
     """Return *resource* as served; if it is one of those spoken of above, with what is said."""
     if resource.info.group_resource == _PLACEMENTS:
-        return replace(resource, warnings=_after(resource.warnings, placement_warnings))
+        return replace(
+            resource,
+            warnings=_after(resource.warnings, placement_warnings),
+            family=_warned(resource),
+        )
     if resource.info.group_resource == GRANTS.group_resource:
         create, update = resource.validate_create, resource.validate_update
         return replace(
@@ -50,8 +54,14 @@ def warning(resource: Resource) -> Resource:
             # What is not even of the right form has been told by the schema.
             validate_create=lambda new: create(new) or grant_errors(new),
             validate_update=lambda new, old: update(new, old) or _update_errors(new, old),
+            family=_warned(resource),
         )
     return resource
+
+
+def _warned(resource: Resource) -> Family | None:
+    family = resource.family
+    return None if family is None else Family("warned", family.content)
 
 
 def placement_warnings(placement: Object) -> Sequence[str]:

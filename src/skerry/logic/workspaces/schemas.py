@@ -16,7 +16,7 @@ from skerry.api.schema import Schema
 from skerry.logic import crd
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.placement.warnings import warning
-from skerry.logic.resource import Object, Resource
+from skerry.logic.resource import Family, Object, Resource
 from skerry.logic.schema import validate
 from skerry.logic.workspaces.conversions import compiled
 
@@ -109,13 +109,20 @@ def resources_of(
     annotations = (schema.get("metadata") or {}).get("annotations") or {}
     if NATIVE in annotations:
         spec = schema["spec"]
+        family = Family("native", {"group": spec["group"], "plural": spec["names"]["plural"]})
         return tuple(
-            replace(resource, identity=identity)
+            replace(resource, identity=identity, family=family)
             for resource in _native(spec["group"], spec["names"]["plural"])
         )
     words = b"" if conversion is None else orjson.dumps(conversion.get("spec") or {})
     served = _converting(orjson.dumps(schema["spec"]), words)
-    return tuple(replace(resource, identity=identity) for resource in served)
+    family = Family("schema", {"schema": schema["spec"], "conversion": conversion})
+    return tuple(replace(resource, identity=identity, family=family) for resource in served)
+
+
+def native_resources(group: str, plural: str) -> Sequence[Resource]:
+    """Return one of Kubernetes' own types as a hub serves it."""
+    return _native(group, plural)
 
 
 def schema_errors(schema: Mapping[str, Any]) -> list[FieldError]:

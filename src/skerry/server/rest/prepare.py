@@ -7,14 +7,13 @@ committing and retrying are elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.kinds import GroupVersion, GroupVersionKind
 from skerry.kit.clock import rfc3339
-from skerry.kit.ids import IdSource
 from skerry.logic.builtin import definitions
 from skerry.logic.builtin.metadata import validate_metadata
 from skerry.logic.names import generated_name
@@ -151,14 +150,14 @@ def address(call: Call, obj: Object, *, creating: bool) -> None:
         metadata["name"] = call.info.name
 
 
-def begin_life(resource: Resource, obj: Object, now: datetime, ids: IdSource) -> None:
+def begin_life(resource: Resource, obj: Object, now: datetime, uid: Callable[[], str]) -> None:
     """Give a new object the metadata only the server may set."""
     metadata = obj["metadata"]
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
         metadata.pop(name, None)
-    metadata["uid"] = ids.uid()
+    metadata["uid"] = uid()
     metadata["creationTimestamp"] = rfc3339(now)
     metadata.pop("generation", None)
     if resource.counts_generation:
@@ -169,13 +168,11 @@ def begin_life(resource: Resource, obj: Object, now: datetime, ids: IdSource) ->
     drop_empty(metadata)
 
 
-def choose_name(obj: Object, ids: IdSource) -> bool:
-    """Fill in a generated name; tell whether one was generated."""
+def choose_name(obj: Object, suffix: Callable[[], str]) -> None:
+    """Fill in a generated name where none is given; *suffix* is asked only then."""
     metadata = obj["metadata"]
-    if metadata.get("name") or not metadata.get("generateName"):
-        return False
-    metadata["name"] = generated_name(metadata["generateName"], ids.suffix())
-    return True
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = generated_name(metadata["generateName"], suffix())
 
 
 def carry_over(call: Call, obj: Object, old: Object, part: Part | None) -> None:

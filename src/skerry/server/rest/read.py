@@ -10,16 +10,18 @@ from typing import Any
 from skerry.api.edge_identity import NARROW_GROUPS
 from skerry.api.errors import BadRequest, Forbidden, Gone, Timeout
 from skerry.server.http.message import Answer, Response
+from skerry.server.offload.messages import Render
+from skerry.server.offload.offload import Offload
 from skerry.server.rest.call import Call
-from skerry.server.rest.negotiate import negotiate
 from skerry.server.rest.options import (
     ListOptions,
+    WriteOptions,
     encode_continue,
     expired_continue,
     invalid_continue,
     list_options,
-    truth,
 )
+from skerry.server.rest.rendering import representation
 from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
 from skerry.server.rest.visibility import view_of
@@ -72,24 +74,30 @@ class _Found:
 class Reader:
     """Answers reads of one object and of collections."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        now: Callable[[], datetime],
+        offload: Offload | None = None,
+    ) -> None:
+        self._offload = offload or Offload()
         self._store = store
         self._dispatcher = dispatcher
         self._now = now
 
     def representation(self, call: Call) -> Representation:
         """Return how the answer to *call* shows objects."""
-        request = call.request
-        negotiated = negotiate(request.headers.get("accept", ""))
-        if not request.query_string:
-            return Representation(call.resource, negotiated, self._now)
-        return Representation(
-            call.resource,
-            negotiated,
-            self._now,
-            include_object=request.query.get("includeObject", ""),
-            pretty=truth(request.query.get("pretty", "")),
-        )
+        return representation(call, self._now)
+
+    async def shown(self, call: Call, shown: Representation, value: bytes, revision: int) -> bytes:
+        """Return the body that shows one stored object, made by a worker if that takes long."""
+        if shown.decodes and self._offload.is_heavy(value):
+            worker = self._offload.worker(call, WriteOptions())
+            if worker is not None:
+                done = await worker.do(Render(value, revision, self._now()))
+                return done.text
+        return shown.one(value, revision)
 
     async def get(self, call: Call) -> Answer:
         """Answer with one object."""
@@ -101,9 +109,8 @@ class Reader:
         if call.user.groups in NARROW_GROUPS:
             _refuse_unseen(call, entry.value)
         shown = self.representation(call)
-        return Response(
-            body=shown.one(entry.value, entry.revision), content_type=shown.content_type
-        )
+        body = await self.shown(call, shown, entry.value, entry.revision)
+        return Response(body=body, content_type=shown.content_type)
 
     async def fresh_enough(self, resource_version: str) -> None:
         """Wait a little for a revision that lies ahead; refuse when it does not come."""

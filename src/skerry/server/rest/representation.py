@@ -55,6 +55,11 @@ class Representation:
         return self._cut is wire and not self._pretty
 
     @property
+    def decodes(self) -> bool:
+        """Whether an object is decoded to be shown."""
+        return self._cut is None or self._pretty
+
+    @property
     def content_type(self) -> str:
         return "application/yaml" if self._negotiated.yaml else "application/json"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from skerry.server.rest import prepare
 from skerry.server.rest.body import decode_body
 from skerry.server.rest.call import Call, member
 from skerry.server.rest.options import write_options
+from skerry.server.rest.preparation import LiveObject, Mutate, Mutation, required
 from skerry.server.rest.write import Writer
 
 _SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
@@ -55,20 +55,17 @@ class BindingHandler:
             error = FieldError.not_supported("target.kind", kind, ["Node", "<empty>"])
             raise Invalid.of("", "Binding", call.info.name, [error])
         options = write_options(call.request, "CreateOptions")
-        mutate = self._assignment(call, binding, str(node))
         # As in Kubernetes, whoever binds does not come to own the pod's node name.
-        await self._writer.change(
-            call, options, mutate, subresource="binding", tracked=True, trusted=True
-        )
+        mutation = Mutation(self._assignment(call, binding, str(node)), tracked=True, trusted=True)
+        work = self._writer.own_work(call, options, mutation)
+        await self._writer.change(call, options, work, subresource="binding")
         return Response(status=201, body=_SUCCESS)
 
-    def _assignment(
-        self, call: Call, binding: Object, node: str
-    ) -> Callable[[Callable[[], Object]], Object]:
+    def _assignment(self, call: Call, binding: Object, node: str) -> Mutate:
         metadata = binding.get("metadata") or {}
 
-        def mutate(live: Callable[[], Object]) -> Object:
-            pod = live()
+        def mutate(live: LiveObject) -> Object:
+            pod = required(live)
             self._refuse(call, pod, metadata, node)
             pod["spec"]["nodeName"] = node
             if metadata.get("annotations"):
@@ -124,12 +121,11 @@ class FinalizeHandler:
         wanted = member(sent, "metadata", "resourceVersion") or ""
         options = write_options(call.request, "UpdateOptions")
 
-        def mutate(live: Callable[[], Object]) -> Object:
-            namespace = live()
+        def mutate(live: LiveObject) -> Object:
+            namespace = required(live)
             namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
             return namespace
 
-        written = await self._writer.change(
-            call, options, mutate, resource_version=wanted, subresource="finalize"
-        )
-        return self._writer.answer(call, written)
+        work = self._writer.own_work(call, options, Mutation(mutate, resource_version=wanted))
+        written = await self._writer.change(call, options, work, subresource="finalize")
+        return await self._writer.answer(call, written)

@@ -1,0 +1,107 @@
+"""What a worker can be asked for, as pure functions of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from skerry.api.errors import ApiError
+from skerry.logic.resource import Object
+from skerry.server.codec import decode
+from skerry.server.http.message import Request, User
+from skerry.server.offload.families import Families
+from skerry.server.offload.messages import (
+    Change,
+    Done,
+    Draft,
+    Finish,
+    Job,
+    Missing,
+    Refused,
+    Render,
+    Result,
+)
+from skerry.server.rest.call import Call
+from skerry.server.rest.preparation import Birth, Preparation
+from skerry.server.rest.rendering import representation
+from skerry.store.base import Entry
+
+# The rules a worker applies ask for no rights; whoever asks was authorized before.
+_NOBODY: Final = User("")
+
+
+class Jobs:
+    """Does jobs with the rules of one server."""
+
+    def __init__(self, preparation: Preparation) -> None:
+        self._preparation = preparation
+        self._families = Families()
+        self._do: Mapping[type, Callable[[Job, Call, Any], Done]] = {
+            Draft: self._draft,
+            Change: self._change,
+            Finish: self._finish,
+            Render: self._render,
+        }
+
+    def do(self, job: Job) -> Result:
+        """Return how *job* ends; a refusal is a result too."""
+        found = self._families.resolve(job.type)
+        if found is None:
+            return Missing()
+        resource, types = found
+        request = Request("", "", job.query, job.headers, job.body)
+        call = Call(request, job.info, _NOBODY, resource, types)
+        try:
+            done = self._do[type(job.task)](job, call, job.task)
+        except ApiError as error:
+            return Refused(error.code, error.status(), error.headers, call.warnings)
+        done.warnings = call.warnings
+        return done
+
+    def _draft(self, job: Job, call: Call, task: Draft) -> Done:
+        generated: list[str] = []
+
+        def suffix() -> str:
+            generated.append(task.suffix)
+            return task.suffix
+
+        mutation = self._preparation.mutation(task.mutation, call, job.options, task.now)
+        birth = Birth(task.now, lambda: task.uid, suffix)
+        obj = self._preparation.drafted(call, job.options, mutation, birth)
+        return Done(orjson.dumps(obj), generated=bool(generated))
+
+    def _change(self, job: Job, call: Call, task: Change) -> Done:
+        mutation = self._preparation.mutation(task.mutation, call, job.options, task.now)
+        pinned = bool(mutation.resource_version)
+        entry = Entry(call.key().path(), task.value, task.revision)
+        changed = self._preparation.changed(
+            call, job.options, mutation, entry, task.subresource, task.now
+        )
+        if changed is None:
+            self._preparation.warn(call, decode(task.value, task.revision))
+            return Done(unchanged=True, pinned=pinned)
+        return Done(orjson.dumps(changed.new), orjson.dumps(changed.old), pinned=pinned)
+
+    def _finish(self, _: Job, call: Call, task: Finish) -> Done:
+        entry = Entry(call.key().path(), task.value, task.revision) if task.value else None
+        old = None if entry is None else self._preparation.live(call, entry)
+        new: Object = orjson.loads(task.new)
+        value = self._preparation.finished(call, new, old, subresource=task.subresource)
+        if entry is not None and same(value, entry):
+            return Done(unchanged=True)
+        return Done(value)
+
+    def _render(self, _: Job, call: Call, task: Render) -> Done:
+        shown = representation(call, lambda: task.now)
+        return Done(shown.one(task.value, task.revision))
+
+
+def same(value: bytes, entry: Entry) -> bool:
+    """Whether storing *value* would change nothing but the order of members."""
+    if len(value) != len(entry.value):
+        return False
+    if value == entry.value:
+        return True
+    return decode(value, entry.revision) == decode(entry.value, entry.revision)

@@ -1,0 +1,132 @@
+"""What goes between the server and its workers: msgpack, so that neither side runs the other's
+code whatever it reads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from skerry.api.kinds import ResourceInfo
+from skerry.server.request_info import RequestInfo
+from skerry.server.rest.options import WriteOptions
+
+
+class TypeRef(msgspec.Struct, frozen=True):
+    """A type: the family it is of, and what of it differs where it is served.
+
+    ``content`` is what the family is built from; it is sent only to a worker that asked for it.
+    """
+
+    builder: str
+    key: str
+    info: ResourceInfo
+    identity: str = ""
+    content: bytes | None = None
+
+
+class Draft(msgspec.Struct, tag=True, frozen=True):
+    """Read a new object from the body, as *mutation* says, and complete it."""
+
+    mutation: str
+    now: datetime
+    uid: str
+    suffix: str
+
+
+class Change(msgspec.Struct, tag=True, frozen=True):
+    """Change a stored object as the body says, read as *mutation* says."""
+
+    mutation: str
+    now: datetime
+    value: bytes
+    revision: int
+    subresource: str = ""
+
+
+class Finish(msgspec.Struct, tag=True, frozen=True):
+    """Validate an object that admission has let through, and encode it.
+
+    ``value`` is the stored object it replaces, if any.
+    """
+
+    new: bytes
+    value: bytes = b""
+    revision: int = 0
+    subresource: str = ""
+
+
+class Render(msgspec.Struct, tag=True, frozen=True):
+    """Show a stored object as the request asks."""
+
+    value: bytes
+    revision: int
+    now: datetime
+
+
+Task = Draft | Change | Finish | Render
+NOTHING = Finish(b"")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One task, with what it must know of the request it is done for."""
+
+    type: TypeRef
+    info: RequestInfo
+    query: str
+    headers: dict[str, str]
+    body: bytes
+    options: WriteOptions
+    task: Task
+
+
+class Done(msgspec.Struct, tag=True):
+    """How a task ended well. Which members are set depends on the task."""
+
+    text: bytes = b""
+    old: bytes = b""
+    # The object is as desired, or as stored, already.
+    unchanged: bool = False
+    # A name was generated, and another would do as well.
+    generated: bool = False
+    # The request names the version it changes.
+    pinned: bool = False
+    warnings: list[str] = []
+    cpu_seconds: float = 0.0
+
+
+class Refused(msgspec.Struct, tag=True):
+    """A task that ended with an answer other than success: its Status and headers."""
+
+    code: int
+    status: dict[str, Any]
+    headers: dict[str, str] = {}
+    warnings: list[str] = []
+    cpu_seconds: float = 0.0
+
+
+class Missing(msgspec.Struct, tag=True):
+    """The worker does not know the family of the task's type: send its content with it."""
+
+
+Result = Done | Refused | Missing
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_jobs: Final = msgspec.msgpack.Decoder(Job)
+_results: Final[msgspec.msgpack.Decoder[Result]] = msgspec.msgpack.Decoder(Result)
+
+
+def encode(message: Job | Result) -> bytes:
+    """Return *message* as bytes."""
+    return _encoder.encode(message)
+
+
+def decode_job(text: bytes) -> Job:
+    """Return the job that *text* is."""
+    return _jobs.decode(text)
+
+
+def decode_result(text: bytes) -> Result:
+    """Return the result that *text* is."""
+    return _results.decode(text)

@@ -1,0 +1,333 @@
+"""From a request to the object it asks for: the part of a write that only computes.
+
+Nothing here reads the store, a clock or the state of the server, so that all of it can run in
+another process when there is much to compute (``server.offload``). Between ``drafted`` or
+``changed`` and ``finished`` stands admission, which does read the state of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
+from skerry.kit.clock import rfc3339
+from skerry.kit.invariant import present
+from skerry.logic.apply import WriteTerms, apply, track_update
+from skerry.logic.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
+from skerry.logic.resource import Object
+from skerry.server.codec import decode, encode
+from skerry.server.rest import prepare
+from skerry.server.rest.body import as_object, decode_body, media_type, parse_json, parse_yaml
+from skerry.server.rest.call import Call
+from skerry.server.rest.draft import Draft
+from skerry.server.rest.media import JSON_PATCH, MERGE_PATCH, STRATEGIC, unsupported
+from skerry.server.rest.options import WriteOptions
+from skerry.server.rest.parts import part_of
+from skerry.server.rest.scaling import put, scale_of, wanted_replicas
+from skerry.server.rest.versions import Versions, from_storage, to_storage
+from skerry.store.base import Entry
+
+# The live object, a new copy each time; None where there is none.
+LiveObject = Callable[[], Object | None]
+Mutate = Callable[[LiveObject], Object | None]
+
+
+class Stamp(Protocol):
+    """A mark the server keeps on stored objects, which no client may set or own."""
+
+    def put(self, obj: Object, cluster: str) -> None:
+        """Mark *obj*, about to be stored in *cluster*."""
+
+    def strip(self, obj: Object) -> None:
+        """Take the mark off, so that it plays no part in comparing and merging."""
+
+
+class NoStamp:
+    """A plain server marks nothing."""
+
+    def put(self, obj: Object, cluster: str) -> None:
+        return None
+
+    def strip(self, obj: Object) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What only the server can give a new object; ``uid`` and ``suffix`` are asked at most once."""
+
+    now: datetime
+    uid: Callable[[], str]
+    suffix: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """How a request changes an object.
+
+    ``mutate`` is given the live object, at the request's version and its own to keep; it returns
+    the desired one, or None when the live one is as desired, and may be called several times.
+    ``resource_version`` is the version the request names, if any. ``tracked`` says that *mutate*
+    sets managedFields itself, ``trusted`` that the change is the server's own, made of what is
+    valid already: there is nothing to default, to validate or to warn of.
+    """
+
+    mutate: Mutate
+    resource_version: str = ""
+    tracked: bool = False
+    trusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object before and after a change, at the version of the request."""
+
+    new: Object
+    old: Object
+
+
+class Preparation:
+    """Computes what writes store."""
+
+    def __init__(self, stamp: Stamp | None = None) -> None:
+        self._stamp: Stamp = stamp or NoStamp()
+
+    # -- requests into mutations -------------------------------------------------------------
+
+    def mutation(self, name: str, call: Call, options: WriteOptions, now: datetime) -> Mutation:
+        """Return what the body of *call* does to an object, read as *name* says."""
+        return _MUTATIONS[name](self, call, options, now)
+
+    def create(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
+        """Make the object anew."""
+        sent = self._sent(call, options, creating=True)
+        if sent["metadata"].get("generateName"):
+            draft = Draft(sent)
+            return Mutation(lambda _: draft.take())
+        return Mutation(lambda _: sent)
+
+    def update(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
+        """Replace the object."""
+        sent = self._sent(call, options, creating=False)
+        wanted = sent["metadata"].get("resourceVersion") or ""
+        if not wanted and call.resource.custom:
+            detail = "must be specified for an update"
+            raise Invalid.of(
+                call.group,
+                call.kind,
+                call.info.name,
+                [FieldError.invalid("metadata.resourceVersion", 0, detail)],
+            )
+        draft = Draft(sent)
+        return Mutation(lambda _: draft.take(), resource_version=wanted)
+
+    def patch(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
+        """Apply one of the three kinds of patch."""
+        patched = _patched_by(call)
+
+        def mutate(live: LiveObject) -> Object:
+            new = patched(required(live))
+            self.receive(call, new, options)
+            prepare.address(call, new, creating=False)
+            return new
+
+        return Mutation(mutate)
+
+    def apply(self, call: Call, options: WriteOptions, now: datetime) -> Mutation:
+        """Merge a configuration of which the request's field manager owns the fields."""
+        applied = as_object(parse_yaml(call.request.body))
+        if not applied.get("apiVersion") or not applied.get("kind"):
+            raise BadRequest("apiVersion and kind must be set in an applied configuration")
+        self.receive(call, applied, options)
+        prepare.address(call, applied, creating=False)
+        draft = Draft(applied)
+        terms = self.ownership(call, options, call.info.subresource, now)
+
+        def mutate(live: LiveObject) -> Object | None:
+            result = apply(live(), draft.take(), force=options.force, **terms)
+            return result.object if result.changed else None
+
+        return Mutation(mutate, tracked=True)
+
+    def scale(self, call: Call, _: WriteOptions, __: datetime) -> Mutation:
+        """Set the replicas."""
+        paths = present(call.resource.scale, "only types with a scale subresource are scaled")
+        wanted = wanted_replicas(call)
+
+        def mutate(live: LiveObject) -> Object:
+            obj = required(live)
+            put(obj, paths.spec_replicas, wanted(scale_of(obj, paths)))
+            return obj
+
+        return Mutation(mutate)
+
+    def _sent(self, call: Call, options: WriteOptions, *, creating: bool) -> Object:
+        """Return the object in the body, received and addressed."""
+        request = call.request
+        sent = decode_body(request.body, request.headers.get("content-type", ""))
+        self.receive(call, sent, options, prepare.repeated_fields(request, sent, options))
+        prepare.address(call, sent, creating=creating)
+        return sent
+
+    # -- new objects -------------------------------------------------------------------------
+
+    def drafted(
+        self, call: Call, options: WriteOptions, mutation: Mutation, birth: Birth
+    ) -> Object:
+        """Return the new object that *mutation* makes of none, complete but for admission."""
+        obj = present(mutation.mutate(_absent), "what is not there cannot be as desired")
+        prepare.choose_name(obj, birth.suffix)
+        call.resource.default(obj)
+        if not mutation.tracked:
+            self._track(call, None, obj, options, birth.now)
+        prepare.begin_life(call.resource, obj, birth.now, birth.uid)
+        return obj
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def changed(
+        self,
+        call: Call,
+        options: WriteOptions,
+        mutation: Mutation,
+        entry: Entry,
+        subresource: str,
+        now: datetime,
+    ) -> Changed | None:
+        """Return what *mutation* makes of a stored object; None when it is as desired."""
+        wanted = mutation.resource_version
+        if wanted and wanted != str(entry.revision):
+            raise self._stale(call)
+        resource = call.resource
+        new = mutation.mutate(lambda: self.live(call, entry))
+        if new is None:
+            return None
+        old = self.live(call, entry)
+        named = (new.get("metadata") or {}).get("resourceVersion") or ""
+        # A change may name the version it was made from; then that must still be the live one.
+        if named and named != old["metadata"]["resourceVersion"]:
+            raise self._stale(call)
+        if not mutation.trusted:
+            resource.default(new)
+        part = part_of(resource, subresource)
+        if part is not None:
+            new = part.narrow(new, old)
+        if not mutation.tracked:
+            self._track(call, old, new, options, now, subresource)
+        prepare.carry_over(call, new, old, part)
+        return Changed(new, old)
+
+    def finished(
+        self,
+        call: Call,
+        new: Object,
+        old: Object | None = None,
+        *,
+        subresource: str = "",
+        trusted: bool = False,
+    ) -> bytes:
+        """Return the stored form of an object that admission has let through, if it is valid."""
+        if not trusted:
+            part = part_of(call.resource, subresource) if old is not None else None
+            prepare.refuse_invalid(call, new, old, part)
+            self.warn(call, new)
+        stored = to_storage(call.resource, new)
+        self._stamp.put(stored, call.info.cluster)
+        return encode(stored)
+
+    # -- shared ------------------------------------------------------------------------------
+
+    def receive(
+        self, call: Call, obj: Object, options: WriteOptions, repeated: Sequence[str] = ()
+    ) -> None:
+        """Take in an object at the version the request speaks and bring it to the stored one."""
+        prepare.recognise(call, obj)
+        self._stamp.strip(obj)
+        prepare.conform(call, obj, options, repeated)
+
+    def warn(self, call: Call, obj: Object) -> None:
+        """Note what the client should know of a valid object; a second try says no more."""
+        call.warnings.extend(w for w in call.resource.warnings(obj) if w not in call.warnings)
+
+    def live(self, call: Call, entry: Entry) -> Object:
+        """Return a stored object as a client may change it."""
+        obj = decode(entry.value, entry.revision)
+        self._stamp.strip(obj)
+        return from_storage(call.resource, obj)
+
+    def _stale(self, call: Call) -> Conflict:
+        return Conflict.stale(call.group, call.resource.info.resource, call.info.name)
+
+    def _track(
+        self,
+        call: Call,
+        old: Object | None,
+        new: Object,
+        options: WriteOptions,
+        now: datetime,
+        subresource: str = "",
+    ) -> None:
+        """Note which manager set which field.
+
+        Before the server adds anything of its own: what admission and the kind fill in belongs
+        to nobody, so that an apply which does not mention it leaves it alone.
+        """
+        managed = track_update(old, new, **self.ownership(call, options, subresource, now))
+        if managed:
+            new["metadata"]["managedFields"] = managed
+        else:
+            new["metadata"].pop("managedFields", None)
+
+    def ownership(
+        self, call: Call, options: WriteOptions, subresource: str, now: datetime
+    ) -> WriteTerms:
+        """Return who writes, for the tracking of field managers."""
+        resource, versions = call.resource, Versions(call)
+        return WriteTerms(
+            manager=options.field_manager,
+            api_version=resource.info.api_version,
+            now=rfc3339(now),
+            schema=resource.schema,
+            subresource=subresource if subresource in ("status", "scale") else "",
+            has_status_subresource=resource.has_status,
+            resource=str(resource.info.group_resource),
+            convert=versions.converted,
+            schema_at=versions.schema,
+        )
+
+
+def _absent() -> None:
+    return None
+
+
+def required(live: LiveObject) -> Object:
+    """Return the live object of a change that only makes sense of one that is there."""
+    return present(live(), "only what is there is patched")
+
+
+def _patched_by(call: Call) -> Callable[[Object], Object]:
+    """Return what the body, read as a patch of its type, does to an object."""
+    media = media_type(call.request.headers.get("content-type", ""))
+    if media not in (JSON_PATCH, MERGE_PATCH, STRATEGIC):
+        raise unsupported(call)
+    document: Any = parse_json(call.request.body)
+    if media == JSON_PATCH:
+        return lambda live: apply_json_patch(live, document)
+    patch = as_object(document)
+    if media == MERGE_PATCH:
+        return lambda live: as_object(apply_merge_patch(live, patch))
+    if call.resource.custom:
+        raise unsupported(call)
+    return lambda live: apply_strategic_patch(live, patch, call.resource.schema)
+
+
+_MUTATIONS: Final[Mapping[str, Callable[[Preparation, Call, WriteOptions, datetime], Mutation]]] = {
+    "create": Preparation.create,
+    "update": Preparation.update,
+    "patch": Preparation.patch,
+    "apply": Preparation.apply,
+    "scale": Preparation.scale,
+}

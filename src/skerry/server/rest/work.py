@@ -1,0 +1,174 @@
+"""What there is to compute for one write, here or in a worker process.
+
+Both do the same with the same functions. Here, the body is read at once, so that what is wrong
+with it is said before anything is looked up; a worker reads it with each task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.logic.resource import Object
+from skerry.server.codec import decode, loads
+from skerry.server.offload import messages
+from skerry.server.offload.jobs import same
+from skerry.server.offload.offload import Offload, Worker
+from skerry.server.rest.call import Call
+from skerry.server.rest.draft import Draft
+from skerry.server.rest.options import WriteOptions
+from skerry.server.rest.preparation import Birth, Changed, Mutation, Preparation
+from skerry.store.base import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A new object, complete but for admission; ``generated`` when its name was."""
+
+    draft: Draft
+    generated: bool
+
+
+class Work(Protocol):
+    """The computing of one write."""
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the request names the version it changes; known after the first change."""
+
+    async def drafted(self) -> Drafted:
+        """Return the new object that the request describes."""
+
+    async def changed(self, entry: Entry, subresource: str) -> Changed | None:
+        """Return the stored object as the request changes it; None when it is as desired."""
+
+    async def finished(
+        self, new: Object, old: Object | None, entry: Entry | None, subresource: str
+    ) -> bytes | None:
+        """Return the stored form of what admission let through; None when it is *entry*'s."""
+
+
+class LocalWork:
+    """Computes on the loop: for ordinary bodies the shortest way."""
+
+    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_options", "_preparation", "_trusted")
+
+    def __init__(
+        self,
+        preparation: Preparation,
+        call: Call,
+        options: WriteOptions,
+        mutation: Mutation,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._preparation = preparation
+        self._call = call
+        self._options = options
+        self._mutation = mutation
+        self._clock = clock
+        self._ids = ids
+
+    @property
+    def pinned(self) -> bool:
+        return bool(self._mutation.resource_version)
+
+    async def drafted(self) -> Drafted:
+        generated: list[str] = []
+
+        def suffix() -> str:
+            generated.append(self._ids.suffix())
+            return generated[0]
+
+        birth = Birth(self._clock.now(), self._ids.uid, suffix)
+        obj = self._preparation.drafted(self._call, self._options, self._mutation, birth)
+        return Drafted(Draft(obj), bool(generated))
+
+    async def changed(self, entry: Entry, subresource: str) -> Changed | None:
+        changed = self._preparation.changed(
+            self._call, self._options, self._mutation, entry, subresource, self._clock.now()
+        )
+        if changed is None:
+            self._preparation.warn(self._call, decode(entry.value, entry.revision))
+        return changed
+
+    async def finished(
+        self, new: Object, old: Object | None, entry: Entry | None, subresource: str
+    ) -> bytes | None:
+        trusted = self._mutation.trusted
+        value = self._preparation.finished(
+            self._call, new, old, subresource=subresource, trusted=trusted
+        )
+        return None if entry is not None and same(value, entry) else value
+
+
+class RemoteWork:
+    """Computes in a worker process."""
+
+    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_worker", "pinned")
+
+    def __init__(
+        self, worker: Worker, call: Call, mutation: str, clock: Clock, ids: IdSource
+    ) -> None:
+        self._worker = worker
+        self._call = call
+        self._mutation = mutation
+        self._clock = clock
+        self._ids = ids
+        self.pinned = False
+
+    async def drafted(self) -> Drafted:
+        uid, suffix = self._ids.uid(), self._ids.suffix()
+        task = messages.Draft(self._mutation, self._clock.now(), uid, suffix)
+        done = await self._worker.do(task)
+        return Drafted(Draft(done.text), done.generated)
+
+    async def changed(self, entry: Entry, subresource: str) -> Changed | None:
+        task = messages.Change(
+            self._mutation, self._clock.now(), entry.value, entry.revision, subresource
+        )
+        done = await self._worker.do(task)
+        self.pinned = done.pinned
+        if done.unchanged:
+            return None
+        new: Object = loads(done.text)
+        # Each of the two takes a while of its own.
+        await asyncio.sleep(0)
+        return Changed(new, loads(done.old))
+
+    async def finished(
+        self, new: Object, old: Object | None, entry: Entry | None, subresource: str
+    ) -> bytes | None:
+        text = orjson.dumps(new)
+        if entry is None:
+            task = messages.Finish(text)
+        else:
+            task = messages.Finish(text, entry.value, entry.revision, subresource)
+        done = await self._worker.do(task)
+        return None if done.unchanged else done.text
+
+
+def local_work(
+    preparation: Preparation,
+    call: Call,
+    options: WriteOptions,
+    name: str,
+    clock: Clock,
+    ids: IdSource,
+) -> LocalWork:
+    """Return the work of a request, its body read as *name* says."""
+    mutation = preparation.mutation(name, call, options, clock.now())
+    return LocalWork(preparation, call, options, mutation, clock, ids)
+
+
+def remote_work(
+    offload: Offload, call: Call, options: WriteOptions, name: str, clock: Clock, ids: IdSource
+) -> RemoteWork | None:
+    """Return the work of a request in a worker; None where no worker can do it."""
+    worker = offload.worker(call, options)
+    return None if worker is None else RemoteWork(worker, call, name, clock, ids)
