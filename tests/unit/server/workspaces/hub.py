@@ -48,7 +48,7 @@ class Hub:
         self, user: str, method: str, path: str, obj: Any = None, **headers: str
     ) -> Reply:
         """Ask as *user* (a name, a token, or nobody); return the whole answer."""
-        answer = await self._answer(user, method, path, obj, headers)
+        answer = await self.answer(user, method, path, obj, headers)
         assert isinstance(answer, Response)
         raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
         parsed: Any = raw.decode()
@@ -56,7 +56,7 @@ class Hub:
             parsed = orjson.loads(raw)
         return Reply(answer.status, parsed, list(answer.headers), raw)
 
-    async def _answer(
+    async def answer(
         self, user: str, method: str, path: str, obj: Any, headers: dict[str, str]
     ) -> Response | Stream:
         path, _, query = path.partition("?")
@@ -112,7 +112,7 @@ class Hub:
 
     async def watch(self, user: str, path: str) -> MemorySender:
         """Begin a watch; it ends with the hub."""
-        return await self.streaming(await self._answer(user, "GET", path, None, {}))
+        return await self.streaming(await self.answer(user, "GET", path, None, {}))
 
     async def streaming(self, answer: Response | Stream) -> MemorySender:
         """Run a stream until the hub ends it, or ends itself."""

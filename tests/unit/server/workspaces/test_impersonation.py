@@ -224,7 +224,7 @@ async def test_a_batch_is_carried_out_as_the_scoped_principal(hub: Hub) -> None:
     mine = await disguised_home(hub)
     batch = {"requests": [{"method": "POST", "path": BINDINGS, "body": WANTED}]}
     for disguise in DISGUISES:
-        answer = await hub._answer(
+        answer = await hub.answer(
             "alice", "POST", f"/clusters/{mine}/extensions/v1/batch", batch,
             dict(disguise),
         )  # fmt: skip

@@ -321,7 +321,7 @@ async def test_a_large_list_across_clusters_is_streamed_of_one_snapshot(hub: Hub
                 for cluster in (a, b):
                     tasks.create_task(hub.create(cluster, CONFIG_MAPS, config_map(f"c{number}")))
     path = "/clusters/*/api/v1/configmaps"
-    answer = await hub._answer("shard-admin", "GET", path, None, {})
+    answer = await hub.answer("shard-admin", "GET", path, None, {})
     assert isinstance(answer, Stream)
     # Written after the list began, so not in it.
     await hub.create(b, CONFIG_MAPS, config_map("z-late"))
@@ -366,7 +366,7 @@ async def test_metadata_of_any_type_is_readable_across_without_its_identity(hub:
             a, b
         }  # fmt: skip
         assert (await hub.ask("shard-admin", "GET", f"/clusters/*{path}")).status == 404
-    watch = await hub._answer("shard-admin", "GET", f"/clusters/*{WIDGETS}?watch=1", None,
+    watch = await hub.answer("shard-admin", "GET", f"/clusters/*{WIDGETS}?watch=1", None,
                               {"accept": accept})  # fmt: skip
     assert isinstance(watch, Stream)
 
