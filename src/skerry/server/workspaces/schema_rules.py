@@ -85,6 +85,15 @@ def _definition(operation: Operation) -> None:
     group = str((operation.obj.get("spec") or {}).get("group", ""))
     if group.endswith(APIS):
         raise _refused(operation, f"{group} is a reserved group")
+    annotations = operation.obj["metadata"].get("annotations") or {}
+    reserved = [f"{key} is a reserved annotation" for key in sorted(annotations) if _reserved(key)]
+    if reserved and not operation.call.info.cluster.startswith("system:"):
+        raise _refused(operation, reserved[0] if len(reserved) == 1 else f"[{', '.join(reserved)}]")
+
+
+def _reserved(annotation: str) -> bool:
+    """Tell whether *annotation* is one by which definitions that come from bindings are known."""
+    return f".{annotation.partition('/')[0]}".endswith(f".{APIS}")
 
 
 def _listed(errors: Sequence[FieldError]) -> str:
