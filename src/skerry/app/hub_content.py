@@ -167,26 +167,25 @@ def _permissions(kinds: Sequence[tuple[str, str]], name: str, *groups: str) -> l
 
 
 def _binders(export: str, group: str) -> list[Object]:
-    """Return what lets *group* bind *export*, for which one must enter its workspace."""
+    """Return what lets *group* bind *export*; it lets nobody into the workspace."""
     bind = {
         "apiGroups": ["apis.kcp.io"],
         "resources": ["apiexports"],
         "resourceNames": [export],
         "verbs": ["bind"],
     }
-    enter = {"nonResourceURLs": ["/"], "verbs": ["access"]}
     name = f"{export}:bind"
-    return [_role(name, [bind, enter]), _role_binding(name, group)]
+    return [_role(name, [bind]), _role_binding(name, group)]
 
 
 def _superseded(obj: Object) -> Object | None:
     """Return what the version before made of *obj*, where that granted something else.
 
-    It let everybody bind, though nobody enter, and knew no principals of single workspaces.
+    It let who binds also enter, or everybody bind, and knew no principals of single workspaces.
     """
     name = obj["metadata"]["name"]
     if obj["kind"] == "ClusterRole" and name.endswith(":bind"):
-        return {**obj, "rules": obj["rules"][:1]}
+        return {**obj, "rules": [*obj["rules"], {"nonResourceURLs": ["/"], "verbs": ["access"]}]}
     if obj["kind"] == "ClusterRoleBinding":
         return _role_binding(name, _BOUND_USERS if name == _USERS else "system:authenticated")
     return None

@@ -25,9 +25,12 @@ class Attributes(msgspec.Struct, frozen=True, gc=False):
     namespace: str = ""
     name: str = ""
     path: str = ""
-    # In the name of a permission claim: whoever binds the claiming export has agreed to it, so
-    # that only the policy of the type's own exporter can stand against it.
-    claimed: bool = False
+    # In the name of a permission claim on a type of this identity: whoever binds the claiming
+    # export has agreed to it, so that only policies of the type's own exporters stand against it.
+    claimed: str = ""
+    # Asked by the server itself about somebody's right in another cluster: what RBAC there says,
+    # without the right to enter it and without policies of exporters.
+    deep: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):

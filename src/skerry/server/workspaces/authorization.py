@@ -9,6 +9,9 @@
 4. What an export's maximal permission policy does not allow, nobody may do to its types.
 5. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
 
+What one cluster asks another about (``bind``, ``use``) is a *deep* question: 5 alone answers it,
+and whether the cluster is closed. Giving somebody an API is not letting them in.
+
 Edges and bootstrap credentials have rules of their own, and none of these.
 """
 
@@ -32,6 +35,7 @@ from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 
 _DENIED = Decision(False, "access denied")
+_GRANTED = Decision(True, "access granted")
 _ALLOWED = Decision(True)
 _PHASES = ("Initializing", "Ready")
 # Names that the hub itself gives out, and by which it decides: only masters impersonate them.
@@ -62,27 +66,39 @@ class HubAuthorizer:
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         if MASTERS in user.groups:
             return _ALLOWED
-        identity = ""
         if ":" in attributes.resource:
             # Rights are to a type, whichever way it is named.
-            plural, _, identity = attributes.resource.partition(":")
-            attributes = replace(attributes, resource=plural)
+            attributes = replace(attributes, resource=attributes.resource.partition(":")[0])
         if user.groups in NARROW_GROUPS:
             return self._edges.authorize(user, attributes)
         if attributes.claimed:
-            return _ALLOWED if self._within_policy(user, attributes, identity) else _DENIED
+            return _GRANTED if self._within_claim(user, attributes) else _DENIED
         if attributes.verb == "impersonate" and attributes.name.startswith(_RESERVED):
             # An administrator of one workspace must not become one of all.
             return _DENIED
         cluster = attributes.cluster
         if cluster == SYSTEM_ADMIN and attributes.path:
             return self._rbac.authorize(user, attributes)
-        if cluster == WILDCARD or not self._may_enter(user, attributes):
+        if cluster == WILDCARD or not self._may_reach(user, attributes):
             return self._as_approver(user, attributes)
-        if not self._within_policy(user, attributes):
+        if not attributes.deep and not self._within_policy(user, attributes):
             return _DENIED
-        decision = self._rbac.authorize(user, attributes)
-        return decision if decision.allowed else self._as_approver(user, attributes)
+        if self._rbac.authorize(user, attributes).allowed:
+            # Which roles there are is no business of who asks.
+            return _GRANTED
+        return self._as_approver(user, attributes)
+
+    def _may_reach(self, user: User, attributes: Attributes) -> bool:
+        """Whether RBAC of the cluster is to be asked at all."""
+        if attributes.deep:
+            return not self._is_shut(user, attributes.cluster)
+        return self._may_enter(user, attributes)
+
+    def _is_shut(self, user: User, cluster: str) -> bool:
+        """Whether *cluster* is a closed mailbox: whatever was granted inside has ended."""
+        known = self._state.clusters.get(cluster)
+        closed = known is not None and self._mailboxes.is_closed(known)
+        return closed and ADMIN_GROUP not in user.groups
 
     def _as_approver(self, user: User, attributes: Attributes) -> Decision:
         """Decide for whoever may let edges in, which is granted where their SyncTargets are.
@@ -130,20 +146,29 @@ class HubAuthorizer:
             return False
         return self._rbac.authorize(user, _entering(attributes.cluster)).allowed
 
-    def _within_policy(self, user: User, attributes: Attributes, identity: str = "") -> bool:
+    def _within_policy(self, user: User, attributes: Attributes) -> bool:
         """Whether the export the type comes from lets anybody do this, and this user."""
         if not attributes.resource:
             return True
-        export = self._state.identified(identity) if identity else self._exporting(attributes)
-        if export is None:
-            return True
-        cluster, obj = export
-        policy = (obj.get("spec") or {}).get("maximalPermissionPolicy") or {}
+        export = self._exporting(attributes)
+        return export is None or self._allows(*export, user, attributes)
+
+    def _within_claim(self, user: User, attributes: Attributes) -> bool:
+        """Whether every exporter of a claimed type lets this user do this.
+
+        Exports that share a key share an identity, and which of them a workspace has bound makes
+        no difference. Where there is none any more, nobody can say what would be allowed.
+        """
+        exports = self._state.identified(attributes.claimed)
+        return bool(exports) and all(self._allows(*each, user, attributes) for each in exports)
+
+    def _allows(self, cluster: str, export: Object, user: User, attributes: Attributes) -> bool:
+        """Whether the policy of *export*, if it has one, allows it."""
+        policy = (export.get("spec") or {}).get("maximalPermissionPolicy") or {}
         if "local" not in policy:
             return True
-        bearer = _bearer(user, cluster)
-        asked = replace(attributes, cluster=cluster, claimed=False)
-        return self._rbac.authorize(bearer, asked).allowed
+        asked = replace(attributes, cluster=cluster, claimed="")
+        return self._rbac.authorize(_bearer(user, cluster), asked).allowed
 
     def _exporting(self, attributes: Attributes) -> tuple[str, Object] | None:
         for binding in (self._state.bindings.get(attributes.cluster) or {}).values():
@@ -166,7 +191,11 @@ def _bearer(user: User, cluster: str) -> User:
     Foreign principals are in no group there. For exporters that leave the decision to whoever
     binds, all of them together have one of their own.
     """
-    seen = user.seen_from(cluster)
-    groups = seen.groups if seen is user else (SCOPED,)
-    bound = tuple(BOUND_PREFIX + group for group in groups)
-    return User(BOUND_PREFIX + seen.name, seen.uid, bound)
+    if user.home and user.home != cluster:
+        return _bound_user(user.principal, (SCOPED,))
+    return _bound_user(user.name, user.groups)
+
+
+@lru_cache(maxsize=4096)
+def _bound_user(name: str, groups: tuple[str, ...]) -> User:
+    return User(BOUND_PREFIX + name, groups=tuple(BOUND_PREFIX + group for group in groups))

@@ -323,6 +323,7 @@ class WorkspaceBirth:
                 version="v1alpha1",
                 resource="workspacetypes",
                 name=found.type_name.name,
+                deep=True,
             )
             if not self._authorizer.authorize(operation.call.user, asked).allowed:
                 why = f"unable to use workspace type {found.type_name}: missing verb='use' "

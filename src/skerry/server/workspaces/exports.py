@@ -153,6 +153,7 @@ def may_bind(authorizer: Authorizer, user: User, cluster: str, name: str) -> boo
         version="v1alpha1",
         resource="apiexports",
         name=name,
+        deep=True,
     )
     return bool(cluster) and authorizer.authorize(user, asked).allowed
 

@@ -79,6 +79,8 @@ class HubState:
     waiting: set[tuple[str, str]] = field(default_factory=set)
     # Exports that have no identity, since the Secret they name is not there.
     unidentified: set[tuple[str, str]] = field(default_factory=set)
+    # Exports by identity; the dictionaries are ordered sets.
+    _by_export_identity: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
     # Every type anybody binds, by group, resource and identity.
     by_identity: dict[tuple[str, str, str], BoundType] = field(default_factory=dict)
     # What bindings come to, one of all that are equal, and how many there are.
@@ -120,6 +122,7 @@ class HubState:
             self.children,
             self.bindings,
             self.exports,
+            self._by_export_identity,
             self.schemas,
             self.types,
             self.conversions,
@@ -187,11 +190,19 @@ class HubState:
             self.kept[key.name] = obj
 
     def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
-        _put(self.exports, (key.cluster, key.name), obj)
-        if obj is not None and not (obj.get("status") or {}).get("identityHash"):
-            self.unidentified.add((key.cluster, key.name))
+        name = (key.cluster, key.name)
+        before, after = _identity_of(self.exports.get(name)), _identity_of(obj)
+        _put(self.exports, name, obj)
+        if before != after:
+            self._by_export_identity.get(before, {}).pop(name, None)
+            if not self._by_export_identity.get(before, True):
+                del self._by_export_identity[before]
+        if after:
+            self._by_export_identity.setdefault(after, {})[name] = None
+        if obj is not None and not after:
+            self.unidentified.add(name)
         else:
-            self.unidentified.discard((key.cluster, key.name))
+            self.unidentified.discard(name)
         self._offers_changed()
 
     def _offers_changed(self) -> None:
@@ -360,12 +371,9 @@ class HubState:
             for each in binding.bound
         )
 
-    def identified(self, identity: str) -> tuple[str, Object] | None:
-        """Return the export of that identity, and its cluster."""
-        for (cluster, _), export in self.exports.items():
-            if (export.get("status") or {}).get("identityHash") == identity:
-                return cluster, export
-        return None
+    def identified(self, identity: str) -> list[tuple[str, Object]]:
+        """Return every export of that identity, and its cluster: a key may be shared."""
+        return [(key[0], self.exports[key]) for key in self._by_export_identity.get(identity, ())]
 
     def uses(self, schema_uid: str) -> bool:
         """Tell whether anybody binds the schema with that UID."""
@@ -406,6 +414,10 @@ class HubState:
 
 def _first_name(bound: tuple[BoundType, ...]) -> tuple[str, str, str]:
     return bound[0].group, bound[0].resource, bound[0].identity
+
+
+def _identity_of(export: Object | None) -> str:
+    return str(((export or {}).get("status") or {}).get("identityHash") or "")
 
 
 def _put(table: dict[tuple[str, str], Object], key: tuple[str, str], obj: Object | None) -> None:

@@ -74,8 +74,13 @@ class ExportViews:
                 return
             if not self._offers(cluster, export, resource.identity):
                 # Of another exporter's types nobody gets more than that exporter allows.
-                named = f"{info.resource}:{resource.identity}"
-                yield user, replace_attributes(attributes_of(info), resource=named, claimed=True)
+                plural = info.resource.partition(":")[0]
+                yield (
+                    user,
+                    replace_attributes(
+                        attributes_of(info), resource=plural, claimed=resource.identity
+                    ),
+                )
 
         def visible(key: str) -> bool:
             return self._visible(cluster, export, ObjectKey.parse(key))
