@@ -6,6 +6,7 @@ half of a root is ever seen.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,16 +28,24 @@ from skerry.logic.workspaces.bindings import (
 from skerry.logic.workspaces.births import PATH_ANNOTATION, Birth
 from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.server.catalogue import TypeSet
-from skerry.server.codec import decode
+from skerry.server.codec import decode, encode
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import kept_resources, system_resources
 from skerry.server.workspaces.exports import export_status, identity_hash, identity_secret
+from skerry.server.workspaces.root_policies import (
+    POLICIES,
+    administrators_policy_objects,
+    cluster_role,
+    group_binding,
+    paths,
+    policy_objects,
+    rule,
+)
 from skerry.server.workspaces.type_rules import type_status
 from skerry.store.base import Conflict, Store, Write
 
 # Names of schemas carry when they were made, so that a changed one can stand beside the old.
 _PREFIX = "v261115"
-_RBAC = "rbac.authorization.k8s.io"
 
 
 def root_definitions() -> dict[str, list[Raw]]:
@@ -73,6 +82,30 @@ class Bootstrap:
                 await self.store.commit(self._root())
             except Conflict:
                 continue
+        await self._ensure_policies()
+
+    async def _ensure_policies(self) -> None:
+        """Give the exports of a root that an earlier version made their policies, once.
+
+        Each export and its roles are written together: neither a policy without roles, which
+        would allow nothing, nor roles without a policy. Where the roles are, an administrator's
+        changes to either last.
+        """
+        types = TypeSet(kept_resources())
+        await self.seeder.ensure(types, ROOT, administrators_policy_objects())
+        for name in POLICIES:
+            made = [self.seeder.born(types, ROOT, o) for o in policy_objects(name, _plurals(name))]
+            key = ObjectKey("apis.kcp.io", "apiexports", ROOT, "", name).path()
+            while await self.store.get(made[0].key) is None:
+                entry = await self.store.get(key)
+                if entry is None:
+                    break
+                export = decode(entry.value, entry.revision)
+                export["spec"].setdefault("maximalPermissionPolicy", {"local": {}})
+                with contextlib.suppress(Conflict):
+                    await self.store.commit(
+                        [*made, Write(key, encode(export), expected=entry.revision)]
+                    )
 
     def _root(self) -> list[Write]:
         now = rfc3339(self.clock.now())
@@ -88,6 +121,8 @@ class Bootstrap:
             _shard(self.base_url),
             *_workspace_types(self.base_url, now),
             *_root_policy(),
+            *(obj for name in POLICIES for obj in policy_objects(name, _plurals(name))),
+            *administrators_policy_objects(),
             *(self._binding(export, now) for _, export in exports),
         ]
         return [self.seeder.born(types, ROOT, obj) for obj in objects]
@@ -110,6 +145,8 @@ class Bootstrap:
             },
             "status": export_status(name, ROOT, identity, self.base_url, now),
         }
+        if name in POLICIES:
+            obj["spec"]["maximalPermissionPolicy"] = {"local": {}}
         _, secret = identity_secret(name, key)
         return [*offered, obj, secret], export
 
@@ -138,9 +175,13 @@ def bootstrap_policy() -> list[Object]:
     ]
     return [
         *roles,
-        _cluster_role("system:kcp:workspace:access", [_paths(["/"], "access")]),
-        _binding("system:kcp:admin", "cluster-admin", "Group", ADMIN_GROUP),
+        cluster_role("system:kcp:workspace:access", [paths(["/"], "access")]),
+        group_binding("system:kcp:admin", "cluster-admin", ADMIN_GROUP),
     ]
+
+
+def _plurals(export: str) -> list[str]:
+    return [kind["spec"]["names"]["plural"] for kind in root_definitions()[export]]
 
 
 async def tenancy_identity(store: Store) -> str:
@@ -222,50 +263,17 @@ def _workspace_types(base_url: str, now: str) -> list[Object]:
 def _root_policy() -> list[Object]:
     """Return what every authenticated user may do in root."""
     return [
-        _cluster_role(
+        cluster_role(
             "system:kcp:authenticated",
             [
-                _paths(["/"], "access"),
-                _rule("tenancy.kcp.io", ["workspaces", "workspacetypes"], "get", "list", "watch"),
-                _rule("tenancy.kcp.io", ["workspacetypes"], "use", names=["universal"]),
-                _rule("tenancy.kcp.io", ["workspaces"], "create", "get", names=["~"]),
-                _rule("apis.kcp.io", ["apiexports"], "bind", names=list(root_definitions())),
+                paths(["/"], "access"),
+                rule("tenancy.kcp.io", ["workspaces", "workspacetypes"], "get", "list", "watch"),
+                rule("tenancy.kcp.io", ["workspacetypes"], "use", names=["universal"]),
+                rule("tenancy.kcp.io", ["workspaces"], "create", "get", names=["~"]),
+                rule("apis.kcp.io", ["apiexports"], "bind", names=list(root_definitions())),
             ],
         ),
-        _binding(
-            "system:kcp:authenticated",
-            "system:kcp:authenticated",
-            "Group",
-            "system:authenticated",
+        group_binding(
+            "system:kcp:authenticated", "system:kcp:authenticated", "system:authenticated"
         ),
     ]
-
-
-def _rule(group: str, resources: list[str], *verbs: str, names: Sequence[str] = ()) -> Object:
-    rule: Object = {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
-    if names:
-        rule["resourceNames"] = list(names)
-    return rule
-
-
-def _paths(paths: list[str], *verbs: str) -> Object:
-    return {"nonResourceURLs": paths, "verbs": list(verbs)}
-
-
-def _cluster_role(name: str, rules: list[Object]) -> Object:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": rules,
-    }
-
-
-def _binding(name: str, role: str, kind: str, subject: str) -> Object:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": _RBAC, "kind": kind, "name": subject}],
-    }

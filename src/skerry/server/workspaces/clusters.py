@@ -1,8 +1,10 @@
 """Logical clusters: who may change them, and how they become ready.
 
 A LogicalCluster is the server's own. Users read it; whoever initializes workspaces takes their
-initializer off its status, and with the last one gone the cluster and its Workspace are Ready,
-all in the transaction of that patch.
+initializer off its status through their view, the hub's administrators take off any of them, and
+with the last one gone the cluster and its Workspace are Ready, all in the transaction of that
+patch. An administrator of the workspace itself does not: what an initializer sets up is often meant
+for them.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.resource import Object
 from skerry.logic.workspaces import births
+from skerry.logic.workspaces.names import ADMIN_GROUP, initializer_label
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
 from skerry.server.security.authorization import MASTERS
 from skerry.server.workspaces.state import CORE, TENANCY
 from skerry.store.base import Store, Write
+
+# The only way phases go.
+_PHASES = ("", "Scheduling", "Initializing", "Ready")
 
 
 class ClusterRules:
@@ -33,7 +39,7 @@ class ClusterRules:
     async def admit(self, operation: Operation) -> None:
         masters = MASTERS in operation.call.user.groups
         if operation.type == (TENANCY, "workspaces"):
-            if operation.subresource == "status" and not masters:
+            if operation.subresource == "status" and not _administers(operation):
                 raise _refused(operation, "status is the server's to write")
             return
         if operation.type != (CORE, "logicalclusters"):
@@ -50,6 +56,8 @@ class ClusterRules:
     async def _update(self, operation: Operation, old: Object, *, masters: bool) -> None:
         obj = operation.obj
         if not masters and obj.get("spec") != old.get("spec"):
+            if _wanted(obj) != _wanted(old):
+                raise _refused(operation, "spec.initializers is immutable")
             raise _refused(operation, "spec is the server's to write")
         if operation.subresource == "status":
             await self._initialize(operation, old, masters=masters)
@@ -59,23 +67,17 @@ class ClusterRules:
         obj = operation.obj
         before = _initializers(old)
         left = _initializers(obj)
+        if operation.call.labels:
+            _check_own(operation, before, left)
+        elif not masters:
+            _check_removal(operation, old, before, left)
         if not masters:
-            self._check_removal(operation, before, left)
-            # Of the status nothing else is the initializer's.
+            # Of the status nothing else is anybody's.
             obj["status"] = {**(old.get("status") or {}), "initializers": left}
         if left == before:
             return
         births.settle_initializers(obj, left, rfc3339(self._clock.now()))
         await self._tell_workspace(operation, left)
-
-    def _check_removal(self, operation: Operation, before: list[str], left: list[str]) -> None:
-        added = [name for name in left if name not in before]
-        if added:
-            error = FieldError.forbidden("status.initializers", "initializers cannot be added")
-            raise Invalid.of(CORE, "LogicalCluster", "cluster", [error])
-        # Through a view each may take off their own only; elsewhere nobody but masters gets here.
-        if not operation.call.labels and left != before:
-            raise _refused(operation, "status is the server's to write")
 
     async def _tell_workspace(self, operation: Operation, left: Sequence[str]) -> None:
         owner = (operation.obj.get("spec") or {}).get("owner")
@@ -90,6 +92,48 @@ class ClusterRules:
             births.settle_initializers(workspace, left, rfc3339(self._clock.now()))
             write = Write(entry.key, encode(workspace), expected=entry.revision)
             operation.writes.append(write)
+
+
+def _administers(operation: Operation) -> bool:
+    """Tell whether an administrator of the hub is asking."""
+    groups = operation.call.user.groups
+    return MASTERS in groups or ADMIN_GROUP in groups
+
+
+def _check_own(operation: Operation, before: list[str], left: list[str]) -> None:
+    """Refuse what, through the view of an initializer, is not taking off that one."""
+    marked = (name for name in before if "=".join(initializer_label(name)) == operation.call.labels)
+    own = next(marked, "")
+    if left != [name for name in before if name != own] or not own:
+        detail = f'only removing the "{own}" initializer is supported'
+        error = FieldError.invalid("status.initializers", left, detail)
+        raise Invalid.of(TENANCY, "Workspace", "cluster", [error])
+
+
+def _check_removal(operation: Operation, old: Object, before: list[str], left: list[str]) -> None:
+    """Refuse to put initializers on a cluster, or to go back to an earlier phase."""
+    was, phase = _phase(old), _phase(operation.obj)
+    if set(left) != set(before):
+        if not _administers(operation):
+            raise _refused(operation, "status is the server's to write")
+        if phase != "Initializing":
+            # In kcp's words, as everything here.
+            raise _refused(operation, "status.initializers is immutable after initilization")
+        if not set(left) <= set(before):
+            raise _refused(operation, "status.initializers must not grow")
+    if was == "Initializing" and phase != was and left:
+        raise _refused(operation, "status.initializers is not empty")
+    if _PHASES.index(was) > _PHASES.index(phase):
+        raise _refused(operation, f'cannot transition from "{was}" to "{phase}"')
+
+
+def _phase(obj: Object) -> str:
+    found = (obj.get("status") or {}).get("phase", "")
+    return found if found in _PHASES else ""
+
+
+def _wanted(obj: Object) -> list[str]:
+    return list((obj.get("spec") or {}).get("initializers") or [])
 
 
 def _initializers(obj: Object) -> list[str]:

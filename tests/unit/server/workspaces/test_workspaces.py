@@ -264,13 +264,63 @@ async def test_a_workspace_waits_for_its_initializer(hub: Hub) -> None:
 
 
 @in_hub
-async def test_only_the_view_takes_initializers_off(hub: Hub) -> None:
+async def test_the_hubs_administrators_take_initializers_off_and_the_workspaces_do_not(
+    hub: Hub,
+) -> None:
     await initialized_type(hub)
     made = await hub.create("root", WORKSPACES, workspace("w", {"type": {"name": "guarded"}}))
-    path = f"/clusters/{made['spec']['cluster']}{CLUSTERS}/cluster/status"
-    reply = await hub.ask("kcp-admin", "PATCH", path, {"status": {"initializers": []}}, **MERGE)
-    assert reply.status == 403
+    cluster = made["spec"]["cluster"]
+    await hub.create(cluster, BINDERS, grants("admin-alice", "cluster-admin", "alice"))
+    path = f"/clusters/{cluster}{CLUSTERS}/cluster"
+
+    async def refused(user: str, below: str, body: Any) -> str:
+        reply = await hub.ask(user, "PATCH", f"{path}{below}", body, **MERGE)
+        assert reply.status == 403, reply.body
+        return str(reply.body["message"].rpartition("is forbidden: ")[2])
+
+    none: dict[str, Any] = {"status": {"initializers": []}}
+    more = {"status": {"initializers": ["root:guarded", "root:more"]}}
+    other = {"status": {"initializers": ["root:other"]}}
+    for body in (none, more, other, {"status": {"initializers": None}}):
+        assert await refused("alice", "/status", body) == "status is the server's to write"
+    for body in (more, other):
+        assert await refused("kcp-admin", "/status", body) == "status.initializers must not grow"
+    spec = {"spec": {"initializers": []}}
+    assert await refused("kcp-admin", "", spec) == "spec.initializers is immutable"
+    early = {"status": {"phase": "Ready"}}
+    assert await refused("kcp-admin", "/status", early) == "status.initializers is not empty"
     assert (await hub.get("root", f"{WORKSPACES}/w"))["status"]["phase"] == "Initializing"
+    reply = await hub.ask("kcp-admin", "PATCH", f"{path}/status", none, **MERGE)
+    assert (reply.status, reply.body["status"]["phase"]) == (200, "Ready")
+    assert (await hub.get("root", f"{WORKSPACES}/w"))["status"]["phase"] == "Ready"
+    late = await refused("kcp-admin", "/status", more)
+    assert late == "status.initializers is immutable after initilization"
+    back = await refused("kcp-admin", "/status", {"status": {"phase": "Initializing"}})
+    assert back == 'cannot transition from "Ready" to "Initializing"'
+
+
+@in_hub
+async def test_through_a_view_only_its_own_initializer_is_taken_off(hub: Hub) -> None:
+    view = await initialized_type(hub)
+    kind = {
+        "apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType",
+        "metadata": {"name": "twice"},
+        "spec": {"initializer": True, "extend": {"with": [{"name": "guarded", "path": "root"}]}},
+    }  # fmt: skip
+    await hub.create("root", TYPES, kind)
+    made = await hub.create("root", WORKSPACES, workspace("w", {"type": {"name": "twice"}}))
+    both = made["status"]["initializers"]
+    assert sorted(both) == ["root:guarded", "root:twice"]
+    path = f"{view}/{made['spec']['cluster']}{CLUSTERS}/cluster/status"
+    for left in ([], ["root:guarded"], both, [*both, "root:more"]):
+        reply = await hub.ask(
+            "bob", "PATCH", path, {"status": {"initializers": left}}, **MERGE
+        )  # fmt: skip
+        assert reply.status == 422, (left, reply.body)
+        assert 'only removing the "root:guarded" initializer' in reply.body["message"]
+    left = ["root:twice"]
+    reply = await hub.ask("bob", "PATCH", path, {"status": {"initializers": left}}, **MERGE)
+    assert (reply.status, reply.body["status"]["initializers"]) == (200, left)
 
 
 # -- deletion --------------------------------------------------------------------------------
