@@ -232,13 +232,13 @@ async def test_a_claim_past_policy_is_refused_in_kcps_words(hub: Hub) -> None:
     mine = await home(hub, "alice")
     await hub.create(mine, BINDINGS, binding("w", "root:org:shop", "widgets"), "alice")
     view = await claiming(hub, mine, identity)
-    why = 'in API group "example.io" at the cluster scope: access denied'
+    why = 'resource "widgets" in API group "example.io" at the cluster scope: access denied'
     for suffix in ("", f":{identity}"):
         reply = await hub.ask("alice", "GET", f"{view}/*{WIDGETS}{suffix}")
         assert reply.status in (403, 404), reply.body
         if reply.status == 403:
             assert reply.body["message"] == (
-                f'widgets.example.io is forbidden: User "alice" cannot list resource "widgets" {why}'
+                f'widgets.example.io is forbidden: User "alice" cannot list {why}'
             )
 
 

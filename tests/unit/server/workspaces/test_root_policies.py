@@ -92,7 +92,7 @@ async def test_a_workspaces_administrators_do_not_write_status_of_roots_types(hu
 @in_hub
 async def test_the_hubs_administrators_write_status_of_roots_types(hub: Hub) -> None:
     mine = await home(hub, "alice")
-    change = {"status": {"conditions": []}}
+    change: dict[str, Any] = {"status": {"conditions": []}}
     for path, obj in KINDS:
         await hub.create(mine, path, obj, "alice")
         where = f"/clusters/{mine}{path}/{obj['metadata']['name']}/status"
@@ -171,7 +171,7 @@ async def test_a_root_of_the_version_before_gets_its_policies_once(tmp_path: Pat
         kept = (await hub.get("root", f"{EXPORTS}/scheduling.kcp.io"))["spec"]
         assert "maximalPermissionPolicy" not in kept
         path = f"/clusters/{mine}{TYPES}/tt"
-        change = {"status": {"virtualWorkspaces": []}}
+        change: dict[str, Any] = {"status": {"virtualWorkspaces": []}}
         assert (await hub.ask("alice", "PATCH", f"{path}/status", change, **MERGE)).status == 403
         touch = {"metadata": {"labels": {"a": "b"}}}
         assert (await hub.ask("alice", "PATCH", path, touch, **MERGE)).status == 200

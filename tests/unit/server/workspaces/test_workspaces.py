@@ -285,7 +285,7 @@ async def test_the_hubs_administrators_take_initializers_off_and_the_workspaces_
         assert await refused("alice", "/status", body) == "status is the server's to write"
     for body in (more, other):
         assert await refused("kcp-admin", "/status", body) == "status.initializers must not grow"
-    spec = {"spec": {"initializers": []}}
+    spec: dict[str, Any] = {"spec": {"initializers": []}}
     assert await refused("kcp-admin", "", spec) == "spec.initializers is immutable"
     early = {"status": {"phase": "Ready"}}
     assert await refused("kcp-admin", "/status", early) == "status.initializers is not empty"
