@@ -20,6 +20,7 @@ from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
 from skerry.app.scheduler_reference import configuration_page
+from skerry.logic import oidc as oidc_settings
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.resource import Resource
 from skerry.runtime.metrics import RuntimeMetrics
@@ -107,7 +108,11 @@ def _walk(
 
 def _settings() -> str:
     lines = [_HEAD, "# Settings\n"]
-    for module, name in ((server_settings, "ServerSettings"), (store_settings, "StoreSettings")):
+    for module, name in (
+        (server_settings, "ServerSettings"),
+        (store_settings, "StoreSettings"),
+        (oidc_settings, "OidcSettings"),
+    ):
         lines += [f"## {name}\n", "| setting | default | meaning |", "|---|---|---|"]
         lines += [
             f"| `{field}` | `{default}` | {' '.join(meaning.split())} |"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,6 +40,9 @@ _KINDS = {
 }
 
 
+Chore = Callable[[], Coroutine[Any, Any, None]]
+
+
 @dataclass(slots=True)
 class Security:
     """The parts that decide who may do what: RBAC, and what decides by it."""
@@ -48,6 +51,8 @@ class Security:
     authorizer: Authorizer
     rbac: RbacAuthorizer
     tokens: ServiceAccountTokens
+    # What runs beside the server.
+    chores: Sequence[Chore] = ()
 
 
 def build_security(
@@ -94,6 +99,13 @@ def security_with(
     )
     if settings.token_auth_file is not None:
         tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
+    people, chores = None, list[Chore]()
+    if settings.oidc is not None:
+        # Loaded by those who use it: it brings a client along.
+        from skerry.app.oidc import build_oidc
+
+        people, keys = build_oidc(settings.oidc, settings.oidc_ca_file, clock)
+        chores.append(keys.run)
     certificates = ClientCertificates(
         clock,
         authorities=lambda: authorities.pki.authorities,
@@ -111,8 +123,9 @@ def security_with(
         certificates=certificates,
         bootstrap=bootstrap_tokens,
         account=account,
+        people=people,
     )
-    return Security(authentication, authorizer, rbac, tokens)
+    return Security(authentication, authorizer, rbac, tokens, chores)
 
 
 async def _lookup(

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from skerry.api.edge_identity import CERTIFICATE_LIFETIME
+from skerry.logic.oidc import OidcSettings
 from skerry.store.open import StoreSettings
 
-__all__ = ["MAX_TOKEN_LIFETIME", "ServerSettings", "StoreSettings"]
+__all__ = ["MAX_TOKEN_LIFETIME", "OidcSettings", "ServerSettings", "StoreSettings"]
 
 # The most that ``max_token_lifetime`` may be: a token that nobody renews for a year is forgotten.
 MAX_TOKEN_LIFETIME = timedelta(days=365)
@@ -57,6 +58,12 @@ class ServerSettings:
 
     edge_certificate_lifetime: timedelta = CERTIFICATE_LIFETIME
     """How long certificates of edges are valid; an edge requests the next after two thirds."""
+
+    oidc: OidcSettings | None = None
+    """Issuer of ID tokens by which people are recognised; absent, nobody is."""
+
+    oidc_ca_file: Path | None = None
+    """Authorities, PEM, that vouch for the issuer; default those of the system."""
 
     anonymous: bool = True
     """Whether requests without credentials are let in as system:anonymous."""

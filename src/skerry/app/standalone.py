@@ -37,6 +37,7 @@ from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
 from skerry.kit.secret_files import secret_directory
+from skerry.logic.oidc import OidcError
 from skerry.logic.pod_security.configuration import (
     ConfigurationError,
     PodSecurityConfiguration,
@@ -199,7 +200,10 @@ async def _serving_store(
     settings: ServerSettings, kind: Kind, keys: ServerKeys, host: str, clock: Clock, ids: IdSource
 ) -> AsyncIterator[Running]:
     store, authorities = keys.store, keys.authorities
-    security = kind.security(settings, authorities, store, clock, ids)
+    try:
+        security = kind.security(settings, authorities, store, clock, ids)
+    except OidcError as error:
+        raise StartError(str(error)) from error
     observability = build_observability(settings, store, clock, ids)
     front = _Front()
     http = HttpServer(front.handle, HttpSettings(body_bytes=settings.max_body_bytes))
@@ -226,7 +230,7 @@ async def _serving_store(
             await ring.follow(face.api.dispatcher)
             chores = (*_chores(settings, keys, ring, clock), face.api.run())
             background += [tasks.create_task(each) for each in chores]
-            background += [tasks.create_task(run()) for run in face.beside]
+            background += [tasks.create_task(run()) for run in (*security.chores, *face.beside)]
             if face.complete is not None:
                 await face.complete()
             front.handler = face.api.engine.handle

@@ -12,6 +12,7 @@ import click
 
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings, StoreSettings
 from skerry.cli.durations import DurationRange
+from skerry.cli.oidc_flags import OIDC_FLAGS, taken_oidc
 
 Command = Callable[..., Any]
 Flag = Callable[[Command], Command]
@@ -105,6 +106,7 @@ _SERVER_FLAGS: list[Flag] = [
     click.option(
         "--token-auth-file", type=EXISTING_FILE, help="CSV of static tokens: token,user,uid,groups."
     ),
+    *OIDC_FLAGS,
     click.option(
         "--anonymous-auth/--no-anonymous-auth",
         "anonymous",
@@ -177,6 +179,8 @@ def server_flags(command: Command) -> Command:
             tls_cert_file=flags.pop("tls_cert_file"),
             tls_private_key_file=flags.pop("tls_private_key_file"),
             token_auth_file=flags.pop("token_auth_file"),
+            oidc=taken_oidc(flags),
+            oidc_ca_file=flags.pop("oidc_ca_file"),
             anonymous=flags.pop("anonymous"),
             max_token_lifetime=flags.pop("service_account_max_token_expiration"),
             edge_certificate_lifetime=flags.pop("edge_certificate_lifetime"),

@@ -83,3 +83,35 @@ def test_every_command_explains_itself() -> None:
     for name in ("serve", "backup", "restore", "demo"):
         assert name in told
         assert "Usage: " in CliRunner().invoke(main, [name, "--help"]).output
+
+
+def test_oidc_flags_are_named_as_kube_apiservers_and_reach_their_settings() -> None:
+    oidc = settings_of(
+        *("--oidc-issuer-url", "https://login.example", "--oidc-client-id", "a"),
+        *("--oidc-client-id", "b", "--oidc-username-claim", "email"),
+        *("--oidc-username-prefix", "-", "--oidc-groups-claim", "groups"),
+        *("--oidc-groups-prefix", "g:", "--oidc-required-claim", "hd=example.org"),
+        *("--oidc-required-claim", "x=a=b", "--oidc-signing-algs", "RS256,ES256"),
+    ).oidc
+    assert oidc is not None
+    assert oidc.issuer_url == "https://login.example"
+    assert oidc.client_ids == ("a", "b")
+    assert (oidc.username_claim, oidc.username_prefix) == ("email", "-")
+    assert (oidc.groups_claim, oidc.groups_prefix) == ("groups", "g:")
+    assert oidc.required_claims == {"hd": "example.org", "x": "a=b"}
+    assert oidc.signing_algs == ("RS256", "ES256")
+    assert settings_of().oidc is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--oidc-client-id", "a"),
+        ("--oidc-issuer-url", "https://x", "--oidc-required-claim", "novalue"),
+        ("--oidc-issuer-url", "https://x", "--oidc-required-claim", "=x"),
+    ],
+)
+def test_oidc_flags_that_make_no_sense_together_are_refused(arguments: tuple[str, ...]) -> None:
+    ended = CliRunner().invoke(main, ["serve", *arguments])
+    assert ended.exit_code == 2
+    assert "--oidc-" in ended.output

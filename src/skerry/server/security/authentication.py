@@ -11,6 +11,7 @@ some seconds (as kube-apiserver does, so a deleted ServiceAccount's token dies w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ from skerry.api.errors import BadRequest, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.rate import RateLimit
+from skerry.logic.oidc import OidcError
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Request, User
 from skerry.server.security.authorization import forbidden
@@ -28,6 +30,7 @@ from skerry.server.security.client_certificates import (
     ClientCertificates,
     is_reserved,
 )
+from skerry.server.security.oidc import OidcTokens
 from skerry.server.security.remembered import Remembered
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import (
@@ -89,6 +92,7 @@ class Authentication:
         certificates: ClientCertificates | None = None,
         bootstrap: BearerTokens | None = None,
         account: Callable[[User], User] = lambda user: user,
+        people: OidcTokens | None = None,
     ) -> None:
         """Users whose names or groups begin with one of *reserved* are not to be had by
         certificate or static token: the server itself makes them. *account* says whom a
@@ -103,6 +107,9 @@ class Authentication:
         self._certificates = certificates or ClientCertificates(clock, reserved=reserved)
         self._bootstrap = bootstrap
         self._account = account
+        self._people = people
+        # People are the same in every cluster, whichever path they come by.
+        self._known_people: Remembered[str] = Remembered(clock, _TOKEN_SECONDS)
         # Tokens of ServiceAccounts hold in their own cluster only, which bounds the names here.
         self._tokens: Remembered[tuple[str, str]] = Remembered(clock, _TOKEN_SECONDS)
         # Static tokens hold for ever and wherever a path leads: never kept by cluster.
@@ -147,6 +154,8 @@ class Authentication:
             user = self._static.user(token)
             if user is not None and not is_reserved(self._reserved, user):
                 return Reviewed(_authenticated(user), ())
+        if self._people is not None and not audiences and self._people.concerns(token):
+            return await self._reviewed_person(self._people, token)
         if self._service_accounts is None:
             return Reviewed(None, (), "invalid bearer token")
         try:
@@ -155,6 +164,20 @@ class Authentication:
             return Reviewed(None, (), f"[invalid bearer token, {error}]")
         user = self._account(_authenticated(validated.user))
         return Reviewed(user, validated.audiences)
+
+    async def _reviewed_person(self, people: OidcTokens, token: str) -> Reviewed:
+        try:
+            user, _ = await people.person(token)
+        except OidcError as error:
+            return Reviewed(None, (), f"[invalid bearer token, {error}]")
+        return Reviewed(_authenticated(user), ())
+
+    async def _person(self, people: OidcTokens, token: str) -> User:
+        """Return the person an ID token stands for."""
+        found, expires = await people.user(token)
+        user = self._outsider(found)
+        self._known_people.put(token, user, datetime.fromtimestamp(expires, UTC))
+        return user
 
     async def _by_header(self, authorization: str, cluster: str) -> User | None:
         """Return the user of an Authorization header; None when it carries no bearer token."""
@@ -171,7 +194,19 @@ class Authentication:
             if len(self._static_users) < _MAX_STATIC_SPELLINGS:
                 self._static_users[authorization] = user
             return user
-        if self._service_accounts is None or len(token) > _MAX_TOKEN_LENGTH:
+        if len(token) > _MAX_TOKEN_LENGTH:
+            raise Unauthorized
+        if self._people is not None:
+            user = self._known_people.get(token)
+            if user is None and self._people.concerns(token):
+                user = await self._person(self._people, token)
+            if user is not None:
+                return user
+        return await self._by_account(token, authorization, cluster)
+
+    async def _by_account(self, token: str, authorization: str, cluster: str) -> User:
+        """Return the ServiceAccount a token stands for."""
+        if self._service_accounts is None:
             raise Unauthorized
         try:
             validated = await self._service_accounts.validate(token, cluster)
