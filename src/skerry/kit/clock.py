@@ -74,4 +74,7 @@ def parse_rfc3339(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"time {text!r}: want an RFC 3339 time with a zone")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"time {text!r}: want one of the years 1 to 9999") from error

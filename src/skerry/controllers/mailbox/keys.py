@@ -7,13 +7,15 @@ from typing import Any
 
 from skerry.api.mailboxes import BINDING, Mailbox, mailbox_named
 from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
-from skerry.logic.placement.heartbeat import lease_seconds_of, renewal_of
+from skerry.logic.placement.heartbeat import lease_seconds_of, renewals_of
 from skerry.logic.resource import Object
 from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
 from skerry.runtime.informer import Handler, Informer
 
 BY_UID = "uid"
 BY_CONTENT = "content"
+# In a lean Lease: the times of its renewals, as far as anybody says.
+RENEWALS = "renewals"
 _KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
 
 
@@ -56,8 +58,8 @@ def lean_binding(obj: Object) -> Object:
 def lean_lease(obj: Object) -> Object:
     """Return what is worth keeping of a Lease."""
     metadata = _lean(obj["metadata"], CLUSTER_ANNOTATION)
-    spec = {"renewTime": renewal_of(obj), "leaseDurationSeconds": lease_seconds_of(obj)}
-    return {"metadata": metadata, "spec": spec}
+    spec = {"leaseDurationSeconds": lease_seconds_of(obj)}
+    return {"metadata": metadata, "spec": spec, RENEWALS: renewals_of(obj)}
 
 
 def _lean(metadata: dict[str, Any], *annotations: str) -> Object:

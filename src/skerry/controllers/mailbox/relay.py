@@ -11,18 +11,18 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skerry.api.mailboxes import mailbox_named
-from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID
+from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
 from skerry.controllers.mailbox.names import SYNC_TARGETS
-from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.kit.clock import rfc3339
 from skerry.logic.placement.heartbeat import (
     HEARTBEAT_LEASE,
     HEARTBEAT_NAMESPACE,
     LEASE_SECONDS_ANNOTATION,
     USUAL_LEASE_SECONDS,
+    last_renewal,
     lease_seconds_of,
     lease_seconds_told,
     relay_spacing,
-    renewal_of,
 )
 from skerry.logic.plan import NOTHING, Patch, Plan, Target
 from skerry.logic.resource import Object
@@ -45,7 +45,8 @@ class Heartbeat:
     """A renewal, and what its SyncTarget says so far."""
 
     sync_target: Key
-    renewed: str
+    # When it may have been renewed; which of these counts depends on the present time.
+    renewals: tuple[str, ...]
     relayed: str
     # How long the Lease lasts, and how long the SyncTarget says it does.
     lasts: int = USUAL_LEASE_SECONDS
@@ -95,13 +96,15 @@ class HeartbeatObserver:
                 relayed = str(status.get("lastSyncerHeartbeatTime") or "")
                 key = Key(cluster_of(target), "", target["metadata"]["name"])
                 lasts, told = lease_seconds_of(lease), lease_seconds_told(target)
-                return Heartbeat(key, renewal_of(lease), relayed, lasts, told)
+                return Heartbeat(key, tuple(lease[RENEWALS]), relayed, lasts, told)
         return None
 
 
 def decide(observed: Heartbeat, now: datetime) -> Plan:
     """Pass a newer heartbeat on, though not more often than anybody needs."""
-    renewed, relayed = _moment(observed.renewed), _moment(observed.relayed)
+    renewed = last_renewal(observed.renewals, now)
+    # What was passed on of a forged time in the past is replaced as if it were not there.
+    relayed = last_renewal((observed.relayed,), now)
     if renewed is None:
         return NOTHING
     duration = [] if observed.lasts == observed.told else [_duration(observed)]
@@ -132,12 +135,3 @@ def _patch(key: Key, patch: Object, reason: str, subresource: str = "") -> Patch
         retry_on_conflict=True,
         absent_is_fine=True,
     )
-
-
-def _moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        return parse_rfc3339(text)
-    except ValueError:
-        return None  # an edge may write anything; it only harms itself

@@ -8,16 +8,20 @@ missed soon. Where it is not the usual minute it is copied too, into an annotati
 SyncTarget's status has no place for it.
 
 When it was renewed is not for the edge to say: its clock may be wrong by a day, and then it would
-be dead for ever or, worse, alive for a day after its end. The hub itself noted the time of the
-write in ``managedFields``; only where it did not, the Lease's own time counts.
+be dead for ever or, worse, alive for a day after its end. This hub writes the Lease's times itself;
+another noted the time of the write in ``managedFields``, and only where it did not, the Lease's own
+time counts. Clients can send either, so a time that lies ahead counts as none: nobody is alive
+until 2099. However long a Lease says that it lasts, it counts for an hour at most.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.kit.clock import parse_rfc3339
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 HEARTBEAT_LEASE = "syncer-heartbeat"
@@ -31,6 +35,10 @@ USUAL_LEASE_SECONDS = 60
 SHORTEST_LEASE_SECONDS = 5
 # An edge that was lost is noticed within this time, whatever it said of itself.
 MAX_LEASE_SECONDS = 3600
+# Clocks of hubs and of their controllers may differ by this much.
+MAX_SKEW = timedelta(minutes=1)
+# More managers than this do not share one Lease.
+_MAX_RENEWALS = 16
 # Relaying more often than this tells nobody anything and costs a write each time; but a short
 # Lease must be relayed several times before it runs out.
 _LONGEST_SPACING = timedelta(seconds=10)
@@ -52,21 +60,40 @@ def heartbeat_health(
 ) -> Health:
     """Judge the time of the last heartbeat, None when there has been none.
 
-    *seconds* is how long the Lease lasts.
+    *seconds* is how long the Lease lasts. A time that lies ahead is no heartbeat's.
     """
-    if last is None:
+    if last is None or last > now + MAX_SKEW:
         return Health(False, NEVER_SEEN, None)
-    expires = last + timedelta(seconds=max(seconds, SHORTEST_LEASE_SECONDS))
+    lasts = min(max(seconds, SHORTEST_LEASE_SECONDS), MAX_LEASE_SECONDS)
+    expires = last + timedelta(seconds=lasts)
     if now >= expires:
         return Health(False, f"No heartbeat since {_shown(last)}", None)
     return Health(True, "", expires)
 
 
-def renewal_of(lease: dict[str, Any]) -> str:
-    """Return when a heartbeat Lease was renewed by the hub's clock; empty when nobody says."""
+def renewals_of(lease: dict[str, Any]) -> tuple[str, ...]:
+    """Return when a heartbeat Lease may have been renewed; its own word comes last."""
     entries = (lease.get("metadata") or {}).get("managedFields") or ()
     noted = [str(entry.get("time") or "") for entry in entries if _wrote_renewal(entry)]
-    return max(noted, default="") or str((lease.get("spec") or {}).get("renewTime") or "")
+    own = str((lease.get("spec") or {}).get("renewTime") or "")
+    return (*noted[:_MAX_RENEWALS], own)
+
+
+def last_renewal(times: Sequence[str], now: datetime) -> datetime | None:
+    """Return the last time in *times* that is not ahead of *now*; None when there is none.
+
+    The last of *times* is the Lease's own and counts where no other does.
+    """
+    noted = [moment for moment in (_past(text, now) for text in times[:-1]) if moment is not None]
+    return max(noted) if noted else _past(times[-1], now) if times else None
+
+
+def _past(text: str, now: datetime) -> datetime | None:
+    try:
+        moment = parse_rfc3339(text)
+    except ValueError:
+        return None  # an edge may write anything; it only harms itself
+    return moment if moment <= now + MAX_SKEW else None
 
 
 def _wrote_renewal(entry: dict[str, Any]) -> bool:
@@ -76,7 +103,9 @@ def _wrote_renewal(entry: dict[str, Any]) -> bool:
 def lease_seconds_of(lease: dict[str, Any]) -> int:
     """Return how long a heartbeat Lease lasts; the usual time when it does not say."""
     seconds = (lease.get("spec") or {}).get("leaseDurationSeconds")
-    return seconds if isinstance(seconds, int) and seconds > 0 else USUAL_LEASE_SECONDS
+    if not isinstance(seconds, int) or seconds <= 0:
+        return USUAL_LEASE_SECONDS
+    return min(seconds, MAX_LEASE_SECONDS)
 
 
 def lease_seconds_told(sync_target: dict[str, Any]) -> int:
@@ -84,7 +113,8 @@ def lease_seconds_told(sync_target: dict[str, Any]) -> int:
     annotations = sync_target["metadata"].get("annotations") or {}
     text = str(annotations.get(LEASE_SECONDS_ANNOTATION) or "")
     # No more digits than a Lease can have: a person may have written anything.
-    return int(text) if text.isdecimal() and len(text) <= 10 else USUAL_LEASE_SECONDS
+    seconds = int(text) if text.isdecimal() and len(text) <= 10 else USUAL_LEASE_SECONDS
+    return min(seconds, MAX_LEASE_SECONDS)
 
 
 def relay_spacing(seconds: int) -> timedelta:

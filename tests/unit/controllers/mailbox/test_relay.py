@@ -15,7 +15,7 @@ KEY = Key("imw", "", "florin")
 
 
 def heartbeat(renewed: str, relayed: str = "") -> Heartbeat:
-    return Heartbeat(KEY, renewed, relayed)
+    return Heartbeat(KEY, (renewed,), relayed)
 
 
 def test_the_first_heartbeat_is_passed_on_at_once() -> None:
@@ -67,3 +67,14 @@ def test_what_is_no_time_is_passed_over() -> None:
     assert not decide(heartbeat(""), NOW)
     assert not decide(heartbeat("yesterday"), NOW)
     assert decide(heartbeat("2030-01-01T12:00:29Z", "nonsense"), NOW)
+
+
+def test_a_forged_time_is_not_passed_on_and_one_that_was_is_replaced() -> None:
+    forged, renewed = "2099-01-01T00:00:00Z", "2030-01-01T12:00:29Z"
+    assert not decide(heartbeat(forged, "2030-01-01T12:00:00Z"), NOW)
+    (action,) = decide(heartbeat(renewed, forged), NOW)
+    assert isinstance(action, Patch)
+    assert action.patch == {"status": {"lastSyncerHeartbeatTime": renewed}}
+    (action,) = decide(Heartbeat(KEY, (forged, forged, renewed), ""), NOW)
+    assert isinstance(action, Patch)
+    assert action.patch == {"status": {"lastSyncerHeartbeatTime": renewed}}

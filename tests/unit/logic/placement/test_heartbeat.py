@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from skerry.logic.placement.heartbeat import (
     LEASE_SECONDS_ANNOTATION,
     heartbeat_health,
+    last_renewal,
     lease_seconds_of,
     lease_seconds_told,
     relay_spacing,
-    renewal_of,
+    renewals_of,
 )
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -67,24 +68,67 @@ def test_a_minute_of_silence_is_a_failure() -> None:
     assert expires is None
 
 
+def entry(time: str, field: str = "renewTime") -> dict[str, object]:
+    fields: dict[str, object] = {"f:spec": {f"f:{field}": {}}}
+    return {"manager": "m", "operation": "Update", "time": time, "fieldsV1": fields}
+
+
+def lease(own: str, *entries: dict[str, object]) -> dict[str, object]:
+    return {"metadata": {"managedFields": list(entries)}, "spec": {"renewTime": own}}
+
+
 def test_a_lease_that_was_never_renewed_says_nothing() -> None:
-    assert renewal_of({}) == ""
-    assert renewal_of({"spec": {"renewTime": "2030-01-01T00:00:00.000000Z"}}).startswith("2030")
+    assert last_renewal(renewals_of({}), NOW) is None
+    assert last_renewal((), NOW) is None
+    renewed = last_renewal(renewals_of(lease("2030-01-01T11:59:00.000000Z")), NOW)
+    assert renewed == NOW - timedelta(minutes=1)
 
 
 def test_a_renewal_is_dated_by_the_hub_and_not_by_an_edge_whose_clock_is_wrong() -> None:
-    def entry(time: str, field: str) -> dict[str, object]:
-        fields: dict[str, object] = {"f:spec": {f"f:{field}": {}}}
-        return {"manager": "m", "operation": "Update", "time": time, "fieldsV1": fields}
+    found = lease(
+        "2029-12-31T12:00:30.000000Z",
+        entry("2030-01-01T11:58:00Z"),
+        entry("2030-01-01T11:59:00Z"),
+        entry("2030-01-01T11:59:59Z", "holderIdentity"),
+    )
+    assert last_renewal(renewals_of(found), NOW) == NOW - timedelta(minutes=1)
 
-    lease = {
-        "metadata": {
-            "managedFields": [
-                entry("2030-01-01T12:00:00Z", "renewTime"),
-                entry("2030-01-01T12:00:30Z", "renewTime"),
-                entry("2030-01-01T12:00:59Z", "holderIdentity"),
-            ]
-        },
-        "spec": {"renewTime": "2029-12-31T12:00:30.000000Z"},
-    }
-    assert renewal_of(lease) == "2030-01-01T12:00:30Z"
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "2099-01-01T00:00:00Z",
+        "2030-01-01T12:02:00Z",
+        "9999-12-31T23:59:59-23:59",
+        "2099-01-01T00:00:00+23:59",
+        "never",
+        "",
+    ],
+)
+def test_a_forged_time_makes_nobody_fresh(forged: str) -> None:
+    past = "2030-01-01T10:00:00.000000Z"
+    earlier = NOW - timedelta(hours=2)
+    assert last_renewal(renewals_of(lease(past, entry(forged))), NOW) == earlier
+    assert last_renewal(renewals_of(lease(forged, entry(past))), NOW) == earlier
+    assert last_renewal(renewals_of(lease(forged, entry(forged))), NOW) is None
+    # Passing time does not make it count at once: it is judged anew whenever it is looked at.
+    both = renewals_of(lease(past, entry(past), entry(forged)))
+    assert last_renewal(both, NOW) == earlier
+
+
+@given(st.datetimes(min_value=datetime(2030, 1, 1, 12, 1, 1)))  # noqa: DTZ001 - made aware below
+def test_a_heartbeat_that_lies_ahead_is_none(last: datetime) -> None:
+    moment = last.replace(tzinfo=UTC)
+    assert not heartbeat_health(moment, NOW, 2**31).healthy
+
+
+def test_a_heartbeat_of_a_clock_slightly_ahead_counts() -> None:
+    assert heartbeat_health(NOW + timedelta(seconds=30), NOW).healthy
+
+
+@given(st.integers(3600, 2**31))
+def test_no_lease_counts_for_longer_than_an_hour(seconds: int) -> None:
+    assert lease_seconds_of({"spec": {"leaseDurationSeconds": seconds}}) == 3600
+    annotations = {LEASE_SECONDS_ANNOTATION: str(seconds)}
+    assert lease_seconds_told({"metadata": {"annotations": annotations}}) == 3600
+    assert not heartbeat_health(NOW - timedelta(hours=1), NOW, seconds).healthy
