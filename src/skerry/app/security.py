@@ -14,6 +14,7 @@ from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
 from skerry.server.codec import decode
 from skerry.server.http.message import User
+from skerry.server.http.server import HttpServer
 from skerry.server.open_streams import OpenStreams
 from skerry.server.security.authentication import (
     Authentication,
@@ -22,7 +23,12 @@ from skerry.server.security.authentication import (
     everywhere,
 )
 from skerry.server.security.authorization import RbacAuthorizer
-from skerry.server.security.client_certificates import ClientCertificates, SpecialCertificates
+from skerry.server.security.client_certificates import (
+    ClientCertificates,
+    SpecialCertificates,
+    has_serial,
+)
+from skerry.server.security.revoked_certificates import RevokedCertificates
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import ServiceAccountTokens, open_signing_keys
@@ -51,6 +57,7 @@ class Security:
     authorizer: Authorizer
     rbac: RbacAuthorizer
     tokens: ServiceAccountTokens
+    revoked: RevokedCertificates
     # What runs beside the server.
     chores: Sequence[Chore] = ()
 
@@ -106,8 +113,10 @@ def security_with(
 
         people, keys = build_oidc(settings.oidc, settings.oidc_ca_file, clock)
         chores.append(keys.run)
+    revoked = RevokedCertificates(store, clock)
     certificates = ClientCertificates(
         clock,
+        revoked=revoked,
         authorities=lambda: authorities.pki.authorities,
         reserved=reserved,
         special=edge_certificates,
@@ -125,7 +134,7 @@ def security_with(
         account=account,
         people=people,
     )
-    return Security(authentication, authorizer, rbac, tokens, chores)
+    return Security(authentication, authorizer, rbac, tokens, revoked, chores)
 
 
 async def _lookup(
@@ -195,6 +204,19 @@ def follow_accounts(
             streams.end_user(key.cluster, f"system:serviceaccount:{key.namespace}:{key.name}")
 
     dispatcher.observe(type_prefix("", "serviceaccounts"), observed)
+
+
+async def follow_revocations(
+    security: Security, dispatcher: Dispatcher, connections: HttpServer
+) -> None:
+    """See to it that a revoked certificate and its connections end at once, on every server."""
+    await security.revoked.follow(dispatcher)
+
+    def changed(serial: int) -> None:
+        security.authentication.forget_certificates()
+        connections.cut(lambda peer: has_serial(peer.certificate, serial))
+
+    security.revoked.changed = changed
 
 
 def follow_mailboxes(

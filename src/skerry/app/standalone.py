@@ -28,7 +28,13 @@ from skerry.app.keys import (
     renew_certificates,
 )
 from skerry.app.observability import Observability, build_observability
-from skerry.app.security import Security, build_security, follow_accounts, follow_rbac
+from skerry.app.security import (
+    Security,
+    build_security,
+    follow_accounts,
+    follow_rbac,
+    follow_revocations,
+)
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
 from skerry.app.steady import steadily
 from skerry.app.version import KUBERNETES, version_document
@@ -48,7 +54,7 @@ from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
-from skerry.server.extensions import CA_BUNDLE, KEYS, ca_bundle
+from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
 from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
@@ -228,6 +234,7 @@ async def _serving_store(
             streams = face.api.engine.streams
             follow_keys(keys, ring, security, streams, certificates_changed)
             await ring.follow(face.api.dispatcher)
+            await follow_revocations(security, face.api.dispatcher, http)
             chores = (*_chores(settings, keys, ring, clock), face.api.run())
             background += [tasks.create_task(each) for each in chores]
             background += [tasks.create_task(run()) for run in (*security.chores, *face.beside)]
@@ -334,6 +341,7 @@ def server_parts(
         offers={"ca-bundle": CA_BUNDLE},
         extensions={
             KEYS: KeyAdministration(store, foundation.ring).handle,
+            CERTIFICATES: security.revoked.handle,
             CA_BUNDLE: ca_bundle(foundation.authorities.bundle),
         },
     )

@@ -18,7 +18,7 @@ from skerry.cli.options import FILE, FOLDER
 
 # The context of a hub's kubeconfig that is no workspace's.
 _HUB_CONTEXT = "system:admin"
-_PATH = "/extensions/v1/keys"
+KEYS_PATH = "/extensions/v1/keys"
 _FLAGS = [
     click.option(
         "--data-dir",
@@ -45,14 +45,14 @@ def server_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 class KeyClient:
     """Asks one server about its keys."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, path: str = KEYS_PATH) -> None:
         if not kubeconfig.exists():
             raise KubeconfigError(f"{kubeconfig} is not there; name one with --kubeconfig")
         config = load([kubeconfig])
         context = _HUB_CONTEXT if _HUB_CONTEXT in config.contexts else ""
         target = target_of(config, Overrides(context=context))
         parts = urlsplit(target.server)
-        self._url = f"{parts.scheme}://{parts.netloc}{_PATH}"
+        self._url = f"{parts.scheme}://{parts.netloc}{path}"
         self._client = HubClient(target)
 
     def status(self) -> dict[str, Any]:
@@ -68,11 +68,13 @@ class KeyClient:
 
 
 @contextmanager
-def asking(command: str, data_dir: Path, kubeconfig: Path | None) -> Iterator[KeyClient]:
+def asking(
+    command: str, data_dir: Path, kubeconfig: Path | None, path: str = KEYS_PATH
+) -> Iterator[KeyClient]:
     """Give a client; turn what goes wrong into one line and exit code 1."""
     client: KeyClient | None = None
     try:
-        client = KeyClient(kubeconfig or data_dir / "admin.kubeconfig")
+        client = KeyClient(kubeconfig or data_dir / "admin.kubeconfig", path)
         yield client
     except (RequestFailed, KubeconfigError, KeyFileError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)

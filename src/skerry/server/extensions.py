@@ -24,6 +24,7 @@ WATCH = f"{ROOT}/v1/watch"
 BATCH = f"{ROOT}/v1/batch"
 # Of the whole server rather than of a cluster, and for its administrators.
 KEYS = f"{ROOT}/v1/keys"
+CERTIFICATES = f"{ROOT}/v1/certificates"
 # The authorities by which the server is recognised, for whoever would renew what they know.
 CA_BUNDLE = f"{ROOT}/v1/ca-bundle"
 # No cluster, or all of them: there each type has rules of its own about what can be read.

@@ -180,6 +180,11 @@ class Connection(asyncio.Protocol):
         return bool(self._queue) or (self._task is not None and self._idle is None)
 
     @property
+    def peer(self) -> Peer:
+        """The other end of this connection."""
+        return self._reader.peer
+
+    @property
     def task(self) -> asyncio.Task[None] | None:
         """The task serving this connection, when it has one."""
         return self._task

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
 from skerry.server.http.encoding import Heads
-from skerry.server.http.message import Handler
+from skerry.server.http.message import Handler, Peer
 from skerry.server.http.protocol import Connection
 from skerry.server.http.settings import HttpSettings
 
@@ -88,6 +89,12 @@ class HttpServer:
     def connections(self) -> int:
         """How many connections are open."""
         return len(self._connections)
+
+    def cut(self, chosen: Callable[[Peer], bool]) -> None:
+        """Cut the connections whose peer is *chosen*, whatever they are doing."""
+        for connection in list(self._connections):
+            if chosen(connection.peer):
+                connection.abort()
 
     def opened(self, connection: Connection) -> bool:
         if len(self._connections) >= self.settings.connections:

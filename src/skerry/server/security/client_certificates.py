@@ -130,6 +130,16 @@ class ClientCertificates:
         raise _refused("no authority that is valid now issued it", certificate)
 
 
+def has_serial(der: bytes | None, serial: int) -> bool:
+    """Tell whether a certificate has this serial number; cheap for one that has not."""
+    if der is None or serial.to_bytes(serial.bit_length() // 8 + 1, "big") not in der:
+        return False
+    try:
+        return x509.load_der_x509_certificate(der).serial_number == serial
+    except ValueError:
+        return False
+
+
 def is_reserved(reserved: tuple[str, ...], user: User) -> bool:
     """Tell whether the server alone gives out the name or a group of *user*."""
     return bool(reserved) and any(n.startswith(reserved) for n in (user.name, *user.groups))

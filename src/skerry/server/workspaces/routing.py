@@ -16,7 +16,7 @@ import jwt
 from skerry.api.errors import BadRequest, Forbidden
 from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD, home_cluster_name, is_path
 from skerry.server.engine import Route
-from skerry.server.extensions import KEYS
+from skerry.server.extensions import CERTIFICATES, KEYS
 from skerry.server.http.message import Request
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import HubState
@@ -24,7 +24,7 @@ from skerry.server.workspaces.views import ExportViews, InitializerViews
 
 # Pages of the process, not of a workspace: whoever asks, and below whichever cluster, the policy
 # of the hub itself decides.
-_PROCESS = ("/healthz", "/livez", "/readyz", "/metrics", "/debug", KEYS)
+_PROCESS = ("/healthz", "/livez", "/readyz", "/metrics", "/debug", KEYS, CERTIFICATES)
 # Answered without a cluster as well.
 _UNROUTED = (*_PROCESS, "/version")
 _CLAIM = "kubernetes.io"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.http.tls import client_context, server_context
 from skerry.server.security.pki import Authority, Pki, open_pki, server_names
 from tests.unit.server.http.wire import GET, Got, connected, serving
+from tests.unit.server.security.clock import HandClock
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,27 @@ async def test_a_client_without_a_certificate_is_served_as_nobody(pki: Pki) -> N
 async def test_a_certificate_of_another_ca_does_not_get_in(pki: Pki, tmp_path: Path) -> None:
     stranger = open_pki(tmp_path, server_names())
     tls = client_context(pki.ca.certificate, stranger.admin)
+    async with serving(tls=server_context(pki)) as (_, port):
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
+            await asked(port, tls)
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+async def test_times_of_client_certificates_are_left_to_authentication(pki: Pki, days: int) -> None:
+    then = HandClock(SystemClock().now() + timedelta(days=days))
+    outside_its_time = Authority(pki.ca, then).client("edge")
+    handler = Remembers()
+    async with serving(handler, tls=server_context(pki)) as (_, port):
+        await asked(port, client_context(pki.ca.certificate, outside_its_time))
+    shown = handler.peers[0].certificate
+    assert shown is not None
+    assert x509.load_der_x509_certificate(shown) == outside_its_time.x509
+
+
+async def test_a_lapsed_certificate_of_another_ca_does_not_get_in(pki: Pki, tmp_path: Path) -> None:
+    stranger = open_pki(tmp_path, server_names())
+    then = HandClock(SystemClock().now() - timedelta(days=400))
+    tls = client_context(pki.ca.certificate, Authority(stranger.ca, then).client("edge"))
     async with serving(tls=server_context(pki)) as (_, port):
         with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
             await asked(port, tls)
