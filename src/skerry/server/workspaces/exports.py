@@ -24,6 +24,7 @@ from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import User
+from skerry.server.security.authentication import ANONYMOUS
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
@@ -271,14 +272,25 @@ class BindingRules:
             return
         old = operation.old
         if old is not None and _reference(old) != _reference(operation.obj):
-            error = FieldError.invalid(
-                "spec.reference", _reference(operation.obj), "field is immutable"
-            )
+            detail = "APIExport reference must not be changed"
+            error = FieldError.invalid("spec.reference", "object", detail)
             name = operation.obj["metadata"]["name"]
             raise Invalid.of(APIS, "APIBinding", name, [error])
+        if operation.call.view:
+            self._check_consent(operation)
         if "deletionTimestamp" not in operation.obj["metadata"]:
             refuse_claims(operation, "APIBinding")
             self._bind(operation)
+
+    def _check_consent(self, operation: Operation) -> None:
+        """Refuse an exporter who writes bindings by a claim and would accept further claims.
+
+        Else whoever may write bindings could agree, for the workspace, to be shown everything.
+        """
+        known = _accepted(operation.old or {})
+        if any(claim not in known for claim in _accepted(operation.obj)):
+            why = "permission claims are accepted in the workspace itself, not through a view"
+            raise self._refused(operation, why)
 
     def _bind(self, operation: Operation) -> None:
         obj, cluster = operation.obj, operation.call.info.cluster
@@ -311,7 +323,10 @@ class BindingRules:
     def _check_bind(self, operation: Operation, path: str, name: str, cluster: str) -> None:
         """Refuse who may not bind the export; one beside the binding may still have to come."""
         where = cluster or ("" if path else operation.call.info.cluster)
-        if not may_bind(self._authorizer, operation.call.user, where, name):
+        call = operation.call
+        # Through a view kcp binds as nobody in particular, and providers grant that.
+        binders = (call.user, ANONYMOUS) if call.view else (call.user,)
+        if not any(may_bind(self._authorizer, user, where, name) for user in binders):
             named = f"{path}:{name}" if path else name
             why = f"unable to create APIBinding: no permission to bind to export {named}"
             raise self._refused(operation, why)
@@ -319,6 +334,11 @@ class BindingRules:
     def _refused(self, operation: Operation, why: str) -> Forbidden:
         name = operation.obj["metadata"].get("name", "")
         return Forbidden.of(APIS, "apibindings", name, why)
+
+
+def _accepted(obj: Object) -> list[Object]:
+    claims = (obj.get("spec") or {}).get("permissionClaims") or ()
+    return [claim for claim in claims if claim.get("state") == "Accepted"]
 
 
 def _reference(obj: Object) -> Object:

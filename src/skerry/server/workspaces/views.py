@@ -1,13 +1,15 @@
 """Views: many workspaces seen at once, by those whom their users let.
 
 An exporter sees the objects of its own types in every workspace that binds them, the bindings
-themselves, and what else the binding's owner agreed to show (permission claims). Whoever
+themselves, and what else the binding's owner agreed to show (permission claims): all bindings, if
+those are claimed. Whoever
 initializes workspaces of a type sees the logical clusters that wait for it, and may act in each
 of them in the name of its owner for as long as it waits.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +35,7 @@ _READ_VERBS = ("get", "list", "watch")
 _NOTHING = TypeSet(())
 _BINDINGS = (APIS, "apibindings")
 _CLUSTERS = (CORE, "logicalclusters")
+_BINDINGS_PATH = re.compile(rf"/apis/{re.escape(APIS)}/[^/]+/apibindings(/|$)").match
 _CLAIMED_SUBRESOURCES = frozenset(("status", "scale"))
 
 
@@ -86,7 +89,7 @@ class ExportViews:
             return self._visible(cluster, export, ObjectKey.parse(key))
 
         labels = ""
-        if path.startswith(f"/apis/{APIS}/"):
+        if _BINDINGS_PATH(path) and not self._claims_bindings(cluster, export):
             labels = f"{EXPORT_LABEL}={label_hash(f'{cluster}:{export}')}"
         return Route(
             target,
@@ -109,14 +112,15 @@ class ExportViews:
             for schema in export.schemas
             for resource in self.state.resources(self.state.offered(export, schema))
         ]
-        taken = {r.info.group_resource for r in served} | {_BINDINGS}
+        taken: set[tuple[str, str]] = {r.info.group_resource for r in served}
         system = self.catalogue.types(SYSTEM_ADMIN).resources
-        served += [_read_only(r) for r in system if (r.info.group, r.info.resource) == _BINDINGS]
         for claim in export.claims:
             wanted = (claim.get("group", ""), claim["resource"])
             if wanted not in taken:
                 taken.add(wanted)
                 served += self._claimed(wanted, claim.get("identityHash", ""), system)
+        if _BINDINGS not in taken:
+            served += [_read_only(r) for r in system if r.info.group_resource == _BINDINGS]
         return TypeSet(served)
 
     def _claimed(
@@ -132,11 +136,20 @@ class ExportViews:
         obj = self.state.exports.get((cluster, name))
         return bool(obj and (obj.get("spec") or {}).get("permissionClaims"))
 
+    def _claims_bindings(self, cluster: str, name: str) -> bool:
+        obj = self.state.exports.get((cluster, name)) or {}
+        claims = (obj.get("spec") or {}).get("permissionClaims") or ()
+        return any((claim.get("group", ""), claim["resource"]) == _BINDINGS for claim in claims)
+
     def _visible(self, cluster: str, export: str, key: ObjectKey) -> bool:
         """Tell whether the object at *key* belongs to the view."""
-        name, binding = self.state.binding_to(key.cluster, cluster, export) or ("", None)
+        _, binding = self.state.binding_to(key.cluster, cluster, export) or ("", None)
         if (key.group, key.resource) == _BINDINGS:
-            return binding is not None and key.name in ("", name)
+            if not self._claims_bindings(cluster, export) and not key.name:
+                return binding is not None
+            named = (self.state.bindings.get(key.cluster) or {}).get(key.name)
+            if named is not None and named.is_to(cluster, export):
+                return True
         plural, _, identity = key.resource.partition(":")
         if identity:
             own = self.state.by_identity.get((key.group, plural, identity))

@@ -214,9 +214,12 @@ async def test_schemas_and_references_do_not_change(hub: Hub) -> None:
     path = f"/clusters/{shop}{SCHEMAS}/v1.widgets.example.io"
     reply = await hub.ask("kcp-admin", "PATCH", path, changed, **MERGE)
     assert (reply.status, "is immutable" in reply.body["message"]) == (403, True)
-    moved = {"spec": {"reference": {"export": {"name": "other"}}}}
-    reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/{user}{BINDINGS}/w", moved, **MERGE)
-    assert reply.status == 422
+    for other in ({"name": "other"}, {"path": "root"}, {"path": None}):
+        moved = {"spec": {"reference": {"export": other}}}
+        reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/{user}{BINDINGS}/w", moved, **MERGE)
+        assert reply.status == 422
+        why = 'spec.reference: Invalid value: "object": APIExport reference must not be changed'
+        assert reply.body["message"].endswith(why)
 
 
 async def test_bound_types_outlive_their_schemas_and_restarts(tmp_path: Path) -> None:
