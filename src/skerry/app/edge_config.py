@@ -58,6 +58,10 @@ class EdgeConfig:
     """Path of a catalogue file; empty: ``images.yaml`` in the edge's directory."""
     runtime: str = "auto"
     """One of ``RUNTIMES``: how containers are run."""
+    host_paths: tuple[str, ...] = ()
+    """Folders of the machine below which ``hostPath`` volumes may lie; default none."""
+    host_network: bool = False
+    """Whether pods may ask for the machine's network (``hostNetwork``); default not."""
 
     @property
     def published(self) -> list[Published]:
@@ -161,6 +165,8 @@ def save_config(directory: Path, config: EdgeConfig) -> None:
         "serviceNetwork": config.service_network,
         "catalogue": config.catalogue,
         "runtime": config.runtime,
+        "hostPaths": list(config.host_paths),
+        "hostNetwork": config.host_network,
         "nodes": [
             {
                 "name": node.name,
@@ -204,4 +210,6 @@ def load_config(directory: Path) -> EdgeConfig:
         record["serviceNetwork"],
         record["catalogue"],
         record.get("runtime", "auto"),
+        tuple(record.get("hostPaths", ())),
+        bool(record.get("hostNetwork", False)),
     )

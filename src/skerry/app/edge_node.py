@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,15 +27,17 @@ from skerry.app.standalone import Face, Foundation, Kind, StartError, plain_face
 from skerry.app.workload_controllers import run_workload_controllers
 from skerry.controllers.workload.kinds import SERVICES, STORAGE_CLASSES
 from skerry.controllers.workload.volume.decide import standard_class
+from skerry.edge.agent import abilities, bubblewrap
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.dns import DnsServer
+from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.network import LOOPBACK, Forwarder, Network, PortTaken, publish
 from skerry.edge.agent.node import capacity
 from skerry.edge.agent.oci import OciRuntime, oci_program
-from skerry.edge.agent.plain import PlainRuntime, bubblewrap
+from skerry.edge.agent.plain import PlainRuntime
 from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.edge.agent.services import ServiceProxy
@@ -69,7 +74,7 @@ def edge_kind(config: EdgeConfig, settings: AgentSettings | None = None) -> Kind
 
     async def face(foundation: Foundation) -> Face:
         found = await plain_face(foundation)
-        machine = await offered(config, foundation.settings.data_dir)
+        machine = await offered(config, foundation.settings.data_dir.resolve())
         edge = Edge(config, foundation, found.api, machine, settings or AgentSettings())
         found.beside.append(edge.run)
         found.complete = edge.complete
@@ -104,6 +109,7 @@ async def offered(config: EdgeConfig, directory: Path) -> Machine:
     listed = Path(named) if named else directory / CATALOGUE_FILE
     catalogue = Catalogue(listed, directory / "images")
     wanted, refused = config.runtime, ""
+    private = (str(directory),)
     if wanted in ("auto", "oci", "namespaces"):
         network = PodNetwork(directory / NETWORK_DIRECTORY, config.service_network)
         try:
@@ -112,22 +118,42 @@ async def offered(config: EdgeConfig, directory: Path) -> Machine:
             refused = str(error)
             log.info("pods cannot have namespaces here", error=refused)
         else:
-            return Machine(_namespaced(catalogue, wanted), network)
-    wrap = bubblewrap() if wanted in ("auto", "bubblewrap") else None
-    if wrap is not None:
-        return Machine(PlainRuntime(catalogue, "bubblewrap", wrap))
+            return Machine(_namespaced(catalogue, wanted, private), network)
+    seccomp = abilities.can_filter()
+    if wanted in ("auto", "bubblewrap") and (found := _bubblewrapped(catalogue, private, seccomp)):
+        return Machine(found)
     if wanted in ("auto", "processes"):
-        return Machine(PlainRuntime(catalogue))
+        own = abilities.of_processes(os.geteuid(), seccomp=seccomp)
+        log.warning(
+            "pods share the files, processes and network of this machine: it gives them none of "
+            "their own",
+            error=refused,
+        )
+        return Machine(PlainRuntime(catalogue, abilities=own))
     reason = f": {refused}" if refused else ""
     raise StartError(f"runtime {wanted!r} cannot be had on this machine{reason}")
 
 
-def _namespaced(catalogue: Catalogue, wanted: str) -> ContainerRuntime:
+def _bubblewrapped(
+    catalogue: Catalogue, private: Sequence[str], seccomp: bool
+) -> PlainRuntime | None:
+    """Return a runtime that uses bubblewrap, if this machine has one that works."""
+    program = shutil.which("bwrap")
+    for users in (True, False):
+        if program and bubblewrap.works(program, users=users):
+            found = abilities.of_bubblewrap(users=users, seccomp=seccomp)
+            return PlainRuntime(catalogue, "bubblewrap", found, program, private)
+    return None
+
+
+def _namespaced(catalogue: Catalogue, wanted: str, private: Sequence[str]) -> ContainerRuntime:
     """Return a runtime for pods with namespaces, which may have images of their own."""
     program = oci_program()
     if program is None and wanted == "oci":
         raise StartError("runtime 'oci' takes crun or runc, and this machine has neither")
-    return OciRuntime(PlainRuntime(catalogue, "namespaces"), program)
+    found = abilities.of_namespaces(os.geteuid(), seccomp=abilities.can_filter())
+    plain = PlainRuntime(catalogue, "namespaces", found, private=private)
+    return OciRuntime(plain, program)
 
 
 @dataclass
@@ -153,7 +179,7 @@ class Edge:
         self._scheduler = _scheduler_options()
         agent_client = self._client("system:node-agent", "skerry/node-agent")
         self._agent_factory = InformerFactory(agent_client, ids=f.ids)
-        self._sources = PodSources(agent_client, self._agent_factory)
+        self._sources = PodSources(agent_client, self._agent_factory, Path(self._volumes))
         port = int(f.url.rpartition(":")[2])
         self._services = ServiceProxy(self.network, self._agent_factory, (LOOPBACK, port))
         self._proxy = HttpProxy(self._services.find, self.network.dial)
@@ -182,6 +208,11 @@ class Edge:
             self.settings,
             capacity(self.settings.most_pods),
             self._dns_address,
+            HostAccess(
+                self.config.host_paths,
+                self.config.host_network,
+                (str(self.foundation.settings.data_dir.resolve()),),
+            ),
         )
         tainted = node.control_plane and self.config.tainted
         agent = NodeAgent(

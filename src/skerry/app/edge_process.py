@@ -74,6 +74,12 @@ class EdgeProcess:
         """Make the edge's directory; an edge that is there already must be the same."""
         if self.exists:
             known = self.config
+            if (config.host_paths, config.host_network) != (known.host_paths, known.host_network):
+                # What pods may have of the machine is the operator's to change at any time.
+                known = replace(
+                    known, host_paths=config.host_paths, host_network=config.host_network
+                )
+                save_config(self.directory, known)
             if replace(config, api_port=known.api_port) != known and (
                 config.api_port in (0, known.api_port)
             ):

@@ -12,7 +12,13 @@ from typing import Any
 
 import click
 
-from skerry.app.edge_config import RUNTIMES, EdgeConfigError, parse_config, plain_config
+from skerry.app.edge_config import (
+    RUNTIMES,
+    EdgeConfig,
+    EdgeConfigError,
+    parse_config,
+    plain_config,
+)
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
 from skerry.cli.edge_identity import bootstrap, manifest, revoke
 from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
@@ -98,6 +104,19 @@ extraPortMappings can be reached on this machine. Creating an edge that exists s
     show_default=True,
     help="How containers are run; auto: with the strongest separation this machine offers.",
 )
+@click.option(
+    "--allow-host-path",
+    "host_paths",
+    multiple=True,
+    metavar="FOLDER",
+    help="Folder below which hostPath volumes may lie, e.g. /srv/data; repeatable; default none.",
+)
+@click.option(
+    "--allow-host-network/--no-allow-host-network",
+    "host_network",
+    default=None,
+    help="Let pods ask for the machine's network (hostNetwork); default not.",
+)
 @_kubeconfig_option
 def create(
     name: str,
@@ -105,6 +124,8 @@ def create(
     config: Path | None,
     catalogue: Path | None,
     runtime: str,
+    host_paths: tuple[str, ...],
+    host_network: bool | None,
     kubeconfig: str,
 ) -> None:
     """Create and start the edge cluster NAME."""
@@ -119,12 +140,27 @@ def create(
             print(f"Ignored in {config}: {', '.join(ignored)}")
         if catalogue is not None:
             wanted = replace(wanted, catalogue=str(catalogue.resolve()))
-        wanted = replace(wanted, runtime=runtime)
         home = _home()
         found = home.edge(name, data_dir)
+        wanted = _with_access(replace(wanted, runtime=runtime), found, host_paths, host_network)
         found.create(wanted)
         home.register(found)
         _started(found, kubeconfig)
+
+
+def _with_access(
+    wanted: EdgeConfig, found: EdgeProcess, paths: tuple[str, ...], network: bool | None
+) -> EdgeConfig:
+    """Return *wanted* with what pods may have of the machine; as it was where nothing is said."""
+    known = found.config if found.exists else wanted
+    for path in paths:
+        if not path.startswith("/") or ".." in path.split("/"):
+            raise EdgeError(f"--allow-host-path {path}: want an absolute path without '..'")
+    return replace(
+        wanted,
+        host_paths=paths or known.host_paths,
+        host_network=known.host_network if network is None else network,
+    )
 
 
 @edge.command()

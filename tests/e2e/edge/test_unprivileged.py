@@ -1,4 +1,4 @@
-"""Everything about ports holds for a user without rights: run as root, the tests are run again."""
+"""Ports and isolation hold for a user without rights: run as root, the tests are run again."""
 
 from __future__ import annotations
 
@@ -36,6 +36,22 @@ def _interpreter() -> str:
 @pytest.mark.skipif(os.geteuid() != 0, reason="not root: the other tests prove it already")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
 def test_pods_share_ports_without_any_rights() -> None:
+    said = _tried("test_agent.py", "two_pods or two_nodes or config_map_and_follows")
+    # Each of the three once as plain processes, once with namespaces where they can be had.
+    assert "6 passed" in said or "3 passed, 3 skipped" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root: the other tests prove it already")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_pods_are_isolated_without_any_rights() -> None:
+    said = _tried(
+        "test_isolation.py", "sees_its_image or every_capability or restricted or entered"
+    )
+    assert "passed" in said or "skipped" in said
+
+
+def _tried(file: str, chosen: str) -> str:
+    """Run tests of the agent as nobody and return what was said of them."""
     interpreter = _interpreter()
     if not interpreter:
         pytest.skip("no interpreter that anybody may run")
@@ -43,20 +59,20 @@ def test_pods_share_ports_without_any_rights() -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         os.chown(home, NOBODY, NOBODY)
-        done = _tests_as_nobody(interpreter, home)
+        done = _tests_as_nobody(interpreter, home, f"tests/unit/edge/agent/{file}", chosen)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    # Each of the three once as plain processes, once with namespaces where they can be had.
-    assert "6 passed" in done.stdout or "3 passed, 3 skipped" in done.stdout
+    return done.stdout
 
 
-def _tests_as_nobody(interpreter: str, home: Path) -> subprocess.CompletedProcess[str]:
+def _tests_as_nobody(
+    interpreter: str, home: Path, file: str, chosen: str
+) -> subprocess.CompletedProcess[str]:
     packages = sysconfig.get_path("purelib")
     return subprocess.run(
         [
             *_AS_NOBODY,
             *(interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-            *("--basetemp", str(home / "tests"), "tests/unit/edge/agent/test_agent.py"),
-            *("-k", "two_pods or two_nodes or config_map_and_follows"),
+            *("--basetemp", str(home / "tests"), file, "-k", chosen),
         ],
         cwd=ROOT,
         env={

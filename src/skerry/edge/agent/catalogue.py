@@ -11,6 +11,7 @@ win over the built-in ones:
       ports: [8080]
       environment: {ACME_ROOT: "{path:/data}"}
       programs: {web-admin: [/opt/acme/admin]}
+      paths: [/opt/acme-data]         # what else of this machine its containers see, read-only
     - names: [ghcr.io/acme/shop]
       layout: /srv/images/shop        # an OCI image layout: a directory, or a tar of one
 
@@ -23,6 +24,7 @@ otherwise.
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +42,7 @@ _STATIC_SERVER = str(Path(__file__).parent / "static_server.py")
 _SERVE_FILES = (sys.executable, "-I", "-S", _STATIC_SERVER, "{address}", "{port}")
 _FLAGS = {
     *("names", "entrypoint", "command", "environment", "programs", "ports", "workingDirectory"),
-    *("rootfs", "bundle", "layout"),
+    *("rootfs", "bundle", "layout", "paths"),
 }
 
 
@@ -59,13 +61,17 @@ class Entry:
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ports: tuple[int, ...] = ()
     working_directory: str = ""
+    paths: tuple[str, ...] = ()
+    """Paths of this machine that containers of the image see, read-only."""
     files: tuple[str, str] | None = None
     """How the image's files are given (``rootfs``, ``bundle`` or ``layout``), and where."""
 
 
 def _file_server(name: str, program: str, root: str) -> Entry:
     serve = (*_SERVE_FILES, f"{{path:{root}}}")
-    return Entry((name,), (program,), programs={program: serve}, ports=(80,))
+    return Entry(
+        (name,), (program,), programs={program: serve}, ports=(80,), paths=(_STATIC_SERVER,)
+    )
 
 
 _PYTHON = (sys.executable,)
@@ -129,6 +135,7 @@ class Catalogue:
             entry.programs,
             entry.ports,
             entry.working_directory,
+            entry.paths,
         )
         try:
             return found if entry.files is None else with_files(found, entry.files, self._images)
@@ -184,18 +191,49 @@ def _entry(item: Any, where: str) -> Entry:
     if unknown := sorted(set(item) - _FLAGS):
         raise CatalogueError(f"{where}: unknown {', '.join(unknown)}")
     try:
+        programs = {str(k): _texts(v) for k, v in (item.get("programs") or {}).items()}
+        words = [*_texts(item.get("entrypoint")), *_texts(item.get("command"))]
+        words += [word for program in programs.values() for word in program]
         return Entry(
             names=_texts(item["names"]),
             entrypoint=_texts(item.get("entrypoint")),
             command=_texts(item.get("command")),
             environment={str(k): str(v) for k, v in (item.get("environment") or {}).items()},
-            programs={str(k): _texts(v) for k, v in (item.get("programs") or {}).items()},
+            programs=programs,
             ports=tuple(int(port) for port in item.get("ports") or ()),
             working_directory=str(item.get("workingDirectory") or ""),
+            paths=(*_paths(item), *program_paths(words)),
             files=_files(item),
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise CatalogueError(f"{where}: {error}") from error
+
+
+def _paths(item: Mapping[str, Any]) -> tuple[str, ...]:
+    found = _texts(item.get("paths"))
+    for path in found:
+        if not path.startswith("/") or ".." in path.split("/"):
+            raise ValueError(f"paths: {path!r} is no absolute path without '..'")
+    return found
+
+
+def program_paths(words: Sequence[str]) -> tuple[str, ...]:
+    """Return what containers see of the programs an entry names: each with its folder.
+
+    A program that lies in a folder of many things, the root or somebody's home, is seen alone.
+    """
+    found = []
+    for word in words:
+        if word.startswith("/"):
+            path = posixpath.normpath(word)
+            folder = posixpath.dirname(path)
+            found.append(path if _holds_many_things(folder) else folder)
+    return tuple(dict.fromkeys(found))
+
+
+def _holds_many_things(folder: str) -> bool:
+    parts = folder.strip("/").split("/")
+    return len(parts) < 2 or (len(parts) == 2 and parts[0] in ("home", "Users", "mnt", "media"))
 
 
 def _files(item: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -26,13 +26,13 @@ from skerry.edge.agent.environment import (
     arguments,
     environment,
     proxy_environment,
-    run_as,
     service_environment,
 )
 from skerry.edge.agent.network import Backend, free_port
-from skerry.edge.agent.plain import LOG, LOST
 from skerry.edge.agent.pod_files import host_name
 from skerry.edge.agent.probes import Prober, Reach, Result, attempt, shown
+from skerry.edge.agent.process_container import LOG, LOST
+from skerry.edge.agent.refusals import container_refusals
 from skerry.edge.agent.runtime import (
     CannotStart,
     Container,
@@ -43,7 +43,9 @@ from skerry.edge.agent.runtime import (
     Input,
     Mount,
     Sandbox,
+    Volume,
 )
+from skerry.edge.agent.security_context import confinement, containers_of
 from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
 from skerry.logic.plan import EventType
 from skerry.logic.resource import Object
@@ -65,13 +67,15 @@ class Surroundings:
 
     directory: Path
     facts: Facts
-    mounts_of: Callable[[Object], list[Mount]]
+    mounts_of: Callable[[Object, Mapping[str, str]], list[Mount]]
     changed: Callable[[], None]
     ports_changed: Callable[[], None]
     sources_changed: asyncio.Event
-    process_of: Callable[[str], int]
+    processes_of: Callable[[str], str]
     # Set before anything of the pod is started, on a node whose pods have namespaces.
     sandbox: Sandbox | None = None
+    # Why nothing of the pod may be started; empty when it may.
+    refusal: str = ""
 
 
 class ContainerLife:
@@ -98,6 +102,11 @@ class ContainerLife:
     @property
     def name(self) -> str:
         return str(self.spec["name"])
+
+    @property
+    def was_started(self) -> bool:
+        """Whether an attempt is recorded, by this agent or one before it."""
+        return self._node.runtime.adopt(self._place) is not None
 
     def log_path(self, *, previous: bool = False) -> Path | None:
         """Return the log of the present attempt, or of the one before; None when there is none."""
@@ -185,6 +194,8 @@ class ContainerLife:
                 await self._image_missing(error)
                 continue
             try:
+                if refusal := self._refusal():
+                    raise ConfigurationMissing(refusal)
                 spec = self._prepared(image)
             except ConfigurationMissing as error:
                 self._set(state=Waiting("CreateContainerConfigError", str(error)))
@@ -192,6 +203,13 @@ class ContainerLife:
                 await self._sources_or(self._node.settings.backoff_seconds)
                 continue
             return await self._start(image, spec)
+
+    def _refusal(self) -> str:
+        """Return why this container may not be started here; empty when it may."""
+        if self._around.refusal:
+            return self._around.refusal
+        path = next((p for p, c in containers_of(self.pod) if c["name"] == self.name), "spec")
+        return "; ".join(container_refusals(self.spec, path, self._node.policy))
 
     async def _start(self, image: Image, spec: ContainerSpec) -> Container | Exit:
         self._tell(
@@ -257,21 +275,19 @@ class ContainerLife:
             raise ConfigurationMissing(f'no command specified for image "{image.reference}"')
         ended = Mount(
             spec.get("terminationMessagePath") or _TERMINATION_PATH,
-            self._place / _TERMINATION_LOG,
+            Volume(self._place / _TERMINATION_LOG),
         )
         return ContainerSpec(
             image,
             argv,
             values,
             str(spec.get("workingDir") or ""),
-            (*self._around.mounts_of(spec), ended),
+            (*self._around.mounts_of(spec, values), ended),
             self.ports,
             self._place,
-            # Only root can give a namespace other users than itself; without a namespace, a process
-            # of another user could not even reach the pod's volumes.
-            *(run_as(self.pod, spec, image) if sandbox and os.geteuid() == 0 else (None, None)),
+            confinement(self.pod, spec, image, node.runtime.abilities, os.geteuid()),
             sandbox=sandbox,
-            beside=self._around.process_of(spec.get("targetContainerName") or ""),
+            beside=self._around.processes_of(spec.get("targetContainerName") or ""),
             input=Input(
                 bool(spec.get("stdin")), bool(spec.get("stdinOnce")), bool(spec.get("tty"))
             ),

@@ -1,146 +1,192 @@
-"""The file system a container sees when it has a mount namespace but no image of its own.
+"""Makes what a container sees, by a plan; see ``root_plan``.
 
-The machine's own files, read-only, at their usual places; a root, ``/tmp``, ``/run`` and ``/root``
-of the container's own, which are gone with it; devices that harm nobody; and its mounts at exactly
-the paths it names. A path that does not exist on the machine is made by *opening* the directories
-above it: such a directory is the container's own and shows the machine's entries one by one.
+In a mount namespace of its own, by the first process of a process namespace. Every step is done
+inside the root: places are opened as a process whose root it is would open them, so that a link in
+a volume cannot have anything mounted or made elsewhere; and what is mounted is what was opened.
+Nothing here needs rights on the machine.
 
-Nothing here needs rights on the machine: an ordinary user may not make directories below ``/usr``,
-not even in a layer over it, but may show what is there in a directory of their own.
+Runs below the agent, so nothing but the standard library.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from skerry.edge.agent import namespaces
+from skerry.edge.agent.beneath import resolver
+from skerry.edge.agent.root_plan import Content, Step
 
-# Never shown: what is here belongs to the machine's users and services.
-_FRESH = ("/tmp", "/run", "/root", "/var/tmp")  # noqa: S108 - the container's own
-_SPECIAL = frozenset({"/proc", "/sys", "/dev", "/tmp", "/run", "/root"})  # noqa: S108
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-_LINKS = {
-    "ptmx": "pts/ptmx",
-    "fd": "/proc/self/fd",
-    "stdin": "/proc/self/fd/0",
-    "stdout": "/proc/self/fd/1",
-    "stderr": "/proc/self/fd/2",
+_HARMLESS = namespaces.MS_NOSUID | namespaces.MS_NODEV
+_QUIET = _HARMLESS | namespaces.MS_NOEXEC
+_SHOWN = namespaces.ATTR_RDONLY | namespaces.ATTR_NOSUID | namespaces.ATTR_NODEV
+_FLAGS = {
+    "tmpfs": _HARMLESS,
+    "proc": _QUIET,
+    "mqueue": _QUIET,
+    # Terminals are devices.
+    "devpts": namespaces.MS_NOSUID | namespaces.MS_NOEXEC,
 }
+# A kernel without them has no use for their places.
+_OPTIONAL = ("devpts", "mqueue")
 
 
-class Shown(NamedTuple):
-    """A path of the machine that the container sees at another."""
-
-    source: str
-    path: str
-    read_only: bool
-
-
-def build(root: str, mounts: Sequence[Shown], required: Sequence[str] = ()) -> None:
-    """Make *root*, a directory, a mount with everything a container sees.
-
-    In a mount namespace of its own, by the first process of a process namespace. *required* are
-    paths of the machine that must be seen even where it is not shown otherwise.
-    """
+def build(root: str, steps: Sequence[Step]) -> None:
+    """Make *root*, a directory, a mount with everything the plan says; raises ``OSError``."""
     namespaces.mount("none", "/", flags=namespaces.MS_REC | namespaces.MS_SLAVE)
-    namespaces.mount("tmpfs", root, "tmpfs", namespaces.MS_NODEV, "mode=755")
-    wanted = [shown._replace(path=_real(shown.path)) for shown in mounts]
-    kept = {path for path in map(os.path.normpath, required) if _own(path)}
-    wanted += [Shown(path, path, True) for path in sorted(kept) if os.path.exists(path)]
-    _show(root, "/", opened(wanted))
-    _special(root)
-    # Shorter paths first, so that mounts within mounts are seen.
-    for shown in sorted(wanted, key=lambda item: item.path.count("/")):
-        target = root + shown.path
-        _make_place(target, directory=os.path.isdir(shown.source))
-        namespaces.bind(shown.source, target, read_only=shown.read_only)
+    first, *others = steps
+    options = ",".join(filter(None, ("mode=755", first.text)))
+    namespaces.mount("tmpfs", root, "tmpfs", _HARMLESS, options)
+    with _opened(root, os.O_DIRECTORY) as top:
+        for step in others:
+            try:
+                _ACTIONS[step.action](top, step)
+            except OSError as error:
+                # Whoever reads it knows the container's paths, not this process's descriptors.
+                raise OSError(error.errno, error.strerror, step.path) from error
 
 
-def opened(mounts: Iterable[Shown]) -> frozenset[str]:
-    """Return the directories that must be the container's own, for its mounts to have places."""
-    found: set[str] = set()
-    for shown in mounts:
-        if os.path.exists(shown.path) and not _own(shown.path):
-            continue
-        parent = os.path.dirname(shown.path)
-        while parent != "/" and not _own(parent):
-            found.add(parent)
-            parent = os.path.dirname(parent)
-    return frozenset(found)
+@contextlib.contextmanager
+def _opened(path: str, flags: int = 0) -> Iterator[int]:
+    found = os.open(path, os.O_PATH | os.O_CLOEXEC | flags)
+    try:
+        yield found
+    finally:
+        os.close(found)
 
 
-def _own(path: str) -> bool:
-    return any(path == place or path.startswith(f"{place}/") for place in (*_FRESH, "/dev"))
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _real(path: str) -> str:
-    """Return a container path with the machine's links followed, as the container will see them."""
-    path = os.path.normpath(path)
-    return path if _own(path) else os.path.realpath(path)
+def _place(top: int, path: str, *, directory: bool) -> contextlib.AbstractContextManager[int]:
+    return _closing(resolver().place(top, path, directory=directory))
 
 
-def _show(root: str, place: str, open_directories: frozenset[str]) -> None:
-    """Show each entry of a directory of the machine; an open one by its entries in turn."""
-    for entry in os.scandir(place):
-        if entry.path in _SPECIAL:
-            continue
-        target = root + entry.path
-        # What may not be looked at is not shown.
-        with contextlib.suppress(PermissionError):
-            if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), target)
-            elif entry.is_dir() and entry.path in open_directories:
-                os.mkdir(target)
-                _show(root, entry.path, open_directories)
-            else:
-                _make_place(target, directory=entry.is_dir())
-                namespaces.bind(entry.path, target, read_only=True)
+def _is_directory(descriptor: int) -> bool:
+    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
 
 
-def _make_place(target: str, *, directory: bool) -> None:
-    if os.path.lexists(target):
+def _folder(top: int, step: Step) -> None:
+    with _place(top, step.path, directory=True) as place:
+        # By its path: a descriptor that only names something cannot be changed through.
+        os.chmod(f"/proc/self/fd/{place}", step.mode)
+
+
+def _link(top: int, step: Step) -> None:
+    above, name = os.path.split(step.path)
+    with _place(top, above, directory=True) as place:
+        os.symlink(step.text, name, dir_fd=place)
+
+
+def _file(top: int, step: Step) -> None:
+    above, name = os.path.split(step.path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _place(top, above, directory=True) as place:
+        opened = os.open(name, flags, 0o644, dir_fd=place)
+    with open(opened, "w") as output:
+        output.write(step.text)
+
+
+def _show(top: int, step: Step) -> None:
+    try:
+        found = os.open(step.source, os.O_PATH | os.O_CLOEXEC)
+    except (PermissionError, FileNotFoundError):
+        return  # what may not be looked at is not shown
+    with _closing(found):
+        _attach(top, step.path, found, _SHOWN)
+
+
+def _device(top: int, step: Step) -> None:
+    with _opened(step.source) as found:
+        _attach(top, step.path, found, namespaces.ATTR_NOSUID)
+
+
+def _attach(top: int, path: str, source: int, attributes: int) -> None:
+    with _place(top, path, directory=_is_directory(source)) as place:
+        namespaces.attach(source, place, attributes)
+
+
+def _mount(top: int, step: Step) -> None:
+    with _place(top, step.path, directory=True) as place:
+        os.fchdir(place)
+        try:
+            namespaces.mount(step.source, ".", step.source, _FLAGS[step.source], step.text)
+        except OSError:
+            if step.source not in _OPTIONAL:
+                raise
+
+
+def _existing(top: int, path: str) -> int | None:
+    """Open what is there; None when nothing is, and so nothing is left to hide."""
+    with contextlib.suppress(FileNotFoundError):
+        return resolver().open_in_root(top, path)
+    return None
+
+
+def _mask(top: int, step: Step) -> None:
+    found = _existing(top, step.path)
+    if found is None:
         return
-    if directory:
-        os.makedirs(target)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "xb"):
-            pass
+    with _closing(found) as place:
+        if _is_directory(place):
+            os.fchdir(place)
+            flags = _QUIET | namespaces.MS_RDONLY
+            namespaces.mount("tmpfs", ".", "tmpfs", flags, "size=4k,mode=555")
+            return
+        with _opened(os.devnull) as nothing:
+            namespaces.attach(nothing, place, namespaces.ATTR_RDONLY)
 
 
-def _special(root: str) -> None:
-    for place in _FRESH:
-        below = os.path.dirname(place) != "/"
-        if below and not os.path.isdir(root + place):
-            continue
-        _make_place(root + place, directory=True)
-        mode = "1777" if place.endswith("tmp") else "755"
-        flags = namespaces.MS_NODEV | namespaces.MS_NOSUID
-        namespaces.mount("tmpfs", root + place, "tmpfs", flags, f"mode={mode}")
-    os.mkdir(f"{root}/proc")
-    namespaces.mount("proc", f"{root}/proc", "proc")
-    os.mkdir(f"{root}/sys")
-    namespaces.bind("/sys", f"{root}/sys", read_only=True)
-    _devices(f"{root}/dev")
+def _freeze(top: int, step: Step) -> None:
+    found = _existing(top, step.path)
+    if found is None:
+        return
+    with _closing(found) as place:
+        namespaces.attach(place, place, _SHOWN)
 
 
-def _devices(place: str) -> None:
-    os.mkdir(place)
-    namespaces.mount("tmpfs", place, "tmpfs", namespaces.MS_NOSUID, "mode=755")
-    for name in _DEVICES:
-        _make_place(f"{place}/{name}", directory=False)
-        namespaces.bind(f"/dev/{name}", f"{place}/{name}", read_only=False)
-    for name, kind, options in (
-        ("pts", "devpts", "newinstance,ptmxmode=0666,mode=620"),
-        ("shm", "tmpfs", "mode=1777"),
-        ("mqueue", "mqueue", ""),
-    ):
-        os.mkdir(f"{place}/{name}")
-        # A kernel without message queues has no use for their place.
-        with contextlib.suppress(OSError):
-            namespaces.mount(kind, f"{place}/{name}", kind, options=options)
-    for name, target in _LINKS.items():
-        os.symlink(target, f"{place}/{name}")
+def _volume(top: int, step: Step) -> None:
+    content = step.content
+    if content is None:
+        raise ValueError(f"a volume without content at {step.path}")
+    attributes = namespaces.ATTR_NOSUID
+    attributes |= 0 if content.devices else namespaces.ATTR_NODEV
+    attributes |= namespaces.ATTR_RDONLY if content.read_only else 0
+    with opened_volume(content) as found:
+        _attach(top, step.path, found, attributes)
+
+
+@contextlib.contextmanager
+def opened_volume(content: Content) -> Iterator[int]:
+    """Open a volume, or a part of it, and nothing else whatever its names lead to by now."""
+    with _opened(content.root) as root:
+        if not content.inside:
+            yield root
+            return
+        with _closing(resolver().open(root, content.inside, links=content.links)) as found:
+            yield found
+
+
+def _seal(top: int, step: Step) -> None:
+    namespaces.seal(top)
+
+
+_ACTIONS: Mapping[str, Callable[[int, Step], None]] = {
+    "folder": _folder,
+    "link": _link,
+    "file": _file,
+    "show": _show,
+    "device": _device,
+    "mount": _mount,
+    "mask": _mask,
+    "freeze": _freeze,
+    "volume": _volume,
+    "seal": _seal,
+}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.network import Network
+from skerry.edge.agent.refusals import NodePolicy
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.edge.agent.settings import AgentSettings
 from skerry.edge.agent.sources import PodSources
@@ -31,6 +34,13 @@ class NodeContext:
     settings: AgentSettings = field(default_factory=AgentSettings)
     allocatable: Mapping[str, str] = field(default_factory=dict)
     dns_address: str = ""
+    access: HostAccess = field(default_factory=HostAccess)
+
+    @property
+    def policy(self) -> NodePolicy:
+        """What pods are refused by."""
+        abilities = self.runtime.abilities
+        return NodePolicy(abilities, self.access, os.geteuid(), os.getegid())
 
     @property
     def clock(self) -> Clock:

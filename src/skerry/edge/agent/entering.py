@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import Any
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__)))))
 
-from skerry.edge.agent import namespaces
+from skerry.edge.agent import namespaces, privileges
 
 # The user namespace first: it gives the right to enter the others. Mounts last: opening the
 # others takes the machine's /proc.
@@ -22,16 +23,14 @@ _ORDER = ("user", "ipc", "uts", "net", "pid", "mnt")
 _CANNOT_RUN, _NOT_FOUND = 126, 127
 
 
-def _enter(pid: int) -> None:
-    own = {kind: os.stat(f"/proc/self/ns/{kind}").st_ino for kind in _ORDER}
-    opened = []
-    for kind in _ORDER:
-        path = f"/proc/{pid}/ns/{kind}"
-        # Entering the namespace one is in already is refused for users, needless for the rest.
-        if os.stat(path).st_ino != own[kind]:
-            opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+def _enter(paths: list[str]) -> None:
+    own = {os.stat(f"/proc/self/ns/{kind}").st_ino for kind in _ORDER}
+    opened = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
     for descriptor in opened:
-        namespaces.join_descriptor(descriptor)
+        # Entering the namespace one is in already is refused for users, needless for the rest.
+        if os.fstat(descriptor).st_ino not in own:
+            namespaces.join_descriptor(descriptor)
+        os.close(descriptor)
 
 
 def _become(spec: dict[str, Any]) -> None:
@@ -40,9 +39,13 @@ def _become(spec: dict[str, Any]) -> None:
         # The interpreter's own idea.
         environment.pop("LC_CTYPE", None)
     try:
-        namespaces.drop_capabilities()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            # Ignored by this interpreter, and the command would inherit that.
+            signal.signal(number, signal.SIG_DFL)
         os.chdir(spec["directory"])
-        become_user(spec.get("user"), spec.get("group"))
+        privileges.become(privileges.rights_from(spec["rights"]))
+        namespaces.die_with_parent()
+        privileges.close_at_exec()
         os.execvpe(argv[0], argv, environment)  # noqa: S606 - our purpose
     except OSError as error:
         sys.stderr.write(f'exec: "{argv[0]}": {error.strerror}\n')
@@ -50,28 +53,39 @@ def _become(spec: dict[str, Any]) -> None:
         os._exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN)
 
 
-def become_user(user: int | None, group: int | None) -> None:
-    """Go on as another user and group, where they are named."""
-    if group is not None or user is not None:
-        os.setgroups([])
-    if group is not None:
-        os.setgid(group)
-    if user is not None:
-        os.setuid(user)
+def _become_directly(spec: dict[str, Any]) -> None:
+    """Become a command where there is nothing to enter."""
+    if spec["bubblewrap"]:
+        from skerry.edge.agent import bubblewrap
+
+        try:
+            environment = dict(os.environ)  # noqa: TID251 - the command's
+            bubblewrap.become(spec["bubblewrap"], {**spec, "environment": environment})
+        except OSError as error:
+            sys.stderr.write(f"{error}\n")
+            sys.stderr.flush()
+            os._exit(_CANNOT_RUN)
+    _become(spec)
 
 
 def main() -> None:
     """Enter, run, and end as the command ends."""
     spec = json.loads(sys.argv[1])
+    if not spec["pid"]:
+        _become_directly(spec)
     try:
-        _enter(spec["pid"])
+        # Those who share the process namespace must not look into what is not theirs yet.
+        privileges.set_dumpable(False)
+        privileges.hide_arguments(b"exec")
+        # A container of an image, or of an agent before this one, is entered by its process.
+        by_pid = [f"/proc/{spec['pid']}/ns/{kind}" for kind in _ORDER]
+        _enter(spec["namespaces"] or by_pid)
     except OSError as error:
         sys.stderr.write(f"cannot enter the container: {error}\n")
         os._exit(_CANNOT_RUN)
     # Only children are in the process namespace that was entered.
     pid = os.fork()
     if pid == 0:
-        namespaces.die_with_parent()
         _become(spec)
     status = os.waitpid(pid, 0)[1]
     code = os.waitstatus_to_exitcode(status)

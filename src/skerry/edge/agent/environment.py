@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.edge.agent.runtime import Image
 from skerry.logic.quantity import Quantity
 from skerry.logic.resource import Object
 
@@ -47,6 +46,14 @@ def expanded(text: str, values: Mapping[str, str]) -> str:
         return values.get(found[1], found[0])
 
     return _REFERENCE.sub(value, text)
+
+
+def expanded_strictly(text: str, values: Mapping[str, str]) -> str:
+    """Return *text* with every ``$(NAME)`` replaced; raises ``ConfigurationMissing`` for others."""
+    for found in _REFERENCE.finditer(text):
+        if found[1] and found[1] not in values:
+            raise ConfigurationMissing(f'missing value for "{found[1]}" in {text!r}')
+    return expanded(text, values)
 
 
 def environment(container: Object, facts: Facts, lookup: Lookup) -> dict[str, str]:
@@ -197,18 +204,6 @@ def proxy_environment(proxy: str, *, alone: bool) -> dict[str, str]:
         return {"http_proxy": proxy, "no_proxy": "localhost,127.0.0.1"}
     near = "localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/8"
     return {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": near}
-
-
-def run_as(pod: Object, container: Object, image: Image) -> tuple[int | None, int | None]:
-    """Return the user and group a container asks for, else those of its image."""
-    wanted = {
-        **(pod["spec"].get("securityContext") or {}),
-        **(container.get("securityContext") or {}),
-    }
-    user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
-    if user is None:
-        return image.user, image.group if group is None else group
-    return user, 0 if group is None else group
 
 
 def arguments(

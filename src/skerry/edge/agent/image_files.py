@@ -27,6 +27,7 @@ class _Said:
     environment: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = ""
     user: tuple[int | None, int | None] = (None, None)
+    user_name: str = ""
     ports: tuple[int, ...] = ()
     layout: Layout | None = None
 
@@ -47,6 +48,7 @@ def with_files(image: Image, files: tuple[str, str], images: Path | None) -> Ima
         root=said.root,
         user=said.user[0],
         group=said.user[1],
+        user_name=said.user_name,
     )
     if said.layout is None:
         return found
@@ -106,6 +108,7 @@ def _layout(path: Path, images: Path | None) -> _Said:
         _pairs(said.get("Env") or ()),
         str(said.get("WorkingDir") or ""),
         _numbers(str(said.get("User") or "")),
+        _name(str(said.get("User") or "")),
         tuple(_tcp_ports(said.get("ExposedPorts") or {})),
         layout,
     )
@@ -125,9 +128,16 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 
 
 def _numbers(user: str) -> tuple[int | None, int | None]:
-    """Return user and group where they are given as numbers; names are the image's own affair."""
+    """Return user and group where both are given as numbers, or the user alone is."""
+    if _name(user):
+        return None, None
     name, _, group = user.partition(":")
-    return (int(name) if name.isdigit() else None, int(group) if group.isdigit() else None)
+    return (int(name) if name else None, int(group) if group else None)
+
+
+def _name(user: str) -> str:
+    """Return a user that is not wholly given by numbers; the image's files know who that is."""
+    return "" if all(part.isdigit() for part in user.split(":") if part) else user
 
 
 def _tcp_ports(exposed: Mapping[str, Any]) -> list[int]:

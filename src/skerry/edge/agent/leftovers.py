@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from skerry.edge.agent.plain import end_recorded
+from skerry.edge.agent.process_container import end_recorded
 
 
 def end_recorded_pod(directory: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from skerry.edge.agent.plain import EXIT
+from skerry.edge.agent.process_container import EXIT
 
 _CLOSE_ON_EXEC = 0o2000000
 _NON_BLOCKING = 0o4000

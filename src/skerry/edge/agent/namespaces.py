@@ -17,8 +17,10 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
+MS_RDONLY = 0x1
 MS_NOSUID = 0x2
 MS_NODEV = 0x4
+MS_NOEXEC = 0x8
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_SLAVE = 0x80000
@@ -26,16 +28,17 @@ MS_SLAVE = 0x80000
 _MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PR_CAPBSET_DROP = 24
-_AT_FDCWD = -100
+_AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
-_MOUNT_ATTR_RDONLY = 1
-# The same number on every architecture: it is younger than the common table.
-_SYS_MOUNT_SETATTR = 442
+# For mount_setattr; the same values as of mount(2) by chance.
+ATTR_RDONLY = 0x1
+ATTR_NOSUID = 0x2
+ATTR_NODEV = 0x4
+_OPEN_TREE_CLONE = 1
+_MOVE_FROM_AND_TO_DESCRIPTORS = 0x4 | 0x40
+# The same numbers on every architecture: they are younger than the common table.
+_SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
 _SYS_PIVOT_ROOT = {"x86_64": 155}.get(platform.machine(), 41)
-# What containers usually may: change owners and users, signal. Not: mount, route, trace.
-_CAPABILITIES_KEPT = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
-_CAPABILITIES = 41
 
 _library = ctypes.CDLL(None, use_errno=True)
 
@@ -77,25 +80,50 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
     _checked(result, "mount", target)
 
 
-def bind(source: str, target: str, *, read_only: bool) -> None:
-    """Show *source*, with what is mounted below it, at *target*, which must exist."""
-    mount(source, target, flags=MS_BIND | MS_REC)
-    if read_only:
-        _make_read_only(target)
+def attach(source: int, target: int, attributes: int) -> None:
+    """Show what *source* is open at, with what is mounted below it, at what *target* is open at.
+
+    Both are descriptors, so neither can be exchanged on the way; *attributes* hold before anybody
+    can see it.
+    """
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH | _AT_RECURSIVE
+    tree = _library.syscall(
+        ctypes.c_long(_SYS_OPEN_TREE), ctypes.c_int(source), b"", ctypes.c_uint(flags)
+    )
+    _checked(tree, "open_tree")
+    try:
+        _set_attributes(tree, attributes)
+        result = _library.syscall(
+            ctypes.c_long(_SYS_MOVE_MOUNT),
+            ctypes.c_int(tree),
+            b"",
+            ctypes.c_int(target),
+            b"",
+            ctypes.c_uint(_MOVE_FROM_AND_TO_DESCRIPTORS),
+        )
+        _checked(result, "move_mount")
+    finally:
+        os.close(tree)
 
 
-def _make_read_only(path: str) -> None:
+def seal(path: int) -> None:
+    """Make one mount read-only, and none below it."""
+    _set_attributes(path, ATTR_RDONLY, recursive=False)
+
+
+def _set_attributes(path: int, attributes: int, *, recursive: bool = True) -> None:
     # struct mount_attr: attr_set, attr_clr, propagation, userns_fd.
-    attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY, 0, 0, 0)
+    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    flags = _AT_EMPTY_PATH | (_AT_RECURSIVE if recursive else 0)
     result = _library.syscall(
         ctypes.c_long(_SYS_MOUNT_SETATTR),
-        ctypes.c_int(_AT_FDCWD),
-        os.fsencode(path),
-        ctypes.c_uint(_AT_RECURSIVE),
-        ctypes.byref(attributes),
-        ctypes.c_size_t(ctypes.sizeof(attributes)),
+        ctypes.c_int(path),
+        b"",
+        ctypes.c_uint(flags),
+        ctypes.byref(wanted),
+        ctypes.c_size_t(ctypes.sizeof(wanted)),
     )
-    _checked(result, "mount_setattr", path)
+    _checked(result, "mount_setattr")
 
 
 def change_root(path: str) -> None:
@@ -124,12 +152,38 @@ def adopt_orphans() -> None:
     _checked(_library.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
 
 
-def drop_capabilities() -> None:
-    """Let programs this process becomes or starts have no more rights than containers usually."""
-    for number in range(_CAPABILITIES):
-        if number not in _CAPABILITIES_KEPT:
-            # A kernel that does not know the number has nothing to drop.
-            _library.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
+def identity_namespace(user: int, group: int) -> int:
+    """Return a user namespace in which whoever we are is *user* and *group*, and nobody else is.
+
+    Made by a child that ends at once, before anybody could look into it.
+    """
+    users, groups = f"{user} {os.geteuid()} 1", f"{group} {os.getegid()} 1"
+    told, tell = os.pipe()
+    wait, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            unshare(CLONE_NEWUSER)
+            _write("/proc/self/uid_map", users)
+            _write("/proc/self/gid_map", groups)
+        except OSError as error:
+            os.write(tell, str(error).encode())
+        else:
+            os.write(tell, b"made")
+            os.close(go)
+            os.read(wait, 1)
+        os._exit(0)
+    os.close(tell)
+    os.close(wait)
+    try:
+        said = os.read(told, 4096)
+        if said != b"made":
+            raise OSError(said.decode() or "a user namespace could not be made")
+        return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(go)
+        os.close(told)
+        os.waitpid(child, 0)
 
 
 def map_identities(pid: int, user: int, group: int) -> None:

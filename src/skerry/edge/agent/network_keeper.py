@@ -30,7 +30,7 @@ from typing import Any
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__)))))
 
-from skerry.edge.agent import container_root, namespaces, netlink
+from skerry.edge.agent import container_root, machine_files, namespaces, netlink, root_plan
 
 SOCKET = "network.sock"
 # A gateway every pod has: link-local, so it is nobody's on either side.
@@ -178,7 +178,8 @@ def _apart(action: Callable[[], None]) -> None:
 
 def _view(place: str) -> None:
     namespaces.unshare(namespaces.CLONE_NEWNS | namespaces.CLONE_NEWUTS | namespaces.CLONE_NEWIPC)
-    container_root.build(place, [])
+    steps = root_plan.root_plan(machine_files.MachineFiles(), root_plan.Wanted())
+    container_root.build(place, steps)
     namespaces.change_root(place)
 
 

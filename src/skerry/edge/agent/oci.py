@@ -10,32 +10,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from skerry.edge.agent.beneath import LeadsOut, kind_of, resolver
 from skerry.edge.agent.image_layout import inside, parts_of
-from skerry.edge.agent.plain import PlainRuntime, contained
-from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Image, Mount
+from skerry.edge.agent.image_users import UnknownUser, numbers_of
+from skerry.edge.agent.oci_configuration import configuration
+from skerry.edge.agent.plain import PlainRuntime, identity_of
+from skerry.edge.agent.program_words import PATH, contained
+from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Image, Volume
 
 _PROGRAMS = ("crun", "runc")
 _TRIAL_SECONDS = 5.0
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NO_RUNTIME = "image {} has a root file system, which takes crun or runc: install one of them"
-# What the engine of any container gives; see capabilities(7).
-_CAPABILITIES = [
-    f"CAP_{name}"
-    for name in (
-        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD"),
-        *("NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
-    )
-]
-_MASKED = ["/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list"]
-_MASKED += ["/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware"]
-_READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +71,7 @@ class OciRuntime:
         self._plain = plain
         self._program = program
         self.isolation = plain.isolation
+        self.abilities = plain.abilities
         self.name, self.version = plain.name, plain.version
         if program is not None:
             self.name, self.version = program.name, program.version
@@ -93,8 +87,10 @@ class OciRuntime:
             raise CannotStart(_NO_RUNTIME.format(spec.image.reference))
         if spec.image.unpack is not None:
             await asyncio.get_running_loop().run_in_executor(None, spec.image.unpack)
+        spec = _with_named_user(spec)
         run = contained(spec, spec.argv)
-        return await self._plain.launch(run, oci=_bundle(run, self._program))
+        identity = identity_of(spec, self.abilities.users)
+        return await self._plain.launch(run, oci=_bundle(run, self._program, identity))
 
     def adopt(self, directory: Path) -> Container | None:
         return self._plain.adopt(directory)
@@ -103,31 +99,79 @@ class OciRuntime:
         return self._plain.beside(spec, argv)
 
 
-def _bundle(spec: ContainerSpec, program: OciProgram) -> dict[str, Any]:
+def _with_named_user(spec: ContainerSpec) -> ContainerSpec:
+    """Return *spec* with the user its image names by name; raises ``CannotStart``."""
+    image, asked = spec.image, spec.confinement
+    if asked.user is not None or not image.user_name or image.root is None:
+        return spec
+    try:
+        user, group = numbers_of(image.user_name, image.root)
+    except UnknownUser as error:
+        raise CannotStart(str(error)) from error
+    group = group if asked.group is None else asked.group
+    return replace(spec, confinement=replace(asked, user=user, group=group))
+
+
+def _bundle(
+    spec: ContainerSpec, program: OciProgram, identity: tuple[int, int] | None
+) -> dict[str, Any]:
     """Write what the OCI runtime reads; returns what the shim must know to drive it."""
     if spec.sandbox is None or spec.image.root is None:
         raise CannotStart(f"image {spec.image.reference} takes a pod with namespaces")
     directory = spec.directory / "bundle"
     directory.mkdir(parents=True, exist_ok=True)
     root = directory / "rootfs"
-    wanted = configuration(spec, str(root))
+    volumes = [
+        # Where the shim puts a volume before the runtime looks at it; nothing of a pod's is there.
+        (str(directory / "volumes" / str(number)), mount)
+        for number, mount in enumerate(spec.mounts)
+    ]
+    wanted = configuration(spec, str(root), [place for place, _ in volumes], identity)
     (directory / "config.json").write_text(json.dumps(wanted, indent=1))
-    for mount in wanted["mounts"]:
-        source = Path(mount["source"])
-        is_file = mount["type"] == "bind" and not source.is_dir()
-        make_place(spec.image.root, directory / "upper", mount["destination"], is_file=is_file)
+    files = {mount.path for _, mount in volumes if not _is_directory(mount.volume)}
+    for item in wanted["mounts"]:
+        path = item["destination"]
+        make_place(spec.image.root, directory / "upper", path, is_file=path in files)
     return {
+        "volumes": [
+            [place, *_told(mount.volume), mount.is_read_only, mount.path in files]
+            for place, mount in volumes
+        ],
         "program": program.words,
         # crun looks at them even then, and does not like every arrangement.
         "hide_control_groups": program.name == "crun",
         "identity": hashlib.sha256(str(directory).encode()).hexdigest()[:32],
-        "path": _PATH,
+        "path": PATH,
         "directory": str(directory),
         "root": str(root),
         "image": str(spec.image.root),
         "user": spec.sandbox.user,
         "network": spec.sandbox.network,
     }
+
+
+def _told(volume: Volume) -> tuple[str, str, bool, bool]:
+    return str(volume.root), volume.inside, volume.links, volume.devices
+
+
+def _is_directory(volume: Volume) -> bool:
+    """Tell what a volume is, or a part of one, without being led elsewhere."""
+    try:
+        root = os.open(volume.root, os.O_PATH | os.O_CLOEXEC)
+        try:
+            if not volume.inside:
+                return kind_of(root) == "Directory"
+            found = resolver().open(root, volume.inside, links=volume.links)
+            try:
+                return kind_of(found) == "Directory"
+            finally:
+                os.close(found)
+        finally:
+            os.close(root)
+    except (LeadsOut, OSError) as error:
+        raise CannotStart(
+            f"cannot open {volume.inside or volume.root}: {error.strerror}"
+        ) from error
 
 
 def make_place(lower: Path, upper: Path, path: str, *, is_file: bool) -> None:
@@ -146,49 +190,3 @@ def make_place(lower: Path, upper: Path, path: str, *, is_file: bool) -> None:
         (upper / real).touch()
     else:
         (upper / real).mkdir(exist_ok=True)
-
-
-def configuration(spec: ContainerSpec, root: str) -> dict[str, Any]:
-    """Return an OCI configuration of a container whose root is at *root*."""
-    return {
-        "ociVersion": "1.0.2",
-        "process": {
-            "terminal": False,
-            "user": {"uid": spec.user or 0, "gid": spec.group or 0},
-            "args": list(spec.argv),
-            "env": [f"{name}={value}" for name, value in spec.environment.items()],
-            "cwd": spec.working_directory,
-            "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), _CAPABILITIES),
-        },
-        "root": {"path": root, "readonly": False},
-        "hostname": spec.sandbox.host_name if spec.sandbox else "",
-        "mounts": [*_OWN_MOUNTS, *(_mount(item) for item in spec.mounts)],
-        "linux": {
-            # The network is the one the runtime itself is started on.
-            "namespaces": [
-                {"type": "pid"} | ({"path": f"/proc/{spec.beside}/ns/pid"} if spec.beside else {}),
-                *({"type": kind} for kind in ("ipc", "uts", "mount")),
-            ],
-            "maskedPaths": _MASKED,
-            "readonlyPaths": _READ_ONLY,
-        },
-    }
-
-
-def _mounted(path: str, kind: str, *options: str, source: str = "") -> dict[str, Any]:
-    return {"destination": path, "type": kind, "source": source or kind, "options": list(options)}
-
-
-def _mount(mount: Mount) -> dict[str, Any]:
-    options = ("rbind", "ro" if mount.read_only else "rw")
-    return _mounted(mount.path, "bind", *options, source=str(mount.source))
-
-
-_OWN_MOUNTS = [
-    _mounted("/proc", "proc"),
-    _mounted("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
-    _mounted("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"),
-    _mounted("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777"),  # noqa: S108 - its own
-    _mounted("/dev/mqueue", "mqueue", "nosuid", "noexec", "nodev"),
-    _mounted("/sys", "bind", "rbind", "nosuid", "noexec", "nodev", "ro", source="/sys"),
-]

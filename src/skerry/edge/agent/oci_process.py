@@ -15,6 +15,8 @@ import os
 from typing import Any
 
 from skerry.edge.agent import namespaces
+from skerry.edge.agent.container_root import opened_volume
+from skerry.edge.agent.root_plan import Content
 
 _CONTROL_GROUPS = "/sys/fs/cgroup"
 _LOG = "runtime.log"
@@ -37,8 +39,30 @@ def enter(oci: dict[str, Any]) -> None:
     options = [f"lowerdir={_escaped(oci['image'])}"]
     options += [f"{name}={_escaped(path)}" for name, path in layers.items()]
     # Marks of the layer as any user may set them.
-    namespaces.mount("overlay", oci["root"], "overlay", 0, ",".join([*options, "userxattr"]))
+    text = ",".join([*options, "userxattr"])
+    namespaces.mount("overlay", oci["root"], "overlay", namespaces.MS_NODEV, text)
+    for volume in oci["volumes"]:
+        _stage(*volume)
     namespaces.adopt_orphans()
+
+
+def _stage(
+    place: str, root: str, inside: str, links: bool, devices: bool, read_only: bool, is_file: bool
+) -> None:
+    """Put a volume, or a part of one, where the runtime finds it and no pod can exchange it."""
+    if is_file:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "a"):
+            pass
+    else:
+        os.makedirs(place, exist_ok=True)
+    content = Content(root, inside, place, read_only, links, devices)
+    target = os.open(place, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with opened_volume(content) as source:
+            namespaces.attach(source, target, namespaces.ATTR_NOSUID)
+    finally:
+        os.close(target)
 
 
 def _escaped(path: str) -> str:

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,13 @@ from skerry.api.errors import ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.container import ContainerLife, Surroundings, restarting
 from skerry.edge.agent.context import NodeContext
-from skerry.edge.agent.environment import Facts, expanded
+from skerry.edge.agent.environment import Facts
 from skerry.edge.agent.network import PodPorts
 from skerry.edge.agent.pod_files import files_in_etc, host_name, write_files
 from skerry.edge.agent.pod_network import PodNetwork
+from skerry.edge.agent.pod_volumes import PodVolumes
+from skerry.edge.agent.refusals import REASON as REFUSED
+from skerry.edge.agent.refusals import refusals
 from skerry.edge.agent.runtime import CannotStart, Exit, Mount, Sandbox
 from skerry.edge.agent.status import (
     ContainerState,
@@ -34,7 +38,6 @@ from skerry.edge.agent.status import (
     pod_status,
     sidecar_names,
 )
-from skerry.edge.agent.volumes import MountFailed, Sources, is_written, volume_path
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
@@ -60,7 +63,7 @@ class PodWorker:
         self.pod = pod
         self.uid: str = pod["metadata"]["uid"]
         self._directory = node.root / self.uid
-        self._volumes: dict[str, Path] = {}
+        self._volumes = PodVolumes(node, self._directory / "volumes")
         self._changed = asyncio.Event()
         self._sources_changed = asyncio.Event()
         self._ending = asyncio.Event()
@@ -79,6 +82,7 @@ class PodWorker:
         self._added: list[ContainerLife] = []
         self._more_added = asyncio.Event()
         self._take_added()
+        self._ran_before = any(life.was_started for life in self._lives)
 
     # What the agent calls.
 
@@ -124,9 +128,9 @@ class PodWorker:
     def _lives(self) -> list[ContainerLife]:
         return [*self._initial, *self._containers, *self._added]
 
-    def _process_of(self, container: str) -> int:
+    def _processes_of(self, container: str) -> str:
         life = self.life(container)
-        return 0 if life is None or life.running is None else life.running.process
+        return "" if life is None or life.running is None else life.running.processes
 
     async def run(self) -> None:
         """Run the pod until nothing of it is left."""
@@ -178,6 +182,7 @@ class PodWorker:
         return max(0.0, float(seconds) - passed)
 
     async def _live(self) -> None:
+        await self._admitted()
         await self._mount_all()
         await self._enter_network()
         self._sandboxed = True
@@ -192,6 +197,22 @@ class PodWorker:
                 for name, task in sidecars:
                     await self._stop_sidecar(name, task)
             upkeep.cancel()
+
+    async def _admitted(self) -> None:
+        """Wait for ever if this node refuses the pod, and say why.
+
+        A pod that ran before this agent came goes on: an agent of a newer version ends nothing.
+        Whatever of it must be started anew is refused then.
+        """
+        found = refusals(self.pod, self._node.policy)
+        self._around.refusal = "; ".join(found)
+        if not found:
+            return
+        text = f"Pod was refused: {self._around.refusal}"
+        self._node.recorder.record(self.pod, "Warning", REFUSED, text)
+        self._changed.set()
+        if not self._ran_before:
+            await self._ending.wait()
 
     async def _initialize(
         self, tasks: asyncio.TaskGroup
@@ -246,72 +267,42 @@ class PodWorker:
     # Volumes.
 
     async def _mount_all(self) -> None:
-        """Have every volume, waiting for what is missing and saying so."""
-        while True:
-            await self._node.sources.fetch_tokens(self.pod)
-            self._sources_changed.clear()
-            try:
-                self._mount()
-            except MountFailed as error:
-                self._node.recorder.record(self.pod, "Warning", "FailedMount", str(error))
-                await self._sources_or(self._node.settings.mount_retry_seconds)
-            else:
-                return
+        """Have every volume, waiting for what is missing and saying so.
 
-    def _mount(self) -> None:
-        directory, sources = self._directory / "volumes", self._sources()
-        for volume in self.pod["spec"].get("volumes") or ():
-            self._volumes[volume["name"]] = volume_path(directory, volume, sources)
+        A pod that ran before this agent came is not kept waiting: its containers are taken over,
+        and only a new start needs the volumes again.
+        """
+        while not await self._mounted() and not self._ran_before:
+            await self._sources_or(self._node.settings.mount_retry_seconds)
+
+    async def _mounted(self) -> bool:
+        """Have every volume that can be had; False when one cannot, which is told."""
+        self._sources_changed.clear()
+        failures = await self._volumes.set_up(self.pod, self._facts())
+        for text in failures:
+            self._node.recorder.record(self.pod, "Warning", "FailedMount", text)
+        return not failures
 
     async def _keep_volumes(self) -> None:
         """Follow what written volumes are made of, until cancelled."""
-        if not any(is_written(volume) for volume in self.pod["spec"].get("volumes") or ()):
+        if not self._volumes.need_upkeep(self.pod):
             return
         while True:
             await self._sources_or(_UPKEEP_SECONDS)
-            self._sources_changed.clear()
-            await self._node.sources.fetch_tokens(self.pod)
-            try:
-                self._mount()
-            except MountFailed as error:
-                # What was mounted stays as it is, as kubelet leaves it.
-                self._node.recorder.record(self.pod, "Warning", "FailedMount", str(error))
+            # What was mounted stays as it is when that fails, as kubelet leaves it.
+            await self._mounted()
 
     async def _sources_or(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._sources_changed.wait()
 
-    def _sources(self) -> Sources:
-        node, pod = self._node, self.pod
-        namespace = pod["metadata"]["namespace"]
-        return Sources(
-            self._facts(),
-            lambda kind, name: node.sources.configuration(namespace, kind, name),
-            lambda source: node.sources.token(pod, source),
-            lambda claim: node.sources.claim_path(namespace, claim),
-        )
-
     def _facts(self) -> Facts:
         node = self._node
         return Facts(self.pod, node.name, node.host_ip, self._address, node.allocatable)
 
-    def _mounts_of(self, container: Object) -> list[Mount]:
-        found = []
-        for mount in container.get("volumeMounts") or ():
-            source = self._volumes[mount["name"]]
-            part = mount.get("subPath") or ""
-            if not part and mount.get("subPathExpr"):
-                values = {
-                    item["name"]: str(item.get("value") or "")
-                    for item in container.get("env") or ()
-                }
-                part = expanded(mount["subPathExpr"], values)
-            if part:
-                source = source / part
-                if not source.exists():
-                    source.mkdir(parents=True)
-            found.append(Mount(mount["mountPath"], source, bool(mount.get("readOnly"))))
+    def _mounts_of(self, container: Object, values: Mapping[str, str]) -> list[Mount]:
+        found = self._volumes.mounts_of(container, values)
         sandbox = self._around.sandbox
         if sandbox is None or not sandbox.network:
             return found
@@ -348,7 +339,7 @@ class PodWorker:
             self._moved,
             self._network_changed,
             self._sources_changed,
-            self._process_of,
+            self._processes_of,
         )
 
     def _moved(self) -> None:
@@ -398,6 +389,7 @@ class PodWorker:
             self._began(),
             self._sandboxed,
             self._failure,
+            refusal=self._around.refusal,
             added=tuple(life.state for life in self._added),
         )
 
@@ -405,6 +397,8 @@ class PodWorker:
         """Return a container's state; one that waits for init containers says so."""
         state = life.state
         waiting = state.state
+        if self._around.refusal and waiting == Waiting("ContainerCreating"):
+            return state.but(state=Waiting("CreateContainerConfigError", self._around.refusal))
         if not self._initial or not isinstance(waiting, Waiting):
             return state
         if waiting.reason != "ContainerCreating" or life is self._first_open():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from skerry.edge.agent.runtime import Mount
+from skerry.edge.agent.runtime import Mount, Volume
 from skerry.edge.agent.service_names import DOMAIN
 from skerry.logic.resource import Object
 
@@ -43,7 +43,7 @@ def write_files(directory: Path, pod: Object, address: str, dns_address: str) ->
 def files_in_etc(directory: Path, taken: Collection[str]) -> list[Mount]:
     """Return the mounts of these files, except where a container has others."""
     paths = {f"/etc/{name}": directory / name for name in _FILES}
-    return [Mount(path, source) for path, source in paths.items() if path not in taken]
+    return [Mount(path, Volume(source)) for path, source in paths.items() if path not in taken]
 
 
 def host_name(pod: Object) -> str:

@@ -8,10 +8,10 @@ runs a further command beside one. How isolated a container is, is the runtime's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 class ImageNotFound(Exception):
@@ -23,12 +23,41 @@ class CannotStart(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Volume:
+    """Where a volume is on this machine, and what is to be heeded when it is opened.
+
+    ``root`` is a path that no pod can change. ``inside`` lies below it, where pods may have put
+    links: it is opened by ``beneath`` alone. ``links`` tells that only the agent writes there, so
+    that links may be followed as long as they stay below.
+    """
+
+    root: Path
+    inside: str = ""
+    read_only: bool = False
+    links: bool = False
+    devices: bool = False
+
+    def at(self, path: str) -> Volume:
+        """Return the part of the volume at *path* below it."""
+        return replace(self, inside=f"{self.inside}/{path}".strip("/"))
+
+
+@dataclass(frozen=True, slots=True)
 class Mount:
-    """A host path that a container sees at another path."""
+    """A volume, or a part of one, that a container sees at a path."""
 
     path: str
-    source: Path
+    volume: Volume
     read_only: bool = False
+
+    @property
+    def source(self) -> Path:
+        """Where it is on this machine; for programs that share its files, not to be opened."""
+        return self.volume.root / self.volume.inside
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.read_only or self.volume.read_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +74,14 @@ class Image:
     # Container ports the image's own programs serve when the pod names none.
     ports: tuple[int, ...] = ()
     working_directory: str = ""
+    # Paths of this machine that the image's programs need; see ``root_plan`` for what all see.
+    paths: tuple[str, ...] = ()
     # Where the image's files are unpacked; None when it stands for programs of this machine.
     root: Path | None = None
     user: int | None = None
     group: int | None = None
+    # A user the image names otherwise than by number; found in the image's own files.
+    user_name: str = ""
     # Has the files at ``root``, when first needed; takes a while and may raise ``CannotStart``.
     unpack: Callable[[], None] | None = None
 
@@ -64,6 +97,46 @@ class Sandbox:
     network: str
     epoch: int
     host_name: str = ""
+
+
+Users = Literal["any", "one", "own"]
+"""Which users containers can be: any; one each, whichever they name; or only the edge's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a runtime can enforce on this machine; the node refuses pods that ask for more."""
+
+    isolated: bool = False
+    """Whether containers have files, processes and a host name of their own."""
+
+    network: bool = False
+    """Whether pods have a network of their own."""
+
+    users: Users = "own"
+    capabilities: frozenset[str] = frozenset()
+    """Those that a container can have, by name."""
+
+    seccomp: bool = False
+    """Whether the kernel judges system calls by a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What a container may do, as its security context and its node have it.
+
+    ``user`` and ``group`` None are whoever containers are by default: root, where they have a user
+    namespace, else the user who runs the edge. ``capabilities`` are numbers of the kernel's.
+    """
+
+    user: int | None = None
+    group: int | None = None
+    groups: tuple[int, ...] = ()
+    capabilities: frozenset[int] = frozenset()
+    no_new_privileges: bool = False
+    seccomp: bool = False
+    read_only_root: bool = False
+    sysctls: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +163,10 @@ class ContainerSpec:
     mounts: tuple[Mount, ...]
     ports: Mapping[int, int]
     directory: Path
-    user: int | None = None
-    group: int | None = None
+    confinement: Confinement = field(default_factory=Confinement)
     sandbox: Sandbox | None = None
-    # A process whose process namespace the container shares, instead of having its own.
-    beside: int = 0
+    # Path of the process namespace that the container shares, instead of having its own.
+    beside: str = ""
     input: Input = field(default_factory=Input)
 
 
@@ -122,8 +194,8 @@ class Container(Protocol):
         """When it was started."""
 
     @property
-    def process(self) -> int:
-        """The first process of the container, by its number on this machine."""
+    def processes(self) -> str:
+        """A path that stands for the container's process namespace."""
 
     async def wait(self) -> Exit:
         """Wait for the end; every caller gets the same answer."""
@@ -138,6 +210,7 @@ class ContainerRuntime(Protocol):
     name: str
     version: str
     isolation: str
+    abilities: Abilities
 
     def image(self, reference: str) -> Image:
         """Return what a reference stands for; raises ``ImageNotFound``."""

@@ -16,6 +16,7 @@ import json
 import os
 import selectors
 import signal
+import socket
 import sys
 import time
 from typing import Any, NamedTuple, NoReturn
@@ -25,6 +26,10 @@ _LONGEST_LINE = 16 * 1024
 # How long to read on for children that outlive the program and hold its output open.
 _DRAIN_SECONDS = 0.2
 _CANNOT_START = 128
+_MAX_DESCRIPTOR = 1 << 30
+_IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
+# Namespaces that a container's first process makes for itself.
+_MADE = ("ipc", "uts", "mnt")
 
 
 def start_time(pid: int) -> int:
@@ -126,10 +131,18 @@ def _ends(spec: dict[str, Any]) -> _Ends:
     return _Ends(out_read, err_read, in_write, (in_read, out_write, err_write))
 
 
-def _become(spec: dict[str, Any], given: tuple[int, int, int]) -> None:
+class _Way(NamedTuple):
+    """What a container's first process needs of its shim: where to pass its namespaces on to, and
+    the user namespace in which it is somebody else; -1 when there is none."""
+
+    passing: socket.socket
+    identity: int = -1
+
+
+def _become(spec: dict[str, Any], given: tuple[int, int, int], way: _Way) -> None:
     """Turn this (forked) process into the program; returns only by raising."""
     os.setsid()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+    for number in (*_IGNORED, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     for target, source in enumerate(given):
         os.dup2(source, target)
@@ -137,46 +150,63 @@ def _become(spec: dict[str, Any], given: tuple[int, int, int]) -> None:
         from skerry.edge.agent import attaching
 
         attaching.take_terminal()
+    from skerry.edge.agent import namespaces, privileges
+
+    if spec.get("bubblewrap"):
+        from skerry.edge.agent import bubblewrap
+
+        bubblewrap.become(spec["bubblewrap"], spec)
     if spec.get("sandbox"):
-        _enter_root(spec["sandbox"])
+        _enter_root(spec["sandbox"], way)
         if child := os.fork():
             _be_first(child)
     os.chdir(spec["directory"])
-    if spec.get("sandbox"):
-        from skerry.edge.agent import namespaces
-
-        namespaces.drop_capabilities()
-    if spec.get("group") is not None or spec.get("user") is not None:
-        os.setgroups([])
-    if spec.get("group") is not None:
-        os.setgid(spec["group"])
-    if spec.get("user") is not None:
-        os.setuid(spec["user"])
+    if way.identity >= 0:
+        namespaces.join_descriptor(way.identity)
+    privileges.become(privileges.rights_from(spec["rights"]))
+    privileges.close_at_exec()
     os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - our purpose
 
 
-def _enter_namespaces(sandbox: dict[str, Any]) -> None:
-    """Join the pod's namespaces; the next child is in a process namespace, its first or not."""
+def _enter_namespaces(sandbox: dict[str, Any]) -> int:
+    """Join the pod's namespaces; the next child is in a process namespace, its first or not.
+
+    Returns the user namespace in which the container is somebody else than root, where only one
+    user can be had; -1 when that is not asked for.
+    """
     from skerry.edge.agent import namespaces
 
     processes = sandbox["processes"]
     namespaces.join(sandbox["user"])
     if sandbox["network"]:
         namespaces.join(sandbox["network"])
+    asked = sandbox.get("identity")
+    identity = namespaces.identity_namespace(*asked) if asked else -1
     if processes:
         namespaces.join(processes)
     else:
         namespaces.unshare(namespaces.CLONE_NEWPID)
+    return identity
 
 
-def _enter_root(sandbox: dict[str, Any]) -> None:
-    """Have a file system and a host name of the container's own."""
-    from skerry.edge.agent import container_root, namespaces
+def _enter_root(sandbox: dict[str, Any], way: _Way) -> None:
+    """Have a file system and a host name of the container's own.
+
+    The namespaces are passed to the shim before anything of the user's can run: nobody may look
+    into this process, not even the agent, which enters them later.
+    """
+    from skerry.edge.agent import container_root, namespaces, root_plan
 
     namespaces.die_with_parent()
     namespaces.unshare(namespaces.CLONE_NEWNS | namespaces.CLONE_NEWUTS | namespaces.CLONE_NEWIPC)
-    mounts = [container_root.Shown(*item) for item in sandbox["mounts"]]
-    container_root.build(sandbox["root"], mounts, sandbox["required"])
+    made = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in _MADE]
+    socket.send_fds(way.passing, [b"n"], made)
+    for descriptor in made:
+        os.close(descriptor)
+    for name, value in sandbox["sysctls"].items():
+        with open(f"/proc/sys/{name.replace('.', '/')}", "w") as file:
+            file.write(value)
+    container_root.build(sandbox["root"], root_plan.steps_from(sandbox["steps"]))
     namespaces.change_root(sandbox["root"])
     namespaces.set_host_name(sandbox["host_name"])
 
@@ -187,39 +217,75 @@ def _be_first(child: int) -> NoReturn:
     The program itself is not the first, because the kernel spares that one every signal it has
     no handler for. Signals come to the whole group; here they are not meant.
     """
+    from skerry.edge.agent import namespaces, privileges
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for end in range(3, nothing):
-        # Whoever waits for the program to have started waits for this to be closed.
-        with contextlib.suppress(OSError):
-            os.close(end)
+    privileges.hide_arguments()
+    privileges.become(privileges.Rights(no_new_privileges=True))
+    namespaces.die_with_parent()
+    # Whoever waits for the program to have started waits for one of these to be closed.
+    os.closerange(3, _MAX_DESCRIPTOR)
     while True:
         pid, status = os.wait()
         if pid == child:
             os._exit(_exit_of(status)["code"])
 
 
-def _spawn(spec: dict[str, Any], ends: _Ends) -> tuple[int, str]:
-    """Start the program; returns its pid, none when nothing was started, and what failed."""
+class _Started(NamedTuple):
+    """What was started: its process, none when nothing was; what failed; and how to enter it."""
+
+    pid: int
+    failure: str = ""
+    namespaces: tuple[str, ...] = ()
+
+
+def _spawn(spec: dict[str, Any], ends: _Ends) -> _Started:
+    """Start the program."""
+    from skerry.edge.agent import privileges
+
     told, tell = os.pipe()  # closed by a successful exec
+    ours, theirs = socket.socketpair()
+    identity = -1
     try:
         if spec.get("oci"):
-            return _created(spec["oci"], ends), ""
+            return _Started(_created(spec["oci"], ends))
         if spec.get("sandbox"):
-            _enter_namespaces(spec["sandbox"])
+            identity = _enter_namespaces(spec["sandbox"])
+        # From its first moment on: who shares its process namespace may be waiting for it.
+        privileges.set_dumpable(False)
         pid = os.fork()
     except OSError as error:
-        return 0, str(error)
+        return _Started(0, str(error))
     if pid == 0:
         try:
-            _become(spec, ends.given)
+            _become(spec, ends.given, _Way(theirs, identity))
         except OSError as error:
             os.write(tell, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode())
         os._exit(_CANNOT_START)
+    privileges.set_dumpable(True)
     ends.close_given()
     os.close(tell)
-    return pid, os.read(told, 4096).decode(errors="replace")
+    theirs.close()
+    entered = _entered(ours, identity) if spec.get("sandbox") else ()
+    return _Started(pid, os.read(told, 4096).decode(errors="replace"), entered)
+
+
+def _entered(passed: socket.socket, identity: int) -> tuple[str, ...]:
+    """Return paths that stand for a container's namespaces, in the order they must be entered.
+
+    They are files of this process, which lives as long as the container does.
+    """
+    _, made, _, _ = socket.recv_fds(passed, 1, len(_MADE))
+    passed.close()
+    for descriptor in made:
+        os.set_inheritable(descriptor, False)
+    by_kind = dict(zip(_MADE, made, strict=False))
+    own = f"/proc/{os.getpid()}"
+    paths = [f"{own}/ns/user", *(f"{own}/fd/{by_kind[kind]}" for kind in ("ipc", "uts") if made)]
+    paths += [f"{own}/ns/net", f"{own}/ns/pid_for_children"]
+    paths += [f"{own}/fd/{by_kind['mnt']}"] if made else []
+    return (*paths, f"{own}/fd/{identity}") if identity >= 0 else tuple(paths)
 
 
 def _created(oci: dict[str, Any], ends: _Ends) -> int:
@@ -325,7 +391,7 @@ def main() -> None:
     """Run one program to its end."""
     spec = json.loads(sys.stdin.buffer.read())
     sys.path.append(spec["sources"])
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+    for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     log = _Log(spec["log"], spec["log_bytes"])
     began = time.time_ns()
@@ -334,9 +400,9 @@ def main() -> None:
     _write_file(spec["record"], {**shim, "began_ns": began})
     ends = _ends(spec)
     attached = _attached(spec, ends)
-    pid, failure = _spawn(spec, ends)
+    pid, failure, entered = _spawn(spec, ends)
     if not failure:
-        program = {"pid": pid, "pid_start": start_time(pid)}
+        program = {"pid": pid, "pid_start": start_time(pid), "namespaces": entered}
         _write_file(spec["record"], {**shim, **program, "began_ns": began})
         failure = _begin(spec["oci"]) if spec.get("oci") else ""
         if failure:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.edge.agent.host_access import HostAccess, host_path_volume
+from skerry.edge.agent.runtime import Volume
 from skerry.edge.agent.volumes import MountFailed
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
+from skerry.logic.workload.local_volumes import provisioned_name, provisioned_path
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, by_namespace
 from skerry.runtime.informer import Informer, InformerFactory
@@ -43,8 +46,12 @@ class _Token:
 class PodSources:
     """Caches shared by the agents of one edge."""
 
-    def __init__(self, client: Client, factory: InformerFactory) -> None:
+    def __init__(
+        self, client: Client, factory: InformerFactory, volumes: Path | None = None
+    ) -> None:
+        """*volumes* is where the edge makes the directories of claims."""
         self._client = client
+        self._volumes_root = volumes
         # Packed: nobody reads most of them, and a decoded dict costs five times its bytes.
         self.config_maps = factory.informer(CONFIG_MAPS, packed=True)
         self.secrets = factory.informer(SECRETS, packed=True)
@@ -75,8 +82,12 @@ class PodSources:
             found += [] if kubernetes is None else [kubernetes]
         return found
 
-    def claim_path(self, namespace: str, name: str) -> Path:
-        """Return the directory of a claim's volume; raises ``MountFailed``."""
+    def claim_volume(self, namespace: str, name: str, access: HostAccess) -> Volume:
+        """Return the volume of a claim; raises ``MountFailed``, ``HostPathRefused``, ``OSError``.
+
+        What the edge provisioned is the claim's own directory; any other volume is a path of the
+        machine like one that a pod names itself.
+        """
         claim = self.claims.index.get(Key("", namespace, name))
         if claim is None:
             raise MountFailed(f'persistentvolumeclaim "{name}" not found')
@@ -85,12 +96,32 @@ class PodSources:
         if volume is None or (claim.get("status") or {}).get("phase") != "Bound":
             raise MountFailed(f'pod has unbound immediate PersistentVolumeClaims: "{name}"')
         spec = volume["spec"]
+        if (spec.get("claimRef") or {}).get("uid") != claim["metadata"]["uid"]:
+            raise MountFailed(f'volume "{bound}" is not bound to persistentvolumeclaim "{name}"')
         source = spec.get("hostPath") or spec.get("local")
         if source is None:
             raise MountFailed(f'volume "{bound}" is of a kind this node cannot mount')
-        path = Path(source["path"])
-        path.mkdir(mode=0o777, parents=True, exist_ok=True)
-        return path
+        if own := self._provisioned(claim, volume):
+            return own
+        kind = "" if "local" in spec else str(source.get("type") or "")
+        return host_path_volume({"path": source["path"], "type": kind}, access)
+
+    def _provisioned(self, claim: Object, volume: Object) -> Volume | None:
+        """Return the directory the edge made for a claim; None for a volume that is not its own.
+
+        By the claim's uid, which nobody chooses: a volume that somebody wrote by hand and bound to
+        a claim leads to that claim's directory or is no volume of ours.
+        """
+        path = provisioned_path(str(self._volumes_root), claim)
+        named = (volume["spec"].get("hostPath") or {}).get("path")
+        is_own = volume["metadata"]["name"] == provisioned_name(claim) and named == path
+        if self._volumes_root is None or not is_own:
+            return None
+        directory = Path(path)
+        if not directory.is_dir():
+            directory.mkdir(mode=0o777, parents=True)
+            directory.chmod(0o777)
+        return Volume(directory)
 
     def token(self, pod: Object, source: Object) -> str | None:
         """Return a token that was fetched before; see ``fetch_tokens``."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from skerry.edge.agent.refusals import REASON
 from skerry.edge.agent.runtime import Exit
 from skerry.kit.clock import rfc3339
 from skerry.logic.resource import Object
@@ -75,6 +76,8 @@ class PodState:
     sandboxed: bool = False
     # Set when the agent itself ends the pod: phase Failed with this reason and message.
     failure: tuple[str, str] | None = None
+    # Why the node does not start the pod; empty when it does.
+    refusal: str = ""
     # Nothing of the pod runs or will run again, whatever its restart policy says.
     over: bool = False
     added: tuple[ContainerState, ...] = ()
@@ -184,8 +187,11 @@ def _conditions(
     begun = ("True", "", "") if initialized(pod, state) else _uninitialized(incomplete)
     if phase == "Succeeded":
         begun = ("True", "PodCompleted", "")
+    sandboxed = ("True", "", "") if state.sandboxed and not ended else ("False", "", "")
+    if state.refusal and not state.sandboxed:
+        sandboxed = ("False", REASON, state.refusal)
     found = [
-        ("PodReadyToStartContainers", "True" if state.sandboxed and not ended else "False", "", ""),
+        ("PodReadyToStartContainers", *sandboxed),
         ("Initialized", *begun),
         ("Ready", *overall),
         ("ContainersReady", *ready),

@@ -1,20 +1,15 @@
 """Volumes as directories of this machine.
 
-What comes from ConfigMaps, Secrets and the pod itself is written as a whole: into a new directory
-first, which then becomes ``..data`` by one rename, so that a reader sees either all of the old or
-all of the new content. That is kubelet's way, and programs that watch ``..data`` rely on it.
+What comes from ConfigMaps, Secrets and the pod itself is written by the agent alone (see
+``volume_files``) and read-only for the pod, whatever its mount says.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import os
-import re
-import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from skerry.edge.agent.environment import (
     ConfigurationMissing,
@@ -23,14 +18,14 @@ from skerry.edge.agent.environment import (
     field_value,
     resource_value,
 )
+from skerry.edge.agent.host_access import HostAccess, HostPathRefused, host_path_volume
+from skerry.edge.agent.runtime import Volume
+from skerry.edge.agent.volume_files import File, write_files
 from skerry.logic.resource import Object
 
-_DATA = "..data"
-# What ``_fresh_directory`` calls the versions of a volume's files.
-_VERSION = re.compile(r"\.\.\d+")
 _MODE = 0o644
 
-Files = dict[str, tuple[bytes, int]]
+Files = dict[str, File]
 TokenOf = Callable[[Object], str | None]
 """Returns the token a ``serviceAccountToken`` source asks for; None while there is none yet."""
 
@@ -46,55 +41,51 @@ class Sources:
     facts: Facts
     lookup: Lookup
     token_of: TokenOf
-    claim_path: Callable[[str], Path]
-    """Returns the directory of a claim's volume; raises ``MountFailed`` when it has none yet."""
+    claim_volume: Callable[[str], Volume]
+    """Returns the volume of a claim; raises ``MountFailed`` when it has none yet."""
+
+    access: HostAccess = field(default_factory=HostAccess)
+    group: int | None = None
+    """The group that every volume is given to; None where the agent cannot, or nobody asked."""
+
+    owner: int | None = None
+    """Who tokens belong to, where every container of the pod is the same user."""
 
 
-def volume_path(directory: Path, volume: Object, sources: Sources) -> Path:
+def set_up(directory: Path, volume: Object, sources: Sources) -> Volume:
     """Set one volume up (again) and return where it is; raises ``MountFailed``."""
     name = volume["name"]
     try:
-        return _path_of(directory / name, volume, sources)
-    except ConfigurationMissing as error:
-        raise MountFailed(f'MountVolume.SetUp failed for volume "{name}" : {error}') from error
-    except OSError as error:
+        return _set_up(directory / name, volume, sources)
+    except (ConfigurationMissing, HostPathRefused, OSError) as error:
         raise MountFailed(f'MountVolume.SetUp failed for volume "{name}" : {error}') from error
 
 
-def _path_of(path: Path, volume: Object, sources: Sources) -> Path:
+def _set_up(path: Path, volume: Object, sources: Sources) -> Volume:
     if "hostPath" in volume:
-        return _host_path(volume["hostPath"])
+        return host_path_volume(volume["hostPath"], sources.access)
     if "persistentVolumeClaim" in volume:
-        return sources.claim_path(volume["persistentVolumeClaim"]["claimName"])
+        source = volume["persistentVolumeClaim"]
+        found = sources.claim_volume(source["claimName"])
+        return replace(found, read_only=found.read_only or bool(source.get("readOnly")))
     path.mkdir(parents=True, exist_ok=True)
     if "emptyDir" in volume or len(volume) == 1:
-        path.chmod(0o777)
-        return path
-    write_files(path, files_of(volume, sources))
-    return path
+        if sources.group is None:
+            path.chmod(0o777)
+        return Volume(path)
+    path.chmod(0o755)
+    write_files(path, files_of(volume, sources), sources.group)
+    return Volume(path, read_only=True, links=True)
+
+
+def takes_group(volume: Object) -> bool:
+    """Tell whether ``fsGroup`` is about a volume: those that the pod writes to, but host paths."""
+    return not is_written(volume) and "hostPath" not in volume
 
 
 def is_written(volume: Object) -> bool:
     """Tell whether a volume's content follows objects, and so may change while it is used."""
     return any(kind in volume for kind in ("configMap", "secret", "downwardAPI", "projected"))
-
-
-def _host_path(source: Object) -> Path:
-    path, kind = Path(source["path"]), source.get("type") or ""
-    checks: Mapping[str, Callable[[], bool]] = {
-        "Directory": path.is_dir,
-        "File": path.is_file,
-        "Socket": path.is_socket,
-        "CharDevice": path.is_char_device,
-        "BlockDevice": path.is_block_device,
-    }
-    if kind == "DirectoryOrCreate":
-        path.mkdir(mode=0o755, parents=True, exist_ok=True)
-    elif kind == "FileOrCreate":
-        path.touch(mode=0o644)
-    elif kind and not checks[kind]():
-        raise ConfigurationMissing(f"hostPath type check failed: {path} is not a {kind.lower()}")
-    return path
 
 
 def files_of(volume: Object, sources: Sources) -> Files:
@@ -133,7 +124,8 @@ def _projected(source: Object, mode: int, sources: Sources) -> Files:
         token = sources.token_of(wanted)
         if token is None:
             raise ConfigurationMissing("failed to fetch token: not issued yet")
-        return {wanted["path"]: (token.encode(), 0o600 if mode == _MODE else mode)}
+        private = sources.owner is not None or sources.group is not None
+        return {wanted["path"]: File(token.encode(), 0o600 if private else mode, sources.owner)}
     raise ConfigurationMissing(f"projected source {', '.join(source)} is not supported")
 
 
@@ -147,11 +139,11 @@ def _from_object(kind: str, name: str, source: Object, lookup: Lookup) -> Files:
     content = _content(kind, obj)
     items = source.get("items")
     if not items:
-        return {key: (data, mode) for key, data in content.items()}
+        return {key: File(data, mode) for key, data in content.items()}
     found: Files = {}
     for item in items:
         if item["key"] in content:
-            found[item["path"]] = (content[item["key"]], item.get("mode", mode))
+            found[item["path"]] = File(content[item["key"]], item.get("mode", mode))
         elif not optional:
             raise ConfigurationMissing(f"references non-existent {kind} key: {item['key']}")
     return found
@@ -178,81 +170,5 @@ def _from_pod(source: Object, mode: int, facts: Facts) -> Files:
                 if container["name"] == reference.get("containerName")
             ]
             text = resource_value(reference, named[0] if named else {}, facts)
-        found[item["path"]] = (text.encode(), item.get("mode", mode))
+        found[item["path"]] = File(text.encode(), item.get("mode", mode))
     return found
-
-
-def write_files(directory: Path, files: Files) -> bool:
-    """Make *files* the content of *directory*, all at once; False when they were already."""
-    data = directory / _DATA
-    if data.is_dir() and _same(data, files):
-        return False
-    fresh = _fresh_directory(directory)
-    for name, (content, mode) in files.items():
-        path = fresh / _inside(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        path.chmod(mode)
-    old = _shown(directory)
-    link = directory / "..data_tmp"
-    with contextlib.suppress(FileNotFoundError):
-        link.unlink()
-    link.symlink_to(fresh.name)
-    os.replace(link, data)
-    _link_names(directory, {PurePosixPath(_inside(name)).parts[0] for name in files})
-    if old is not None and old != fresh:
-        shutil.rmtree(old, ignore_errors=True)
-    return True
-
-
-def _shown(directory: Path) -> Path | None:
-    """Return the version of the files that is shown now; None when there is none of ours.
-
-    By its name alone: whoever can write to the volume could have the link lead anywhere, and what
-    it leads to is about to be removed.
-    """
-    with contextlib.suppress(OSError):
-        name = os.readlink(directory / _DATA)
-        if _VERSION.fullmatch(name):
-            return directory / name
-    return None
-
-
-def _inside(name: str) -> str:
-    """Return a file name that surely stays below the volume; the server refuses others too."""
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        raise ConfigurationMissing(f"path {name!r} leads out of the volume")
-    return name
-
-
-def _fresh_directory(directory: Path) -> Path:
-    for number in range(1_000_000):
-        path = directory / f"..{number}"
-        try:
-            path.mkdir()
-        except FileExistsError:
-            continue
-        return path
-    raise MountFailed(f"{directory}: too many leftovers")
-
-
-def _same(data: Path, files: Files) -> bool:
-    present = {str(path.relative_to(data)): path for path in data.rglob("*") if not path.is_dir()}
-    if set(present) != {str(PurePosixPath(name)) for name in files}:
-        return False
-    return all(
-        present[str(PurePosixPath(name))].read_bytes() == content
-        and present[str(PurePosixPath(name))].stat().st_mode & 0o777 == mode
-        for name, (content, mode) in files.items()
-    )
-
-
-def _link_names(directory: Path, names: set[str]) -> None:
-    """Have one link per first name, all through ``..data``."""
-    for name in names:
-        link = directory / name
-        if not link.is_symlink():
-            link.symlink_to(f"{_DATA}/{name}")
-    for entry in directory.iterdir():
-        if entry.is_symlink() and entry.name not in names and not entry.name.startswith(".."):
-            entry.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.edge.agent.abilities import can_filter, of_bubblewrap, of_namespaces, of_processes
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.dns import DnsServer
+from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.network import Backend, Network
@@ -49,6 +52,9 @@ class Edge(EngineWorld):
         self._keeping = root / "keeper"
         self.namespaces = namespaces
         self.oci: OciProgram | None = None
+        self.bubblewrap = ""
+        # What a test's pods may have of the machine: nothing but the test's own folder.
+        self.access = HostAccess((str(root),), network=True)
         self.names = [f"node-{n}" for n in range(nodes)]
         self.network = Network()
         self.by_name: dict[str, NodeAgent] = {}
@@ -74,14 +80,14 @@ class Edge(EngineWorld):
         self.network = Network(inside)
         # A factory of their own, which ends with them as an agent's process would.
         factory = InformerFactory(self.direct, ids=self.ids)
-        sources = PodSources(self.direct, factory)
+        sources = PodSources(self.direct, factory, self.root / "claims")
         services = ServiceProxy(self.network, factory, ("127.0.0.1", 1))
         proxy = HttpProxy(services.find, self.network.dial)
         if inside is not None:
             proxy.listening = inside.listening(GATEWAY, 3128)
         sources.reached_at = services.reached_at
         sources.proxy_url = proxy.url
-        plain = PlainRuntime(Catalogue(self.root / "images.yaml", self.root / "images"))
+        plain = self._runtime()
         runtime = OciRuntime(plain, self.oci) if self.namespaces else plain
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
@@ -103,6 +109,7 @@ class Edge(EngineWorld):
                     EventRecorder(self.direct, "kubelet", host=name),
                     settings,
                     dns_address=DNS,
+                    access=self.access,
                 )
                 agent = self.by_name[name] = NodeAgent(context, factory)
                 await agent.heartbeat.register()
@@ -120,6 +127,17 @@ class Edge(EngineWorld):
             inside.close()
         if failure is not None:
             raise failure
+
+    def _runtime(self) -> PlainRuntime:
+        catalogue = Catalogue(self.root / "images.yaml", self.root / "images")
+        private, seccomp = (str(self.root),), can_filter()
+        if self.namespaces:
+            found = of_namespaces(os.geteuid(), seccomp=seccomp)
+            return PlainRuntime(catalogue, "namespaces", found, private=private)
+        if self.bubblewrap:
+            found = of_bubblewrap(users=True, seccomp=seccomp)
+            return PlainRuntime(catalogue, "bubblewrap", found, self.bubblewrap, private)
+        return PlainRuntime(catalogue, abilities=of_processes(os.geteuid(), seccomp=seccomp))
 
     async def _inside(self) -> PodNetwork | None:
         """Return the network of pods that have namespaces, as an agent's process finds it."""

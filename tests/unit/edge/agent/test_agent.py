@@ -58,10 +58,12 @@ def record(edge: Edge, pod: Object, attempt: int = 0, node: str = "node-0") -> O
     return found
 
 
-async def log(edge: Edge, pod: Object, **options: Any) -> str:
-    life = edge.by_name["node-0"].life(pod["metadata"]["uid"], "c")
+async def log(
+    edge: Edge, pod: Object, name: str = "c", *, previous: bool = False, **options: Any
+) -> str:
+    life = edge.by_name["node-0"].life(pod["metadata"]["uid"], name)
     assert life is not None
-    path = life.log_path()
+    path = life.log_path(previous=previous)
     assert path is not None
     return b"".join([c async for c in read_log(path, LogOptions(**options))]).decode()
 

@@ -26,8 +26,7 @@ from skerry.edge.agent.environment import (
     service_environment,
 )
 from skerry.edge.agent.paths import filled, real_path, with_real_paths, with_real_ports
-from skerry.edge.agent.plain import bubblewrap
-from skerry.edge.agent.runtime import ContainerSpec, Exit, ImageNotFound, Mount
+from skerry.edge.agent.runtime import Exit, ImageNotFound, Mount, Volume
 from skerry.edge.agent.status import (
     ContainerState,
     Ended,
@@ -37,11 +36,13 @@ from skerry.edge.agent.status import (
     pod_phase,
     pod_status,
 )
-from skerry.edge.agent.volumes import MountFailed, Sources, volume_path, write_files
 
 Object = dict[str, Any]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-MOUNTS = [Mount("/data", Path("/real/data")), Mount("/data/inner", Path("/real/inner"))]
+MOUNTS = [
+    Mount("/data", Volume(Path("/real/data"))),
+    Mount("/data/inner", Volume(Path("/real/inner"))),
+]
 POD: Object = {
     "metadata": {
         "name": "web",
@@ -230,96 +231,6 @@ class TestEnvironment:
         assert expanded(plain, {"A": "1"}) == plain
 
 
-class TestVolumes:
-    def sources(self, **objects: Object) -> Sources:
-        def claim_path(name: str) -> Path:
-            raise MountFailed(f"no claim {name}")
-
-        return Sources(
-            FACTS,
-            lambda kind, name: objects.get(name),
-            lambda source: "token" if source["path"] == "token" else None,
-            claim_path,
-        )
-
-    def test_content_is_replaced_as_a_whole(self, tmp_path: Path) -> None:
-        assert write_files(tmp_path, {"a": (b"1", 0o644), "d/b": (b"2", 0o600)})
-        first = (tmp_path / "..data").readlink()
-        assert (tmp_path / "a").read_bytes() == b"1"
-        assert (tmp_path / "d" / "b").stat().st_mode & 0o777 == 0o600
-        assert not write_files(tmp_path, {"a": (b"1", 0o644), "d/b": (b"2", 0o600)})
-        assert write_files(tmp_path, {"a": (b"3", 0o644)})
-        assert (tmp_path / "a").read_bytes() == b"3"
-        assert not (tmp_path / "d").exists()
-        assert not (tmp_path / first).exists()
-
-    def test_a_link_that_a_container_turned_elsewhere_costs_nothing_there(
-        self, tmp_path: Path
-    ) -> None:
-        volume, elsewhere = tmp_path / "volume", tmp_path / "elsewhere"
-        volume.mkdir()
-        elsewhere.mkdir()
-        (elsewhere / "precious").write_text("kept")
-        assert write_files(volume, {"a": (b"1", 0o644)})
-        (volume / "..data").unlink()
-        (volume / "..data").symlink_to("../elsewhere")
-        assert write_files(volume, {"a": (b"2", 0o644)})
-        assert (volume / "a").read_bytes() == b"2"
-        assert (elsewhere / "precious").read_text() == "kept"
-
-    def test_items_choose_keys_and_a_missing_one_is_named(self, tmp_path: Path) -> None:
-        item = {"key": "k", "path": "sub/file", "mode": 0o400}
-        volume = {"name": "v", "configMap": {"name": "cm", "items": [item]}}
-        path = volume_path(tmp_path, volume, self.sources(cm={"data": {"k": "x", "other": "y"}}))
-        assert (path / "sub" / "file").read_text() == "x"
-        assert not (path / "other").exists()
-        with pytest.raises(MountFailed, match="references non-existent configmap key: k"):
-            volume_path(tmp_path, volume, self.sources(cm={"data": {}}))
-
-    def test_projected_sources_come_together(self, tmp_path: Path) -> None:
-        field = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
-        sources = [
-            {"serviceAccountToken": {"path": "token"}},
-            {"configMap": {"name": "ca", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {"downwardAPI": {"items": [field]}},
-        ]
-        volume = {"name": "v", "projected": {"sources": sources}}
-        path = volume_path(tmp_path, volume, self.sources(ca={"data": {"ca.crt": "C"}}))
-        assert {p.name for p in path.iterdir() if not p.name.startswith("..")} == {
-            "token",
-            "ca.crt",
-            "namespace",
-        }
-        assert (path / "namespace").read_text() == "ns"
-
-    def test_labels_are_written_quoted_and_sorted(self, tmp_path: Path) -> None:
-        item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
-        path = volume_path(
-            tmp_path, {"name": "v", "downwardAPI": {"items": [item]}}, self.sources()
-        )
-        assert (path / "labels").read_text() == 'a="say \\"hi\\""\nb="2"'
-
-    def test_no_file_leaves_its_volume(self, tmp_path: Path) -> None:
-        item = {"key": "k", "path": "../../etc/passwd"}
-        volume = {"name": "v", "configMap": {"name": "cm", "items": [item]}}
-        with pytest.raises(MountFailed, match="leads out of the volume"):
-            volume_path(tmp_path, volume, self.sources(cm={"data": {"k": "x"}}))
-
-    def test_host_paths_are_checked_by_type(self, tmp_path: Path) -> None:
-        def of(kind: str, name: str) -> Path:
-            volume = {"name": "v", "hostPath": {"path": str(tmp_path / name), "type": kind}}
-            return volume_path(tmp_path, volume, self.sources())
-
-        assert of("DirectoryOrCreate", "made").is_dir()
-        assert of("FileOrCreate", "file").is_file()
-        with pytest.raises(MountFailed, match="hostPath type check failed"):
-            of("Directory", "file")
-
-    def test_an_unsupported_kind_says_so(self, tmp_path: Path) -> None:
-        with pytest.raises(MountFailed, match="volumes of type nfs are not supported"):
-            volume_path(tmp_path, {"name": "v", "nfs": {"server": "x"}}, self.sources())
-
-
 class TestStatus:
     def state(self, *containers: ContainerState, **more: Any) -> PodState:
         return PodState((), tuple(containers), "172.18.0.2", **more)
@@ -387,29 +298,3 @@ class TestStatus:
         assert status["state"]["terminated"]["reason"] == "Error"
         assert status["ready"] is False
         assert found["phase"] == "Failed"
-
-
-class TestBubblewrap:
-    def test_it_is_put_around_a_program_with_mounts_in_order(self, tmp_path: Path) -> None:
-        stand_in = tmp_path / "bwrap"
-        stand_in.write_text("#!/bin/sh\nexit 0\n")
-        stand_in.chmod(0o755)
-        wrap = bubblewrap(str(stand_in))
-        assert wrap is not None
-        mounts = (Mount("/b", Path("/real/b"), True), Mount("/a", Path("/real/a")))
-        image = Catalogue().find("busybox")
-        spec = ContainerSpec(image, ("sh",), {}, "", mounts, {}, tmp_path)
-        words = list(wrap(spec, ["sh", "-c", "ls"]))
-        assert words[0] == str(stand_in)
-        binds = words[words.index("--bind") :]
-        assert binds == [
-            *("--bind", "/real/a", "/a", "--ro-bind", "/real/b", "/b"),
-            *("--", "sh", "-c", "ls"),
-        ]
-
-    def test_one_that_does_not_work_here_is_not_used(self, tmp_path: Path) -> None:
-        stand_in = tmp_path / "bwrap"
-        stand_in.write_text("#!/bin/sh\necho 'Unknown option --overlay-src' >&2; exit 1\n")
-        stand_in.chmod(0o755)
-        assert bubblewrap(str(stand_in)) is None
-        assert bubblewrap(str(tmp_path / "absent")) is None

@@ -10,6 +10,7 @@ from skerry.logic.plan import NOTHING, Action, Announcement, Create, Delete, Pla
 from skerry.logic.quantity import Quantity
 from skerry.logic.resource import Object
 from skerry.logic.selectors import Selector
+from skerry.logic.workload.local_volumes import provisioned_name, provisioned_path
 from skerry.logic.workload.owners import TargetOf
 
 PROVISIONER = "skerry.io/local-path"
@@ -149,9 +150,8 @@ def _provisioned(observed: ObservedClaim) -> Plan:
     kind = next((c for c in observed.classes if c["metadata"]["name"] == wanted), None)
     if kind is None or kind.get("provisioner") != PROVISIONER:
         return NOTHING
-    metadata, spec = claim["metadata"], claim["spec"]
-    name = f"pvc-{metadata['uid']}"
-    path = f"{observed.root}/{name}_{metadata['namespace']}_{metadata['name']}"
+    spec, name = claim["spec"], provisioned_name(claim)
+    path = provisioned_path(observed.root, claim)
     volume: Object = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
