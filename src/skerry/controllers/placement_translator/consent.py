@@ -145,11 +145,13 @@ class GrantedPlaces:
         if touched is not None:
             self._concern(self._concerned([touched]))
 
-    def placement_added(self, cluster: str) -> None:
+    def source_added(self, cluster: str) -> None:
+        """Take that a workspace has placements."""
         if self.is_used:
             self._index.add_source(cluster)
 
-    def placement_removed(self, cluster: str) -> None:
+    def source_removed(self, cluster: str) -> None:
+        """Take that a workspace has no placement any more."""
         if self.is_used:
             self._index.remove_source(cluster)
 

@@ -95,7 +95,7 @@ class Waking:
         placement = self._relations.get(name)
         if placement is None:
             placement = self._relations.add(name)
-            self._consent.placement_added(name.cluster)
+            self._consent.source_added(name.cluster)
             self._workspaces.follow(name.cluster)
             self._relations.set_where(name, where_of(self._slices(name)))
         before = set(self._relations.items(placement))
@@ -111,7 +111,8 @@ class Waking:
             return
         items, mailboxes = set(self._relations.items(placement)), list(placement.where)
         self._relations.remove(name)
-        self._consent.placement_removed(name.cluster)
+        if not self._relations.in_cluster(name.cluster):
+            self._consent.source_removed(name.cluster)
         for mailbox in mailboxes:
             self._marks.mark(mailbox, {*items, CONFIG, *self._resolver.rivals(mailbox)})
         self._workspaces.leave(name.cluster)

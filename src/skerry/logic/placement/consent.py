@@ -15,7 +15,6 @@ that were looked at, so that tests can hold it to that.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -81,8 +80,7 @@ class ConsentIndex:
         # By grant: the Locations it selects, the sources it names.
         self._locations: dict[int, BitMap] = {}
         self._sources_of: dict[int, set[str]] = {}
-        # By source: how many placements it has, where it is, its grants, where it is admitted.
-        self._sources: Counter[str] = Counter()
+        # By source: where it is, its grants, where it is admitted.
         self._positions: dict[str, Position] = {}
         self._at: dict[str, set[str]] = {}
         self._below: dict[str, set[str]] = {}
@@ -328,16 +326,13 @@ class ConsentIndex:
     # -- sources -----------------------------------------------------------------------------
 
     def add_source(self, source: str) -> None:
-        """Note that a workspace has one placement more."""
-        self._sources[source] += 1
-        if self._sources[source] == 1:
+        """Note that a workspace has placements."""
+        if source not in self._positions:
             self._settle(source, self.tree.position(source))
 
     def remove_source(self, source: str) -> None:
-        """Note that a workspace has one placement less."""
-        self._sources[source] -= 1
-        if not self._sources[source]:
-            del self._sources[source]
+        """Note that a workspace has no placement any more."""
+        if source in self._positions:
             self._settle(source, NOWHERE)
             del self._positions[source]
             self._admitted.pop(source, None)
@@ -357,10 +352,10 @@ class ConsentIndex:
     def _reposition(self, clusters: Iterable[str]) -> list[Touched]:
         found: list[Touched] = []
         for source in clusters:
-            if source not in self._sources:
+            if source not in self._positions:
                 continue
             position = self.tree.position(source)
-            if position != self._positions.get(source):
+            if position != self._positions[source]:
                 locations = self._settle(source, position)
                 if locations:
                     found.append(Touched(locations, frozenset((source,))))
@@ -462,8 +457,6 @@ class ConsentIndex:
 
     def _refresh(self, source: str, inventory: str) -> None:
         """Work out anew to which Locations of one workspace a source is admitted."""
-        if source not in self._sources:
-            return
         mine = self._grants_of.get(source, _NONE) & self._counting(inventory)
         self.rows += len(mine)
         admitted = self._admitted.setdefault(source, BitMap())

@@ -100,9 +100,7 @@ class PlacementIndex:
         if number in self._placements:
             self._detach(number)
         else:
-            cluster = placement.place.cluster
-            self._in_cluster.setdefault(cluster, BitMap()).add(number)
-            self.consent.add_source(cluster)
+            self._join(placement.place.cluster, number)
         self._placements[number] = placement
         self._everything.add(number)
         self._demands_of[number] = tuple(
@@ -136,8 +134,16 @@ class PlacementIndex:
         self._in_cluster[place.cluster].discard(number)
         if not self._in_cluster[place.cluster]:
             del self._in_cluster[place.cluster]
-        self.consent.remove_source(place.cluster)
+            self.consent.remove_source(place.cluster)
         return {place}
+
+    def _join(self, cluster: str, number: int) -> None:
+        """Note which workspace a new placement is in."""
+        known = self._in_cluster.get(cluster)
+        if known is None:
+            known = self._in_cluster[cluster] = BitMap()
+            self.consent.add_source(cluster)
+        known.add(number)
 
     def _detach(self, number: int) -> None:
         for demand in self._demands_of.pop(number):
