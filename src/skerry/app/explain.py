@@ -12,12 +12,22 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
+from skerry.api.consent import CONSENT_NAME, CONSENTS, GRANTS
 from skerry.api.errors import ApiError, Forbidden, NotFound
-from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
+from skerry.api.kinds import GroupVersionResource, ResourceInfo
 from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
+from skerry.app.explain_names import (
+    Unanswered,
+    document_name,
+    kind_of,
+    kinds_with_status,
+    locations_named,
+    object_named,
+    travels,
+)
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.kit.clock import SystemClock
 from skerry.logic.explanation.answer import Answer, Facts, answer, targets_at
@@ -29,11 +39,13 @@ from skerry.logic.explanation.changes import (
     edited,
     item_of,
     placed_at,
-    present_in,
+    running_by,
     what_or_none,
 )
 from skerry.logic.explanation.what import Subject
+from skerry.logic.placement.consent_record import is_enforced
 from skerry.logic.placement.explain import explain as explain_location
+from skerry.logic.placement.grants import grant_of
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import (
     Destination,
@@ -51,11 +63,9 @@ from skerry.logic.placement.slices import (
 )
 from skerry.logic.placement.whatif import Change, what_if
 from skerry.logic.resource import Object
-from skerry.logic.summary.selection import reports_status
 from skerry.logic.translation.categories import (
     DEFINITIONS,
     NAMESPACES,
-    category_of,
     is_system_object,
 )
 from skerry.logic.translation.items import Item
@@ -86,10 +96,6 @@ _AT_ONCE = 16
 _ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
 
 T = TypeVar("T")
-
-
-class Unanswered(Exception):
-    """Why there is no answer, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +181,7 @@ class Hub:
             raise Unanswered(text) from error
         types = await discover(self._own)
         index, locations = await self._inventory([placement])
-        chosen = _matching(locations, question.location)
+        chosen = locations_named(locations, question.location)
         asked = await self._subjects(types, question.object)
         subjects = await self._with_defined(types, asked) if question.object else asked
         slices = await self._slices(question.placement)
@@ -187,7 +193,7 @@ class Hub:
         copies, unreadable = await self._copies(
             [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in asked}
         )
-        statuses = _kinds_with_status(types)
+        statuses = kinds_with_status(types)
         facts = Facts(
             place,
             what,
@@ -231,9 +237,9 @@ class Hub:
     async def _subjects(self, types: ServedTypes, wanted: str) -> list[Subject]:
         """Read the objects asked about, or every object of a kind that travels."""
         if wanted:
-            kinds, namespace, name = _object_named(types, wanted)
+            kinds, namespace, name = object_named(types, wanted)
         else:
-            kinds = [info for info in types.preferred().values() if _travels(info)]
+            kinds = [info for info in types.preferred().values() if travels(info)]
             namespace = name = ""
         lists = await self._all([self._listed(info, namespace, name) for info in kinds])
         spaces = {
@@ -301,22 +307,24 @@ class Hub:
         cluster = await self._cluster()
         placements = await self._edge_kind(EDGE_PLACEMENTS)
         everywhere = await self._every_placement() or placements
-        index, _ = await self._inventory(everywhere)
+        asks = any(document.get("kind") == "LocationGrant" for document in documents)
+        index, _ = await self._inventory(everywhere, asks=asks)
         before = Workload(
             {each["metadata"]["name"]: what_or_none(each) for each in placements},
             {each.item: each.labels for each in await self._subjects(types, "")},
         )
         after, changed = before, list[Change]()
         for document in documents:
-            info = _kind_of(types, document)
+            info = kind_of(types, document)
             live = await self._live(info, document)
             if delete and live is None:
-                raise Unanswered(f"there is no {_shown(document)} in {self.workspace}")
+                raise Unanswered(f"there is no {document_name(document)} in {self.workspace}")
             obj = placed_at(edited(live, document), cluster)
             after, change = changed_by(after, info, obj, delete=delete)
             changed += change
-        present = present_in(await self._every_slice())
-        return changes(cluster, before, after, what_if(index, changed, present))
+        running = running_by(await self._every_slice())
+        differences = what_if(index, changed, running)
+        return changes(cluster, before, after, differences, index.consent.tree.path)
 
     async def _live(self, info: ResourceInfo, document: Object) -> Object | None:
         metadata = document["metadata"]
@@ -340,6 +348,14 @@ class Hub:
         except Forbidden:
             return []
 
+    async def _consent_kind(self, gvr: GroupVersionResource) -> list[Object]:
+        """Read what says whom inventories let in; an export of a previous version has none."""
+        client = await self._view(self._own.at("", await self._provider_path()), EDGE)
+        try:
+            return (await client.list(gvr)).items
+        except NotFound:
+            return []
+
     async def _edge_kind(self, gvr: GroupVersionResource) -> list[Object]:
         """Read a kind in the own workspace; an inventory's need not serve it."""
         try:
@@ -361,18 +377,27 @@ class Hub:
         return self._provider or USUAL_PROVIDER
 
     async def _inventory(
-        self, placements: Sequence[Object]
+        self, placements: Sequence[Object], *, asks: bool = False
     ) -> tuple[PlacementIndex, dict[Place, Object]]:
-        """Return an index of *placements* and of all Locations and SyncTargets."""
+        """Return an index of *placements* and of all Locations, SyncTargets and grants.
+
+        *asks*: the paths and labels of workspaces are needed whatever is found.
+        """
         index = PlacementIndex(location_chooser)
         records = [placement_of(each) for each in placements]
         for record in records:
             index.put_placement(record)
-        if any(record.workspaces is not None for record in records):
+        for grant in await self._consent_kind(GRANTS):
+            index.put_grant(grant_of(grant))
+        for consent in await self._consent_kind(CONSENTS):
+            if consent["metadata"]["name"] == CONSENT_NAME:
+                index.put_memory(cluster_of(consent), enforced=is_enforced(consent))
+        if index.consent.is_used or asks or any(r.workspaces is not None for r in records):
             tenancy = await self._view(self._root, TENANCY)
             for workspace in (await tenancy.list(WORKSPACES)).items:
                 cluster = (workspace.get("spec") or {}).get("cluster", "")
-                index.put_workspace(cluster, workspace["metadata"].get("labels") or {})
+                labels = workspace["metadata"].get("labels") or {}
+                index.put_workspace(cluster, labels, place_of(workspace))
         workload = await self._view(self._root, WORKLOAD)
         for target in (await workload.list(SYNC_TARGETS)).items:
             index.put_sync_target(sync_target_of(target))
@@ -427,62 +452,3 @@ class Hub:
 
 
 _NAMESPACES = GroupVersionResource("", "v1", NAMESPACES.resource)
-
-
-def _travels(info: ResourceInfo) -> bool:
-    readable = {"list", "get"}.issubset(info.verbs)
-    return readable and category_of(info.group_resource).to_edge
-
-
-def _kinds_with_status(types: ServedTypes) -> frozenset[GroupResource]:
-    return frozenset(
-        info.group_resource
-        for info in types.preferred().values()
-        if reports_status(info.group_resource, [each.name for each in info.subresources])
-    )
-
-
-def _matching(locations: Mapping[Place, Object], wanted: str) -> dict[Place, Object]:
-    """Return the Locations *wanted* names: all of them, a name's, or exactly one."""
-    cluster, slash, name = wanted.rpartition("/")
-    found = {
-        place: obj
-        for place, obj in locations.items()
-        if not wanted or (place.name == name and (not slash or place.cluster == cluster))
-    }
-    if wanted and not found:
-        known = ", ".join(sorted({place.name for place in locations})[:10]) or "none"
-        raise Unanswered(f"there is no Location {wanted!r} (there are: {known})")
-    return found
-
-
-def _object_named(types: ServedTypes, text: str) -> tuple[list[ResourceInfo], str, str]:
-    """Return the kinds, namespace and name that ``kind/namespace/name`` means."""
-    parts = text.split("/")
-    if len(parts) not in (2, 3) or not all(parts):
-        raise Unanswered(f"object {text!r}: want kind/namespace/name, or kind/name")
-    kind, name = parts[0].lower(), parts[-1]
-    namespace = parts[1] if len(parts) == 3 else ""
-    kinds = [info for info in types.preferred().values() if kind in _names_of(info)]
-    kinds = [info for info in kinds if info.namespaced == bool(namespace)]
-    if not kinds:
-        scope = "namespaced" if namespace else "cluster-scoped"
-        raise Unanswered(f"object {text!r}: there is no {scope} kind {parts[0]!r} here")
-    return kinds, namespace, name
-
-
-def _names_of(info: ResourceInfo) -> set[str]:
-    plain = {info.resource, info.kind.lower(), info.singular, *info.short_names}
-    return plain | {f"{name}.{info.group}" for name in plain if info.group}
-
-
-def _kind_of(types: ServedTypes, document: Object) -> ResourceInfo:
-    group = str(document.get("apiVersion", "")).rpartition("/")[0]
-    info = types.for_group_kind(group, str(document.get("kind", "")))
-    if info is None:
-        raise Unanswered(f"{_shown(document)}: the workspace serves no such kind")
-    return info
-
-
-def _shown(document: Mapping[str, Any]) -> str:
-    return f"{document.get('kind')} {(document.get('metadata') or {}).get('name')!r}"

@@ -11,7 +11,8 @@ import click
 import uvloop
 
 from skerry.api.errors import ApiError
-from skerry.app.explain import Hub, HubSettings, Question, Unanswered, hub
+from skerry.app.explain import Hub, HubSettings, Question, hub
+from skerry.app.explain_names import Unanswered
 from skerry.cli.options import Command
 from skerry.kit import log
 from skerry.logic.explanation.text import answer_text

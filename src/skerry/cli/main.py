@@ -25,6 +25,7 @@ _MODULES = {
     "down": "up",
     "status": "up",
     "explain": "explain",
+    "grants": "grants",
     "whatif": "whatif",
     "manifests": "manifests",
     "backup": "backup",

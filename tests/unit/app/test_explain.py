@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from skerry.api.consent import GRANTS
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.explain import LOCATIONS, SYNC_TARGETS, Question, Unanswered
+from skerry.app.explain import LOCATIONS, SYNC_TARGETS, Question
 from skerry.app.explain import Hub as AskedHub
+from skerry.app.explain_names import Unanswered
 from skerry.logic.explanation.answer import Answer
+from skerry.logic.explanation.text import changes_text
 from skerry.logic.placement.records import place_of
 from skerry.logic.placement.slices import SLICES
 from skerry.logic.translation.what import mailbox_name
@@ -24,6 +27,7 @@ from tests.sim.summarizer_hub import (
     deployment,
     running,
 )
+from tests.unit.logic.placement import building
 
 CUSTOMIZERS = GroupVersionResource("edge.kcp.io", "v1alpha1", "customizers")
 Raw = dict[str, Any]
@@ -216,3 +220,34 @@ async def test_a_new_placement_tells_everything_it_would_place() -> None:
         assert {each.location for each in found.destinations_added} >= {"florin", "guilder"}
         with pytest.raises(Unanswered, match="serves no such kind"):
             await hub.what_if([{"apiVersion": "x/v1", "kind": "Y", "metadata": {"name": "z"}}])
+
+
+async def _grant(town: Town, **spec: Any) -> Raw:
+    """Put a LocationGrant into the inventory; return it as a file would hold it."""
+    made = building.grant("eu-only", **spec)
+    return {**made, "metadata": {"name": "eu-only"}}
+
+
+@virtual
+async def test_a_refused_location_names_the_grant_and_what_if_tells_what_a_grant_would_do() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        await town.bind("root:imw", "bind-espw", PROVIDER, "edge.kcp.io")
+        await town.slice()
+        inventory = AskedHub(town.client, town.client, town.client, "root:imw")
+        grant = await _grant(town, paths=["root:other"], selector={})
+        (held,) = await inventory.what_if([grant])
+        assert (held.workspace, held.destinations_removed) == ("root:wmw", ())
+        assert [each.location for each in held.destinations_held] == ["florin"]
+        assert "! held destination florin by florin" in changes_text([held])
+        await town.at("root:imw").create(GRANTS, grant)
+        found = await hub.explain(Question("p", "florin", "deploy/shop/web"))
+        (location,) = found.locations
+        assert location.link.reason == "Held"
+        assert location.link.messages[0] == "not granted by root:imw/eu-only"
+        wider = await _grant(town, paths=["root:wmw"], selector={})
+        (freed,) = await inventory.what_if([wider])
+        assert [each.location for each in freed.destinations_freed] == ["florin"]
+        await town.owner.patch(SLICES, "p", {"destinations": []})
+        (location,) = (await hub.explain(Question("p", "florin"))).locations
+        assert location.link.reason == "NotGranted"

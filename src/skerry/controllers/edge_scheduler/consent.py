@@ -57,9 +57,6 @@ from skerry.runtime.informer import Informer
 from skerry.runtime.metrics import RuntimeMetrics
 
 ENFORCED = "Enforced"
-# Grants named in one message; more than a few tell nobody more.
-_MAX_GRANTS_NAMED = 3
-_UNKNOWN_PATH = "a home workspace"
 
 # A destination that is held: a placement's cluster and name, a Location's cluster and name.
 Element = tuple[str, str, str, str]
@@ -85,10 +82,6 @@ class ConsentState:
         self.holds: Holds[Place, Element] = Holds(DESTINATION_ID)
         self.refusals: Refusals[Place] = Refusals()
 
-    def path(self, cluster: str) -> str:
-        """Return the path of a workspace, for people."""
-        return self._index.consent.tree.path(cluster) or _UNKNOWN_PATH
-
     def note(self, place: Place, chosen: Chosen) -> None:
         """Take what was found for a placement."""
         inventory = self._index.inventory
@@ -113,11 +106,6 @@ class ConsentState:
         for cluster in sorted(inventories):
             self._enqueue(InventoryKey(cluster))
 
-    def refusing(self, locations: BitMap) -> tuple[str, ...]:
-        """Return the grants that refuse *locations*, by path and name; the first few."""
-        found = islice(self._index.consent.refusing(locations), _MAX_GRANTS_NAMED)
-        return tuple(shown(self.path(each.cluster), each.name) for each in found)
-
     def _refusals(self, place: Place, locations: BitMap) -> dict[Group, Refusal]:
         if not locations:
             return {}
@@ -129,11 +117,6 @@ class ConsentState:
     def _names(self, locations: BitMap) -> tuple[str, ...]:
         found = (self._index.inventory.location_at(n).place.name for n in locations)
         return tuple(sorted(islice(found, MAX_NAMES)))
-
-
-def shown(path: str, grant: str) -> str:
-    """Return how a grant is named to people."""
-    return f"{path}/{grant}" if grant else f"any grant of {path}"
 
 
 # -- observing ---------------------------------------------------------------------------------
@@ -220,14 +203,14 @@ class ConsentObserver:
     def _held(self, cluster: str) -> Iterable[HeldEntry]:
         holds = self._state.holds
         for group in holds.groups(cluster):
-            path = self._state.path(group.source)
+            path = self._index.consent.path(group.source)
             yield HeldEntry(holds.id(group), path, holds.elements(group))
 
     def _refused(self, cluster: str) -> Iterable[Mapping[str, Any]]:
         refusals = self._state.refusals
         for group in refusals.groups(cluster):
             yield {
-                "workspace": self._state.path(group.source),
+                "workspace": self._index.consent.path(group.source),
                 "placements": refusals.owners(group),
                 "locations": refusals.count(group),
                 "locationNames": refusals.names(group, MAX_NAMES),

@@ -177,7 +177,7 @@ class Observer:
         state.running.settle(place, refused)
         if not self._index.is_governed(place):
             return None
-        refusing = state.refusing(found.refused or found.observed)
+        refusing = self._index.consent.refusing_names(found.refused or found.observed)
         return Consent(len(found.refused), len(found.held), len(found.observed), refusing)
 
     def _held(self, place: Place, ours: Sequence[str]) -> dict[str, HeldSlice]:

@@ -22,7 +22,6 @@ from skerry.logic.translation.items import LocationName
 
 # A Location and the workspaces whose objects there are to be looked at again; None: all.
 Concerned = tuple[LocationName, frozenset[str] | None]
-_UNKNOWN_PATH = "a home workspace"
 
 
 class GrantedPlaces:
@@ -91,7 +90,7 @@ class GrantedPlaces:
 
     def path(self, cluster: str) -> str:
         """Return the path of a workspace, for people."""
-        return self._index.tree.path(cluster) or _UNKNOWN_PATH
+        return self._index.path(cluster)
 
     # -- what happens ------------------------------------------------------------------------
 

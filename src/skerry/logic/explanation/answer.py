@@ -7,11 +7,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyroaring import BitMap
+
 from skerry.logic.customization.customize import customizer_name
 from skerry.logic.explanation.links import Chain, Link
 from skerry.logic.explanation.way import Copy, Surroundings, chosen, way
 from skerry.logic.explanation.what import Subject, selections, travelling
 from skerry.logic.placement.explain import Explanation, explain
+from skerry.logic.placement.grants import Rule
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Destination, Place
 from skerry.logic.resource import Object
@@ -172,9 +175,20 @@ def _ways(facts: Facts, place: Place, where: Explanation) -> Iterator[Surroundin
             facts.unreadable.get(mailbox, ""),
             name,
             mailbox,
+            *_grants(facts, place),
         )
     if not targets:
         yield Surroundings(where, location, False, None)
+
+
+def _grants(facts: Facts, place: Place) -> tuple[tuple[Rule, ...] | None, str]:
+    """Return what grants let the placement's workspace put at a Location, and who says so."""
+    consent, number = facts.index.consent, facts.index.inventory.location_number(place)
+    if number is None or not consent.is_enforced(number):
+        return None, ""
+    found = consent.admitting(facts.place.cluster, number)
+    rules = tuple(rule for grant in found for rule in grant.rules)
+    return rules, ", ".join(consent.refusing_names(BitMap((number,))))
 
 
 def _pairs(

@@ -10,22 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from skerry.api.consent import GRANTS
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.logic.patch.merge_patch import apply_merge_patch
+from skerry.logic.placement.grants import grant_of
 from skerry.logic.placement.records import (
     CLUSTER_ANNOTATION,
     Destination,
-    Location,
     Place,
     Placement,
-    SyncTarget,
     location_of,
     place_of,
     placement_of,
     sync_target_of,
 )
 from skerry.logic.placement.slices import EDGE_PLACEMENTS, destinations_in, placement_name
-from skerry.logic.placement.whatif import Change, Difference, Put, Remove
+from skerry.logic.placement.whatif import Change, Difference, Put, Record, Remove
 from skerry.logic.resource import Object
 from skerry.logic.selectors import SelectorError
 from skerry.logic.summary.selection import selection
@@ -80,14 +80,23 @@ class PlacementChange:
     destinations_removed: tuple[Destination, ...] = ()
     objects_added: tuple[Item, ...] = ()
     objects_removed: tuple[Item, ...] = ()
+    # What stays until its removal is confirmed, and what needs no confirmation any more.
+    destinations_held: tuple[Destination, ...] = ()
+    destinations_freed: tuple[Destination, ...] = ()
+    # Path of the workspace, where it is known.
+    workspace: str = ""
 
     def as_json(self) -> dict[str, Any]:
+        where = {"workspace": self.workspace} if self.workspace else {}
         return {
             "placement": self.place.name,
             "cluster": self.place.cluster,
+            **where,
             "destinations": {
                 "added": [each.as_object() for each in self.destinations_added],
                 "removed": [each.as_object() for each in self.destinations_removed],
+                "held": [each.as_object() for each in self.destinations_held],
+                "freed": [each.as_object() for each in self.destinations_freed],
             },
             "objects": {
                 "added": [each._asdict() for each in self.objects_added],
@@ -97,9 +106,16 @@ class PlacementChange:
 
 
 def changes(
-    cluster: str, before: Workload, after: Workload, destinations: Sequence[Difference]
+    cluster: str,
+    before: Workload,
+    after: Workload,
+    destinations: Sequence[Difference],
+    path: Callable[[str], str] = lambda _: "",
 ) -> list[PlacementChange]:
-    """Return the placements that would change, by name; those of *cluster* with their objects."""
+    """Return the placements that would change, by name; those of *cluster* with their objects.
+
+    *path* returns the path of a workspace, empty when it is not known.
+    """
     where = {each.placement: each for each in destinations}
     names = {Place(cluster, name) for name in (*before.placements, *after.placements)}
     found: list[PlacementChange] = []
@@ -113,9 +129,11 @@ def changes(
             moved.removed if moved else (),
             tuple(sorted(will - was)),
             tuple(sorted(was - will)),
+            moved.held if moved else (),
+            moved.freed if moved else (),
         )
         if change != PlacementChange(place):
-            found.append(change)
+            found.append(replace(change, workspace=path(place.cluster)))
     return found
 
 
@@ -138,7 +156,8 @@ def edited(live: Object | None, document: Object) -> Object:
     return {**live, **document, "metadata": {**kept, **given, "annotations": notes}}
 
 
-_RECORDS: Mapping[GroupResource, Callable[[Object], Placement | Location | SyncTarget]] = {
+_RECORDS: Mapping[GroupResource, Callable[[Object], Record]] = {
+    GRANTS.group_resource: grant_of,
     EDGE_PLACEMENTS.group_resource: placement_of,
     GroupResource("scheduling.kcp.io", "locations"): location_of,
     GroupResource("workload.kcp.io", "synctargets"): sync_target_of,
@@ -174,13 +193,12 @@ def placed_at(obj: Object, cluster: str) -> Object:
     return {**obj, "metadata": {**metadata, "annotations": notes}}
 
 
-def present_in(slices: Sequence[Object]) -> Callable[[Place], frozenset[tuple[str, str]]]:
-    """Return what tells the Locations a placement has by *slices*."""
-    found: dict[Place, set[tuple[str, str]]] = {}
+def running_by(slices: Sequence[Object]) -> Callable[[Place], frozenset[Destination]]:
+    """Return what tells the destinations a placement has by *slices*."""
+    found: dict[Place, set[Destination]] = {}
     for piece in slices:
         place = Place(place_of(piece).cluster, placement_name(piece))
-        there = found.setdefault(place, set())
-        there.update((each.cluster, each.location) for each in destinations_in(piece))
+        found.setdefault(place, set()).update(destinations_in(piece))
     return lambda place: frozenset(found.get(place, ()))
 
 

@@ -10,6 +10,7 @@ Step = Literal[
     "category",
     "selection",
     "location",
+    "grant",
     "customization",
     "mailbox",
     "copy",

@@ -39,9 +39,11 @@ def changes_text(found: Sequence[PlacementChange]) -> str:
         return "nothing would change\n"
     lines: list[str] = []
     for each in found:
-        lines.append(f"EdgePlacement {each.place.name} in {each.place.cluster}")
+        lines.append(f"EdgePlacement {each.place.name} in {each.workspace or each.place.cluster}")
         lines += _signed("+ destination", map(_where, each.destinations_added))
         lines += _signed("- destination", map(_where, each.destinations_removed))
+        lines += _signed("! held destination", map(_where, each.destinations_held))
+        lines += _signed("= no longer held destination", map(_where, each.destinations_freed))
         lines += _signed("+ object", map(str, each.objects_added))
         lines += _signed("- object", map(str, each.objects_removed))
     return "\n".join(lines) + "\n"
@@ -55,7 +57,7 @@ def _verdict(link: Link, positive: str) -> tuple[str, tuple[str, ...]]:
     if link.edit:
         notes = (*notes, f"to change that: {link.edit}")
     if link.holds:
-        return positive, ()
+        return (f"{positive}: {link.reason}", notes) if link.reason == "Held" else (positive, ())
     return f"no: {link.reason}" if link.holds is False else f"unknown: {link.reason}", notes
 
 

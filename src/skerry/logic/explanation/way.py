@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from skerry.logic.customization.customize import Withheld, customize
 from skerry.logic.explanation.links import Chain, Link, followed
-from skerry.logic.explanation.what import Subject, travelling
+from skerry.logic.explanation.what import Subject, defined_by, travelling
 from skerry.logic.placement.explain import Explanation
+from skerry.logic.placement.grants import Rule
 from skerry.logic.resource import Object
 from skerry.logic.summary.report import NOT_APPLIED, report_of
 from skerry.logic.syncing.delivery import is_delivered
 from skerry.logic.syncing.marks import SYNC_ERROR
 from skerry.logic.translation.categories import NAMESPACES, Category, category_of
 from skerry.logic.translation.copies import copied, digest, is_projected, labelled
+from skerry.logic.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
 from skerry.logic.translation.merging import KIND_WITHHELD
 from skerry.logic.translation.reference import withheld_kind
 
@@ -37,6 +39,9 @@ class Surroundings:
     unreadable: str = ""
     sync_target: str = ""
     mailbox_name: str = ""
+    # What grants let the workspace place here, and who says so; None: no grant is needed.
+    rules: tuple[Rule, ...] | None = None
+    granting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,8 @@ def chosen(around: Surroundings) -> Link:
     if not where.placed:
         reason = _location_reason(where)
         return Link("location", False, reason, where.reasons, edit)
+    if where.held:
+        return Link("location", True, "Held", where.reasons)
     if not around.in_slice:
         text = "the edge scheduler has not written it into the slice yet"
         return Link("location", False, "NotYetScheduled", (text,))
@@ -81,6 +88,8 @@ def chosen(around: Surroundings) -> Link:
 def _location_reason(where: Explanation) -> str:
     if not where.selected:
         return "LocationNotSelected"
+    if where.refused:
+        return NOT_GRANTED
     return "NoSyncTarget" if where.chosen else "PassedOver"
 
 
@@ -94,6 +103,8 @@ def _links(
     yield travelling(subject)
     yield selection
     yield chosen(around)
+    if around.rules is not None:
+        yield _granted(subject, around.rules, around.granting, copy)
     result = customize(copied(subject.item.type, subject.object), customizer, around.location)
     if isinstance(result, Withheld):
         problem = result.problem
@@ -103,6 +114,21 @@ def _links(
     yield _mailbox(around)
     yield _copy(subject, result.object, copy)
     yield from _at_the_edge(subject, copy)
+
+
+def _granted(subject: Subject, rules: tuple[Rule, ...], granting: str, copy: Copy) -> Link:
+    """Tell whether a grant lets the object through, in an inventory that enforces them."""
+    item = subject.item
+    if item.type == NAMESPACES:
+        passes = holds_namespaces(rules)
+    else:
+        brought = [(kind, scope) for kind in defined_by(subject) for scope in (True, False)]
+        passes = covers(rules, item, brought)
+    if passes:
+        return Link("grant", True)
+    held = copy.object is not None and is_projected(copy.object)
+    problem = not_granted(item, granting, held=held)
+    return Link("grant", False, "Held" if held else problem.reason, (problem.message,))
 
 
 def _mailbox(around: Surroundings) -> Link:

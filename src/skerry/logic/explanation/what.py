@@ -95,13 +95,14 @@ def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
 
 def _implied(subject: Subject, types: AbstractSet[GroupResource]) -> Link | None:
     """Return that a definition goes along with what it defines; None when it need not."""
-    placed = sorted(str(each) for each in _defined(subject) if each in types)
+    placed = sorted(str(each) for each in defined_by(subject) if each in types)
     if not placed:
         return None
     return Link("selection", True, "Implied", (f"it defines {', '.join(placed)}",))
 
 
-def _defined(subject: Subject) -> Iterator[GroupResource]:
+def defined_by(subject: Subject) -> Iterator[GroupResource]:
+    """Yield the types that a CustomResourceDefinition or an APIBinding brings."""
     obj = subject.object
     if subject.item.type == DEFINITIONS:
         spec = obj.get("spec") or {}

@@ -16,13 +16,14 @@ that were looked at, so that tests can hold it to that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from pyroaring import BitMap
 
 from skerry.api.consent import ENFORCE, OBSERVE, Mode
 from skerry.api.kinds import GroupResource
-from skerry.logic.placement.demands import DemandIndex
+from skerry.logic.placement.grant_finder import GrantFinder
 from skerry.logic.placement.grants import Grant
 from skerry.logic.placement.inventory import Inventory
 from skerry.logic.placement.numbers import Numbers
@@ -30,6 +31,8 @@ from skerry.logic.placement.records import Location, Place
 from skerry.logic.placement.workspace_tree import NOWHERE, Position, WorkspaceTree
 
 _NONE = BitMap()
+# A workspace that lies in no other is some user's home, and whose is not told by its cluster.
+_UNKNOWN_PATH = "a home workspace"
 
 
 class Touched(NamedTuple):
@@ -67,16 +70,10 @@ class ConsentIndex:
         # Locations of enforced workspaces, and of those whose grants only observe.
         self._enforced = BitMap()
         self._observed = BitMap()
-        # By inventory workspace: its grants, those of them that enforce, what they select by.
+        # By inventory workspace: its grants, and those of them that enforce.
         self._in: dict[str, BitMap] = {}
         self._enforcing: dict[str, BitMap] = {}
-        self._demands: dict[str, DemandIndex] = {}
-        self._demand_of: dict[int, int] = {}
-        self._by_name: dict[Place, BitMap] = {}
-        # By path: the grants that name it, and those that select among its children.
-        self._by_path: dict[str, BitMap] = {}
-        self._children: dict[str, DemandIndex] = {}
-        self._child_demands: dict[int, list[tuple[str, int]]] = {}
+        self._finder = GrantFinder()
         # By grant: the Locations it selects, the sources it names.
         self._locations: dict[int, BitMap] = {}
         self._sources_of: dict[int, set[str]] = {}
@@ -170,6 +167,19 @@ class ConsentIndex:
             else:
                 yield Place(inventory, "")
 
+    def refusing_names(self, locations: BitMap, limit: int = 3) -> tuple[str, ...]:
+        """Return the first grants that refuse *locations*, by path and name, for people."""
+        return tuple(
+            f"{self.path(each.cluster)}/{each.name}"
+            if each.name
+            else f"any grant of {self.path(each.cluster)}"
+            for each in islice(self.refusing(locations), limit)
+        )
+
+    def path(self, cluster: str) -> str:
+        """Return the path of a workspace, for people."""
+        return self.tree.path(cluster) or _UNKNOWN_PATH
+
     def by_workspace(self, locations: BitMap) -> dict[str, BitMap]:
         """Return *locations* by their inventory workspace."""
         return {
@@ -253,17 +263,7 @@ class ConsentIndex:
         self._in.setdefault(inventory, BitMap()).add(number)
         if grant.enforces:
             self._enforcing.setdefault(inventory, BitMap()).add(number)
-        for name in grant.location_names:
-            self._by_name.setdefault(Place(inventory, name), BitMap()).add(number)
-        if grant.location_terms is not None:
-            demands = self._demands.setdefault(inventory, DemandIndex())
-            self._demand_of[number] = demands.add(grant.location_terms, number)
-        for path in grant.paths:
-            self._by_path.setdefault(path, BitMap()).add(number)
-        children = self._child_demands[number] = []
-        for each in grant.children:
-            found = self._children.setdefault(each.path, DemandIndex())
-            children.append((each.path, found.add(each.terms, number)))
+        self._finder.add(number, grant)
         self._locations[number] = self._select(grant)
         self._sources_of[number] = self._named_by(grant)
         for source in self._sources_of[number]:
@@ -275,19 +275,7 @@ class ConsentIndex:
         _drop(self._in, inventory, number)
         if grant.enforces:
             _drop(self._enforcing, inventory, number)
-        for name in grant.location_names:
-            _drop(self._by_name, Place(inventory, name), number)
-        demand = self._demand_of.pop(number, None)
-        if demand is not None:
-            self._demands[inventory].remove(demand, number)
-            if not len(self._demands[inventory]):
-                del self._demands[inventory]
-        for path in grant.paths:
-            _drop(self._by_path, path, number)
-        for path, child_demand in self._child_demands.pop(number):
-            self._children[path].remove(child_demand, number)
-            if not len(self._children[path]):
-                del self._children[path]
+        self._finder.remove(number, grant)
         for source in self._sources_of.pop(number):
             _drop(self._grants_of, source, number)
         del self._locations[number]
@@ -385,13 +373,9 @@ class ConsentIndex:
         return BitMap.union(*(self._locations[n] for n in changed)) if changed else BitMap()
 
     def _naming(self, position: Position) -> BitMap:
-        """Return the grants that name whoever is at *position*."""
-        found = BitMap(self._by_path.get(position.path, _NONE)) if position.path else BitMap()
-        children = self._children.get(position.parent) if position.parent else None
-        if children is not None:
-            found |= children.owners_of(children.satisfied(position.labels))
+        found = self._finder.naming(position)
         self.rows += len(found)
-        return BitMap(number for number in found if not self._grants[number].errors)
+        return found
 
     # -- Locations ---------------------------------------------------------------------------
 
@@ -422,16 +406,11 @@ class ConsentIndex:
         self._observed.discard(number)
 
     def _about(self, location: Location) -> BitMap:
-        """Return the grants that select a Location with these labels."""
-        inventory = location.place.cluster
-        if inventory not in self._in:
+        if location.place.cluster not in self._in:
             return _NONE
-        found = BitMap(self._by_name.get(location.place, _NONE))
-        demands = self._demands.get(inventory)
-        if demands is not None:
-            found |= demands.owners_of(demands.satisfied(location.labels))
+        found = self._finder.about(location)
         self.rows += len(found)
-        return BitMap(number for number in found if not self._grants[number].errors)
+        return found
 
     def _moved(self, number: int, inventory: str, grants: BitMap) -> Touched:
         """Admit to a Location the sources that *grants* now admit there, and no others of them."""
@@ -483,11 +462,11 @@ class ConsentIndex:
         return Touched(BitMap(there), None)
 
 
-def _drop(table: dict[str, BitMap] | dict[Place, BitMap], key: str | Place, number: int) -> None:
-    found = table[key]  # type: ignore[index]  # each table is asked by its own keys
+def _drop(table: dict[str, BitMap], key: str, number: int) -> None:
+    found = table[key]
     found.discard(number)
     if not found:
-        del table[key]  # type: ignore[arg-type]
+        del table[key]
 
 
 def _take(table: dict[str, set[str]], key: str, member: str) -> None:

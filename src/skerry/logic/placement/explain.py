@@ -1,7 +1,8 @@
 """Why a Location is or is not a destination of a placement, and what would change that.
 
 The answer follows the rule itself: some selector must match the Location, its workspace must
-match, some SyncTarget must be an instance of it, and a strategy, if there is one, must choose it.
+match, some SyncTarget must be an instance of it, a grant must admit the placement where the
+Location's workspace enforces grants, and a strategy, if there is one, must choose it.
 Every link that fails is told, not only the first. An edit is smallest when it touches the fewest
 labels; it is always one that suffices.
 """
@@ -13,6 +14,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Literal
+
+from pyroaring import BitMap
 
 from skerry.logic.placement.index import NOWHERE, PlacementIndex
 from skerry.logic.placement.records import Location, Place, Placement
@@ -68,6 +71,9 @@ class Explanation:
     reasons: tuple[str, ...]
     failed: tuple[FailedTerm, ...]
     edit: Edit | None
+    # No grant admits the placement; ``held``: it keeps what it has there.
+    refused: bool = False
+    held: bool = False
 
     @property
     def placed(self) -> bool:
@@ -104,13 +110,17 @@ def _explained(
     by_workspace = placement.workspaces is None or matches(placement.workspaces, workspace)
     selected = by_labels and by_workspace
     number = index.inventory.location_number(location.place)
-    chosen = selected and number in index.chosen(placement.place, present).locations
+    found = index.chosen(placement.place, present, present)
+    chosen = selected and number in found.locations
+    refused = selected and number is not None and number in found.refused
     targets = index.inventory.destinations(number or 0) if selected else ()
     failed = _failed(placement, location, workspace)
     reasons = [str(each) for each in failed]
     if not placement.selectors:
         reasons.append("spec.locationSelectors is empty, which selects nothing")
-    if selected and not chosen:
+    if refused:
+        reasons += _not_granted(index, number or 0, held=chosen)
+    elif selected and not chosen:
         reasons.append(_passed_over(index, placement, location, present))
     if selected and not targets:
         reasons += _without_instances(index, location)
@@ -120,8 +130,20 @@ def _explained(
         tuple(target.sync_target for target in targets),
         tuple(reasons),
         tuple(failed),
-        _edit(index, placement, location, by_labels, by_workspace, bool(targets)),
+        # No label of ours to change makes a grant.
+        None
+        if refused
+        else _edit(index, placement, location, by_labels, by_workspace, bool(targets)),
+        refused,
+        refused and chosen,
     )
+
+
+def _not_granted(index: PlacementIndex, number: int, *, held: bool) -> Iterator[str]:
+    by = ", ".join(index.consent.refusing_names(BitMap((number,))))
+    yield f"not granted by {by}"
+    if held:
+        yield "what runs there already stays until its removal is confirmed"
 
 
 def _failed(

@@ -11,6 +11,7 @@ import pytest
 from skerry.logic.explanation.answer import Facts, answer
 from skerry.logic.explanation.text import answer_text
 from skerry.logic.explanation.what import Subject
+from skerry.logic.placement.grants import grant_of
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import (
     Destination,
@@ -24,6 +25,7 @@ from skerry.logic.syncing.marks import APPLIED, SYNC_ERROR
 from skerry.logic.translation.copies import copied, labelled
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import what_of
+from tests.unit.logic.placement import building
 
 Raw = dict[str, Any]
 PLACE = Place("wmw", "p")
@@ -79,6 +81,7 @@ class Story:
         self.subject = Subject(WEB, deployment(), {"go": "yes"})
         self.customizers: dict[tuple[str, str], Raw] = {}
         self.copy: Raw | None = None
+        self.grants: list[Raw] = []
         self.deliver()
 
     def deliver(self) -> None:
@@ -96,6 +99,10 @@ class Story:
         index.put_location(location)
         for target in self.targets:
             index.put_sync_target(sync_target_of(target))
+        for name in ("imw", "wmw"):
+            index.put_workspace(name, {}, Place("root", name))
+        for grant in self.grants:
+            index.put_grant(grant_of(grant))
         return Facts(
             PLACE,
             what_of(self.placement),
@@ -147,6 +154,44 @@ def test_a_location_selector_names_the_term_that_fails_and_the_smallest_edit() -
     )
     (location,) = answer(story.facts()).locations
     assert "it is 'dev'" in location.link.messages[0]
+
+
+def test_a_location_that_refuses_the_workspace_says_by_which_grant() -> None:
+    story = Story()
+    story.grants = [building.grant("eu-only", paths=["root:other"], selector={})]
+    story.slices = set()
+    story.copy = None
+    assert story.outcome()[:2] == ("location", "NotGranted")
+    found = answer(story.facts())
+    (location,) = found.locations
+    assert location.link.messages == ("not granted by root:imw/eu-only",)
+    assert "no: NotGranted" in answer_text(found, "root:wmw")
+
+
+def test_what_is_held_is_a_destination_and_says_so() -> None:
+    story = Story()
+    story.grants = [building.grant("eu-only", paths=["root:other"], selector={})]
+    assert story.outcome()[:2] == ("grant", "Held")
+    text = answer_text(answer(story.facts()), "root:wmw")
+    assert "destination: Held" in text
+    assert "stays until its removal is confirmed" in text
+
+
+def test_a_kind_that_is_not_granted_breaks_after_the_location() -> None:
+    secrets = {"apiGroups": [""], "resources": ["secrets"]}
+    apps = {"apiGroups": ["apps"], "resources": ["*"]}
+    story = Story()
+    story.grants = [building.grant("g", paths=["root:wmw"], selector={}, rules=[secrets])]
+    assert story.outcome()[:2] == ("grant", "Held")
+    story.copy = None
+    assert story.outcome()[:2] == ("grant", "NotGranted")
+    (pair,) = answer(story.facts(), every_pair=True).pairs
+    assert pair.chain.links[-1].messages == (
+        "deployments.apps shop/web is not granted by root:imw/g",
+    )
+    story.grants = [building.grant("g", paths=["root:wmw"], selector={}, rules=[secrets, apps])]
+    story.deliver()
+    assert story.outcome()[:2] == ("", "Healthy")
 
 
 def test_a_location_without_sync_target_leads_nowhere() -> None:

@@ -11,9 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pyroaring import BitMap
 
 from skerry.api.kinds import GroupResource
-from skerry.logic.placement.grants import grant_of
+from skerry.logic.placement.grants import Grant, grant_of
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Place, location_of, placement_of, sync_target_of
+from skerry.logic.placement.whatif import Put, Remove, what_if
 from skerry.logic.workspaces.names import home_cluster_name
 from skerry.scheduler.placement import location_chooser
 from tests.unit.logic.placement import building
@@ -346,3 +347,54 @@ def test_a_grant_costs_its_own_locations_and_sources_whatever_else_there_is() ->
 def test_without_grants_nothing_is_looked_at() -> None:
     index = fleet(50, 10)
     assert index.consent.rows == 0
+
+
+def destination_names(found: Any) -> list[str]:
+    return [each.location for each in found]
+
+
+def test_what_an_enforcing_grant_would_do_is_to_hold_what_runs() -> None:
+    index, place = fleet(3, 2), Place("s1", "p")
+    running = {
+        Place(f"s{n}", "p"): frozenset(index.destinations(Place(f"s{n}", "p"))) for n in (0, 1)
+    }
+    grant = grant_of(building.grant("g", paths=["root:s0"], selector={}))
+    [found] = what_if(index, [Put(grant)], lambda place: running[place])
+    assert found.placement == place
+    assert (found.added, found.removed) == ((), ())
+    assert destination_names(found.held) == ["l0", "l1", "l2"]
+    assert not index.consent.is_used, "and leaves no trace"
+    [lost] = what_if(index, [Put(grant)])
+    assert destination_names(lost.removed) == ["l0", "l1", "l2"], "what does not run yet is refused"
+
+
+def test_what_a_grant_would_admit_or_free_is_told() -> None:
+    index = fleet(2, 2)
+    put(index, "g", paths=["root:s0"], selector={})
+    wider = grant_of(building.grant("g", paths=["root:s0", "root:s1"], selector={}))
+    [found] = what_if(index, [Put(wider)])
+    assert destination_names(found.added) == ["l0", "l1"]
+    one = frozenset(index.destinations_at([0]))
+    [found] = what_if(index, [Put(wider)], lambda _: one)
+    assert destination_names(found.added) == ["l1"]
+    assert destination_names(found.freed) == ["l0"]
+
+
+def test_what_deleting_the_last_grant_would_do_depends_on_what_is_remembered() -> None:
+    index = fleet(2, 2)
+    put(index, "g", paths=["root:s0"], selector={})
+    gone = Remove(Grant, Place("imw", "g"))
+    opened = {each.placement.cluster: each for each in what_if(index, [gone])}
+    assert destination_names(opened["s1"].added) == ["l0", "l1"]
+    index.put_memory("imw", enforced=True)
+    kept = {each.placement.cluster: each for each in what_if(index, [gone])}
+    assert kept.keys() == {"s0"}
+    assert destination_names(kept["s0"].removed) == ["l0", "l1"]
+
+
+def test_what_an_edited_placement_would_reach_is_bounded_by_grants() -> None:
+    index = fleet(4, 1)
+    put(index, "g", paths=["root:s0"], selector=equal(region="r1"))
+    narrowed = placement_of(building.placement("p", equal(region="r0"), cluster="s0"))
+    [found] = what_if(index, [Put(narrowed)])
+    assert (destination_names(found.added), destination_names(found.removed)) == ([], ["l1"])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.placement.explain import Edit, explain, joining_edits
+from skerry.logic.placement.grants import grant_of
 from skerry.logic.placement.index import PlacementIndex
 from skerry.logic.placement.records import Place, location_of, placement_of, sync_target_of
 from skerry.logic.placement.terms import matches, read_selector
@@ -185,3 +186,40 @@ def test_what_is_not_there_cannot_be_explained() -> None:
         explain(index, Place("wmw", "q"), THERE)
     with pytest.raises(LookupError, match=r"no Location imw\|q"):
         explain(index, HERE, Place("imw", "q"))
+
+
+def granted(index: PlacementIndex, name: str, **spec: Any) -> None:
+    index.put_workspace("imw", {}, Place("root", "imw"))
+    index.put_workspace("wmw", {}, Place("root", "wmw"))
+    index.put_grant(grant_of(building.grant(name, **spec)))
+
+
+def test_a_location_that_refuses_names_the_grant_by_the_path_of_its_workspace() -> None:
+    index = index_of({}, labels={}, instances={}, target={})
+    granted(index, "eu-only", paths=["root:other"], selector={})
+    found = explain(index, HERE, THERE)
+    assert (found.selected, found.chosen, found.refused, found.held) == (True, False, True, False)
+    assert found.reasons == ("not granted by root:imw/eu-only",)
+    assert found.edit is None
+
+
+def test_a_location_that_no_grant_is_about_names_the_workspace() -> None:
+    index = index_of({}, labels={}, instances={}, target={})
+    granted(index, "eu-only", paths=["root:wmw"], names=["elsewhere"])
+    assert explain(index, HERE, THERE).reasons == ("not granted by any grant of root:imw",)
+
+
+def test_what_runs_where_it_is_refused_is_told_to_be_held() -> None:
+    index = index_of({}, labels={}, instances={}, target={})
+    granted(index, "eu-only", paths=["root:other"], selector={})
+    found = explain(index, HERE, THERE, {("imw", "l")})
+    assert (found.placed, found.held) == (True, True)
+    assert "stays until its removal is confirmed" in found.reasons[1]
+
+
+def test_a_grant_that_admits_or_only_observes_changes_no_answer() -> None:
+    for spec in ({"paths": ["root:wmw"]}, {"mode": "Observe"}):
+        index = index_of({}, labels={}, instances={}, target={})
+        granted(index, "g", selector={}, **spec)
+        found = explain(index, HERE, THERE)
+        assert (found.placed, found.refused, found.reasons) == (True, False, ())
