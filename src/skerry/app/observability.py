@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.logic.audit_policy import Policy, PolicyError, parse_policy
+from skerry.logic.decoding import DecodeError, decode_yaml
 from skerry.server.engine import Flow, PathHandler, Recorder
 from skerry.server.flow import FairFlow
 from skerry.server.health import Check, Health, Unhealthy
@@ -36,6 +39,18 @@ class Observability:
             self.audit.close()
 
 
+class AuditPolicyError(Exception):
+    """What is wrong with the file of an audit policy, in a sentence."""
+
+
+def read_policy(file: Path) -> Policy:
+    """Return the audit policy in *file*."""
+    try:
+        return parse_policy(decode_yaml(file.read_bytes()))
+    except (OSError, DecodeError, PolicyError) as error:
+        raise AuditPolicyError(f"--audit-policy-file {file}: {error}") from error
+
+
 def build_observability(
     settings: ServerSettings, store: Store, clock: Clock, ids: IdSource
 ) -> Observability:
@@ -46,10 +61,15 @@ def build_observability(
     audit = None
     if settings.audit_log is not None:
         audit = AuditLog(AuditSettings(settings.audit_log), clock)
+    policy = None
+    if settings.audit_policy_file is not None:
+        policy = read_policy(settings.audit_policy_file)
+        if audit is None:
+            raise AuditPolicyError("--audit-policy-file says what is written to --audit-log")
     health = Health([Check("store", lambda: _check_store(store))])
     return Observability(
         flow=flow,
-        recorder=RequestRecorder(metrics, flow, clock, ids, audit),
+        recorder=RequestRecorder(metrics, flow, clock, ids, audit, policy),
         health=health,
         audit=audit,
         paths={"/metrics": metrics.handle},

@@ -82,6 +82,10 @@ class ServerSettings:
     audit_log: Path | None = None
     """File for audit events, one JSON object a line; absent, none are written."""
 
+    audit_policy_file: Path | None = None
+    """Policy (``audit.k8s.io/v1``) that says how much is written of which request, of the levels
+    None, Metadata and Request; absent, the metadata of every request."""
+
     compaction_minutes: float = 10.0
     """How much history a watch may resume from, in minutes; etcd's usual is 5 to 10."""
 

@@ -27,7 +27,7 @@ from skerry.app.keys import (
     open_keys,
     renew_certificates,
 )
-from skerry.app.observability import Observability, build_observability
+from skerry.app.observability import AuditPolicyError, Observability, build_observability
 from skerry.app.security import (
     Security,
     build_security,
@@ -208,9 +208,9 @@ async def _serving_store(
     store, authorities = keys.store, keys.authorities
     try:
         security = kind.security(settings, authorities, store, clock, ids)
-    except OidcError as error:
+        observability = build_observability(settings, store, clock, ids)
+    except (OidcError, AuditPolicyError) as error:
         raise StartError(str(error)) from error
-    observability = build_observability(settings, store, clock, ids)
     front = _Front()
     http = HttpServer(front.handle, HttpSettings(body_bytes=settings.max_body_bytes))
     tls = LiveContext(authorities.context())

@@ -143,6 +143,12 @@ _SERVER_FLAGS: list[Flag] = [
     ),
     click.option("--audit-log", type=FILE, help="Write audit events to this file."),
     click.option(
+        "--audit-policy-file",
+        type=EXISTING_FILE,
+        help="Policy (audit.k8s.io/v1) with levels None, Metadata and Request for --audit-log  "
+        "[default: the metadata of every request]",
+    ),
+    click.option(
         "--controllers/--no-controllers",
         default=True,
         show_default=True,
@@ -187,6 +193,7 @@ def server_flags(command: Command) -> Command:
             encryption_key_file=flags.pop("encryption_key_file"),
             admission_control_config_file=flags.pop("admission_control_config_file"),
             audit_log=flags.pop("audit_log"),
+            audit_policy_file=flags.pop("audit_policy_file"),
             controllers=flags.pop("controllers"),
             log_format=flags.pop("log_format"),
             verbosity=flags.pop("verbosity"),

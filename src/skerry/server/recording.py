@@ -8,11 +8,13 @@ from datetime import timedelta
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.rate import RateLimit, RateLimits
+from skerry.logic.audit_policy import METADATA_OF_ALL, NONE, REQUEST, Audited, Policy
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Sender, Stream, User
 from skerry.server.metrics import ServerMetrics, long_running_labels
 from skerry.server.request_info import RequestInfo
 from skerry.server.security.audit import AuditLog, audit_event
+from skerry.server.security.audit_objects import add_request_object
 
 _COUNTER_DIGITS = 12
 _STRANGERS = "system:unauthenticated"
@@ -58,7 +60,10 @@ class RequestRecorder:
         clock: Clock,
         ids: IdSource,
         audit: AuditLog | None = None,
+        policy: Policy | None = None,
     ) -> None:
+        """Without a *policy* the metadata of every request is audited."""
+        self._policy = policy
         self._metrics = metrics
         self._flow = flow
         self._clock = clock
@@ -126,6 +131,11 @@ class RequestRecorder:
     ) -> None:
         if self._audit is None:
             return
+        decision = METADATA_OF_ALL
+        if self._policy is not None:
+            decision = self._policy.decide(_audited(request.impersonator or user, info))
+        if decision.level == NONE:
+            return
         limit = self._limit(user, code)
         if limit is not None and not limit.allows(self._clock.monotonic()):
             self._metrics.audit_suppressed.inc()
@@ -133,6 +143,10 @@ class RequestRecorder:
         now = self._clock.now()
         received = now - timedelta(seconds=seconds)
         event = audit_event(audit_id, request, info, user, code, received, now)
+        if decision.level == REQUEST:
+            event["level"] = REQUEST
+            omit = decision.omit_managed_fields
+            add_request_object(event, request, info, code, omit_managed_fields=omit)
         if limit is not None and (suppressed := limit.taken()):
             event["annotations"][_SUPPRESSED] = str(suppressed)
         self._audit.record(event)
@@ -144,3 +158,18 @@ class RequestRecorder:
         if user is None or _STRANGERS in user.groups:
             return self._refusals.of("")
         return self._refusals.of(user.principal) if code in _REFUSED else None
+
+
+def _audited(user: User | None, info: RequestInfo) -> Audited:
+    """Return a request as a policy sees it; nobody in particular has no name and no groups."""
+    return Audited(
+        "" if user is None else user.name,
+        () if user is None else user.groups,
+        info.verb,
+        info.path,
+        info.group,
+        info.resource.partition(":")[0],
+        info.subresource,
+        info.namespace,
+        info.name,
+    )
