@@ -99,7 +99,7 @@ class HubServer(ApiServer):
         self._parts = replace(
             parts,
             catalogue=self._hub_catalogue,
-            router=HubRouter(state, self._hub_catalogue),
+            router=HubRouter(state, self._hub_catalogue, mailboxes.is_closed_cluster),
             stamp=ClusterStamp(),
             awaited=_AWAITED,
             before=self._until_known,

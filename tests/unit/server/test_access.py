@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -298,3 +299,101 @@ async def test_deciding_needs_the_right_over_the_signer() -> None:
         )
         await server.admin.put(f"{RBAC}/clusterroles/approver", role)
         assert (await server.admin.api.engine.handle(request)).status == 200
+
+
+@virtual
+async def test_who_asked_and_for_what_is_kept_by_every_later_write() -> None:
+    async with serving() as server:
+        made = (await server.create(REQUESTS, signing_request("r"))).body
+        forged = {
+            "spec": {"username": "x", "groups": ["system:masters"], "uid": "0", "usages": ["any"]}
+        }
+        whole = {**made, "spec": {**made["spec"], **forged["spec"]}}
+        applied = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
+                   "metadata": {"name": "r"}, **forged}  # fmt: skip
+        path = f"{REQUESTS}/r"
+        await server.patch(path, forged)
+        await server.patch(path, [{"op": "add", "path": "/spec/username", "value": "x"}], "json")
+        await server.patch(f"{path}?fieldManager=x&force=true", applied, "apply")
+        await server.put(path, whole)
+        await server.patch(f"{path}/approval", {**forged, **decided("Approved")})
+        await server.put(f"{path}/status", whole)
+        assert (await server.get(path)).body["spec"] == made["spec"]
+        new = {**applied, "metadata": {"name": "n"}, "spec": signing_request("n")["spec"]}
+        created = await server.patch(f"{REQUESTS}/n?fieldManager=x", new, "apply")
+        assert created.status == 201, created.body
+        assert created.body["spec"]["username"] == "admin"
+
+
+@virtual
+async def test_signing_needs_the_right_over_the_signer() -> None:
+    async with guarded() as server:
+        await server.admin.create(REQUESTS, signing_request("r"))
+        rule = {
+            "apiGroups": ["certificates.k8s.io"],
+            "resources": ["certificatesigningrequests/status"],
+            "verbs": ["update", "patch"],
+        }
+        role = {"metadata": {"name": "signer"}, "rules": [rule]}
+        await server.admin.create(f"{RBAC}/clusterroles", role)
+        await server.admin.create(
+            f"{RBAC}/clusterrolebindings", binding("s", "ClusterRole", "signer", "jane")
+        )
+        merge = {"content-type": "application/merge-patch+json"}
+
+        async def sign(status: dict[str, Any]) -> int:
+            body = orjson.dumps({"status": status})
+            request = Request("PATCH", f"{REQUESTS}/r/status", "", merge, body, Peer(user=JANE))
+            answer = await server.admin.api.engine.handle(request)
+            return answer.status
+
+        failed = {"conditions": [{"type": "Failed", "status": "True"}]}
+        for status in ({"certificate": "YQ=="}, failed):
+            assert await sign(status) == 403, status
+        for verb, name, allowed in (
+            ("approve", "example.org/signer", False),
+            ("sign", "example.org/other", False),
+            ("sign", "example.com/*", False),
+            ("sign", "example.org/signer", True),
+        ):
+            right = {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"],
+                     "resourceNames": [name], "verbs": [verb]}  # fmt: skip
+            await server.admin.put(f"{RBAC}/clusterroles/signer", {**role, "rules": [rule, right]})
+            assert (await sign({"certificate": "YQ=="}) == 200) == allowed, (verb, name)
+
+
+@virtual
+async def test_nobody_becomes_a_master_by_a_request() -> None:
+    async with serving() as server:
+        body = signing_request("r")
+        body["spec"] |= {
+            "request": encoded_csr("jane", "system:masters"),
+            "signerName": "kubernetes.io/kube-apiserver-client",
+        }
+        refused = await server.create(REQUESTS, body)
+        assert refused.status == 403
+        assert "system:masters" in refused.body["message"]
+        body["spec"]["request"] = encoded_csr("jane", "devs")
+        assert (await server.create(REQUESTS, body)).status == 201
+
+
+@virtual
+async def test_a_malformed_request_is_told_by_its_field() -> None:
+    async with serving() as server:
+        garbage = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nAA==\n").decode()
+        for field, value in (
+            ("request", garbage),
+            ("request", base64.b64encode(b"x").decode()),
+            ("request", ""),
+            ("signerName", "unqualified"),
+            ("signerName", ""),
+            ("usages", []),
+            ("usages", ["sealing"]),
+            ("expirationSeconds", 10),
+        ):
+            body = signing_request("r")
+            body["spec"][field] = value
+            refused = await server.create(REQUESTS, body)
+            assert refused.status == 422, (field, refused.body)
+            causes = [cause["field"] for cause in refused.body["details"]["causes"]]
+            assert any(each.startswith(f"spec.{field}") for each in causes), causes

@@ -107,10 +107,17 @@ class Mailboxes:
             self._names[Mailbox(key.cluster, metadata.uid)] = key.name
 
     def _close_mailbox_of(self, mailbox: Mailbox) -> None:
-        for provider, export in self.state.exports:
+        for provider, export in list(self.state.exports):
             cluster = self.state.children.get(provider, {}).get(mailbox.workspace)
             if export == EXPORT and cluster is not None:
-                self.closed(cluster)
+                self._close(cluster)
+
+    def _close(self, cluster: str) -> None:
+        self.closed(cluster)
+        for binding in (self.state.bindings.get(cluster) or {}).values():
+            if binding.claims:
+                # Watches through the view must not go on showing what was agreed to inside.
+                self.state.claims_changed(binding.export_cluster, binding.export_name)
 
     def _config_changed(self, key: ObjectKey, value: bytes | None) -> None:
         if value is not None:
@@ -140,7 +147,7 @@ class Mailboxes:
         else:
             self._revoked.pop(cluster, None)
         if revoked and revoked != before:
-            self.closed(cluster)
+            self._close(cluster)
 
     # -- asking --------------------------------------------------------------------------------
 
@@ -169,6 +176,11 @@ class Mailboxes:
             return False
         mailbox = self.mailbox(known.name)
         return mailbox is not None and bool(known.revoked or not self.sync_target(mailbox))
+
+    def is_closed_cluster(self, cluster: str) -> bool:
+        """Tell whether *cluster* is a mailbox from which all but administrators are shut out."""
+        known = self.state.clusters.get(cluster)
+        return known is not None and self.is_closed(known)
 
     def is_shut(self, cluster: str) -> bool:
         """Tell whether *cluster* is no open mailbox; for accounts that have no other place."""

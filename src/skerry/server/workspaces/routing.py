@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jwt
 
 from skerry.api.errors import BadRequest, Forbidden
@@ -35,9 +37,12 @@ _MAX_TOKEN_LENGTH = 16 * 1024
 class HubRouter:
     """Finds the cluster or view a request is for."""
 
-    def __init__(self, state: HubState, catalogue: HubCatalogue) -> None:
+    def __init__(
+        self, state: HubState, catalogue: HubCatalogue, closed: Callable[[str], bool]
+    ) -> None:
+        """*closed* tells which clusters show nothing that somebody inside agreed to show."""
         self._state = state
-        self._exports = ExportViews(state, catalogue)
+        self._exports = ExportViews(state, catalogue, closed)
         self._initializers = InitializerViews(state, catalogue)
 
     def route(self, request: Request) -> Route:

@@ -10,7 +10,7 @@ of them in the name of its owner for as long as it waits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as replace_attributes
@@ -46,10 +46,11 @@ def view_name(export_cluster: str, export_name: str) -> str:
 
 @dataclass(slots=True)
 class ExportViews:
-    """What exporters see."""
+    """What exporters see; in workspaces that are ``closed``, no more than their own types."""
 
     state: HubState
     catalogue: HubCatalogue
+    closed: Callable[[str], bool]
 
     def route(self, cluster: str, export: str, target: str, path: str) -> Route:
         """Return the way to *path* in the view of an export; *target* is a cluster or all.
@@ -159,7 +160,10 @@ class ExportViews:
             if not self.state.binds(key.cluster, key.group, plural, identity):
                 # Who agrees to show objects of a type does not thereby have the type.
                 return False
-        return binding is not None and any(claim.covers(key) for claim in binding.claims)
+        if binding is None or self.closed(key.cluster):
+            # Whoever agreed to show objects in a mailbox may have been the edge that is revoked.
+            return False
+        return any(claim.covers(key) for claim in binding.claims)
 
     def _offers(self, cluster: str, export: str, identity: str) -> bool:
         obj = self.state.exports.get((cluster, export)) or {}

@@ -25,12 +25,15 @@ from tests.unit.server.workspaces.edges import (
 )
 from tests.unit.server.workspaces.hub import (
     BINDERS,
+    BINDINGS,
     CLUSTERS,
     CONFIG_MAPS,
     ROLES,
     SYNC_TARGETS,
+    binding,
     config_map,
     grants,
+    provider,
     role,
 )
 from tests.unit.server.workspaces.test_edge_access import (
@@ -226,6 +229,30 @@ async def test_whoever_lets_edges_in_may_revoke_them_and_write_nothing_else(hub:
     assert (await mark(hub, edge, None, user="alice")).status == 403
     assert (await mark(hub, edge, None)).status == 200
     assert (await edge.ask("GET", CONFIGS)).status == 200
+
+
+@in_edge_hub
+async def test_what_an_edge_agreed_to_show_an_exporter_is_hidden_again(hub: EdgeHub) -> None:
+    edge = await hub.edge()
+    where = await hub.workspace("root", "thief", "universal", admin="bob")
+    claim = {"group": "", "resource": "secrets", "all": True}
+    await provider(hub, where, "loot", permissionClaims=[claim])
+    # In the previous version an edge could bind and accept by itself.
+    accepted = [{**claim, "state": "Accepted"}]
+    await hub.create(
+        edge.mailbox, BINDINGS, binding("loot", "root:thief", "loot", permissionClaims=accepted)
+    )
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "copied"}}
+    await hub.create(edge.mailbox, SECRETS, secret)
+    view = f"/services/apiexport/{where}/loot/clusters"
+    one = f"{view}/{edge.mailbox}{SECRETS}/copied"
+    assert (await hub.ask("bob", "GET", one)).status == 200
+    watch = await hub.watch("bob", f"{view}/*/api/v1/secrets?watch=true")
+    await revoke(hub, edge)
+    await ended(watch)
+    assert (await hub.ask("bob", "GET", one)).status in (403, 404)
+    for path in (f"{view}/*/api/v1/secrets", f"{view}/{edge.mailbox}{SECRETS}"):
+        assert (await hub.ask("bob", "GET", path)).body["items"] == []
 
 
 # -- tokens --------------------------------------------------------------------------------------
