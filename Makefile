@@ -8,7 +8,7 @@ AGREEMENT_EXAMPLES ?= 500
 TEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fmt sim e2e bench lock docs
+.PHONY: help install demo test check fmt sim e2e bench lock docs sbom
 
 help: ## Show what can be made
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -36,14 +36,14 @@ test: $(STAMP) $(VENV)/.packages ## Run every test
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 300 $(TEST_ARGS)
 
 check: $(STAMP) ## Format, lint, types and import contracts
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench requirements
+	$(BIN)/ruff check src tests bench requirements
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 fmt: $(STAMP) ## Format and sort imports
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix-only --quiet src tests bench
+	$(BIN)/ruff format src tests bench requirements
+	$(BIN)/ruff check --fix-only --quiet src tests bench requirements
 
 sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), and decisions over many clusters
 	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q tests/sim
@@ -57,6 +57,9 @@ bench: $(STAMP) ## Run the benchmarks; BENCH_ARGS="--peer-kubeconfig F" adds a p
 
 docs: $(STAMP) ## Regenerate the reference pages that come from code
 	$(BIN)/skerry docs --write docs/reference
+
+sbom: $(STAMP) ## Write a bill of materials of the locked dependencies to dist/skerry.cdx.json
+	$(BIN)/python requirements/sbom.py requirements/run.txt dist/skerry.cdx.json
 
 lock: ## Re-lock the dependencies (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 pyproject.toml -o requirements/run.txt
