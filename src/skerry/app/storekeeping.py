@@ -12,11 +12,16 @@ from skerry.app import hub_keys
 from skerry.app.hub_keys import KeysError
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
-from skerry.logic.key_rotation import KEYS_PREFIX, SERVERS_PREFIX, missing_keys
+from skerry.logic.key_rotation import (
+    KEYS_PREFIX,
+    SERVERS_PREFIX,
+    EncryptionRecord,
+    missing_keys,
+)
 from skerry.server.security.encryption import SECRETS, key_name_of
 from skerry.server.security.encryption_start import read_record
 from skerry.store import backup as backups
-from skerry.store.base import Store, StoreError
+from skerry.store.base import StoreError
 from skerry.store.open import StoreSettings, open_for_backup, open_store
 
 
@@ -43,25 +48,36 @@ async def backup_store(
     """Back up the store to *file*; return a sentence for the user."""
     clock, ids = SystemClock(), SystemIds()
     with _explained(f"backup to {file}"):
-        keys = hub_keys.read_files(data_dir, choice.encryption_key_file)
-        known = hub_keys.fingerprints(keys)
-        header: dict[str, object] = {"fingerprints": known}
-        sealing = None
-        if choice.passphrase is not None:
-            header["keys"] = hub_keys.encoded(keys)
-            sealing = backups.Sealing(choice.passphrase, ids)
         store = await open_for_backup(settings, clock, ids)
         try:
+            record = await read_record(store)
+            keys = hub_keys.read_files(data_dir, choice.encryption_key_file)
+            known = hub_keys.fingerprints(keys)
+            header: dict[str, object] = {"fingerprints": known}
+            sealing = None
             if choice.passphrase is not None:
-                await _refuse_useless(store, known, data_dir)
-            summary = await backups.backup(store, file, clock, header=header, sealing=sealing)
+                _refuse_useless(record, known, data_dir)
+                header["keys"] = hub_keys.encoded(keys)
+                sealing = backups.Sealing(choice.passphrase, ids)
+
+            async def confirm() -> None:
+                # Keys are added before they are used, and dropped after: with the same record
+                # before and after, the keys that were read are those the backup needs.
+                if await read_record(store) != record:
+                    raise KeysError("keys were rotated meanwhile; try again")
+
+            summary = await backups.backup(
+                store, file, clock, header=header, sealing=sealing, confirm=confirm
+            )
         finally:
             await store.close()
     what = "with keys" if choice.passphrase is not None else "without keys"
     return f"backed up {summary.objects} objects {what} at revision {summary.revision} to {file}"
 
 
-async def _refuse_useless(store: Store, known: hub_keys.Fingerprints, data_dir: Path) -> None:
+def _refuse_useless(
+    record: EncryptionRecord | None, known: hub_keys.Fingerprints, data_dir: Path
+) -> None:
     """Refuse to make a backup with keys that lacks some of them."""
     missing = [kind for kind in ("authority", "signing") if not known[kind]]
     if missing:
@@ -69,7 +85,6 @@ async def _refuse_useless(store: Store, known: hub_keys.Fingerprints, data_dir: 
             f"{data_dir / 'pki'} has no {' and no '.join(missing)} key; "
             "name the server's folder with --data-dir"
         )
-    record = await read_record(store)
     needed = [] if record is None else missing_keys(record, known["encryption"])
     if needed:
         raise KeysError(

@@ -25,7 +25,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,11 +88,17 @@ async def backup(
     *,
     header: Mapping[str, Any] | None = None,
     sealing: Sealing | None = None,
+    confirm: Callable[[], Awaitable[None]] | None = None,
 ) -> BackupSummary:
-    """Write the whole of *store*, as it is now, to *path*; *header* goes with it."""
+    """Write the whole of *store*, as it is now, to *path*; *header* goes with it.
+
+    *confirm* is called when everything is written and may raise: then there is no backup.
+    """
     partial = path.with_name(path.name + ".partial")
     try:
         summary = await _write(store, partial, clock, header or {}, sealing)
+        if confirm is not None:
+            await confirm()
         await asyncio.to_thread(_publish, partial, path)
     except Compacted as error:
         raise StoreError(

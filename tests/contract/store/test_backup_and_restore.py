@@ -231,3 +231,19 @@ async def test_a_sealed_backup_that_was_changed_or_cut_off_restores_nothing(
         with pytest.raises(BadBackup):
             await restore(target, BackupFile(damaged, b"sesame"), IDS)
         assert await target.count("") == 0
+
+
+async def test_a_backup_that_is_not_confirmed_leaves_the_one_before(tmp_path: Path) -> None:
+    source = MemoryStore("source")
+    await source.commit([Write("/a", b"1")])
+    await backup(source, tmp_path / "b", SystemClock())
+    before = (tmp_path / "b").read_bytes()
+    await source.commit([Write("/b", b"2")])
+
+    async def refuse() -> None:
+        raise StoreError("keys were rotated meanwhile")
+
+    with pytest.raises(StoreError, match="rotated meanwhile"):
+        await backup(source, tmp_path / "b", SystemClock(), confirm=refuse)
+    assert (tmp_path / "b").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]

@@ -14,6 +14,7 @@ previous version could not read what a new one had encrypted with a key of its o
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +78,8 @@ async def open_encryption(store: Store, source: KeySource, ids: IdSource) -> Enc
 def read_keys(file: Path) -> dict[str, bytes]:
     """Return the keys in *file*, none when it is not there; ``KeyMismatch`` says what is wrong."""
     try:
+        if file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            log.warning("the file of encryption keys is open to others; make it 0600", file=file)
         return parse_keys(file.read_text())
     except FileNotFoundError:
         return {}
