@@ -110,8 +110,12 @@ class ResourceInfo:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A path below an object: its name, the kind it speaks and its verbs."""
+    """A path below an object: its name, the kind it speaks and its verbs.
+
+    Where it is not ``listed``, discovery tells that it exists and not what can be done with it.
+    """
 
     name: str
     kind: GroupVersionKind
     verbs: tuple[str, ...]
+    listed: bool = True

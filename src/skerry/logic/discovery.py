@@ -72,6 +72,10 @@ def version_priority(version: str) -> tuple[int, int, int, int, str]:
     return 0, -_STABILITY[stability], -int(major), -int(minor or 0), ""
 
 
+# Of a type whose objects are being removed with it.
+_REFUSED_WHEN_TERMINATING = ("create", "patch", "update")
+
+
 def storage_version_hash(group: str, version: str, kind: str) -> str:
     """Return the opaque text that changes when objects are stored differently."""
     digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
@@ -153,7 +157,7 @@ def _api_resources(resource: Resource, within: GroupVersion) -> Iterable[dict[st
         "singularName": _singular(resource),
         "namespaced": info.namespaced,
         "kind": info.kind,
-        "verbs": list(info.verbs),
+        "verbs": _verbs(resource),
         "shortNames": list(info.short_names),
         "categories": list(info.categories),
         "storageVersionHash": _storage_hash(resource),
@@ -173,8 +177,14 @@ def _api_subresource(
     }
     if (subresource.kind.group, subresource.kind.version) != within:
         entry |= {"group": subresource.kind.group, "version": subresource.kind.version}
-    entry |= {"kind": subresource.kind.kind, "verbs": list(subresource.verbs)}
+    verbs = list(subresource.verbs) if subresource.listed else None
+    entry |= {"kind": subresource.kind.kind, "verbs": verbs}
     return _without_empty(entry, "group")
+
+
+def _verbs(resource: Resource) -> list[str]:
+    refused = _REFUSED_WHEN_TERMINATING if resource.terminating else ()
+    return [verb for verb in resource.info.verbs if verb not in refused]
 
 
 def _singular(resource: Resource) -> str:
@@ -184,8 +194,8 @@ def _singular(resource: Resource) -> str:
 def _storage_hash(resource: Resource) -> str:
     """Return the hash of stored types; reviews and other types that are not stored have none."""
     info = resource.info
-    if not {"create", "get"} <= set(info.verbs):
-        return ""
+    if resource.storage_hash or not {"create", "get"} <= set(info.verbs):
+        return resource.storage_hash
     return storage_version_hash(resource.stored_group, resource.storage_version, info.kind)
 
 
@@ -250,14 +260,14 @@ def _resource_discovery(resource: Resource) -> dict[str, Any]:
         "responseKind": _response_kind(resource, info.gvk),
         "scope": "Namespaced" if info.namespaced else "Cluster",
         "singularResource": _singular(resource),
-        "verbs": list(info.verbs),
+        "verbs": _verbs(resource),
         "shortNames": list(info.short_names),
         "categories": list(info.categories),
         "subresources": [
             {
                 "subresource": subresource.name,
                 "responseKind": _response_kind(resource, subresource.kind),
-                "verbs": list(subresource.verbs),
+                "verbs": list(subresource.verbs) if subresource.listed else None,
             }
             for subresource in sorted(info.subresources, key=lambda each: each.name)
         ],

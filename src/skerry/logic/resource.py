@@ -142,6 +142,11 @@ class Resource:
     # The group segment of the store key, where one stored type is seen through two groups
     # (Events); None: the type's own group.
     storage_group: str | None = None
+    # The objects are being removed with their definition or binding: discovery tells of no verb
+    # that would make or change one. New objects are refused by admission, changes are not.
+    terminating: bool = False
+    # What discovery tells of how objects are stored; empty: it is worked out.
+    storage_hash: str = ""
     # Where the rules come from, for work in another process; None: they are known here only.
     family: Family | None = None
 

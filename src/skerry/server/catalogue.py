@@ -147,5 +147,12 @@ class Catalogue:
             resource
             for definition in self._definitions.get(cluster, {}).values()
             if custom.established(definition)
-            for resource in custom.resources_of(definition)
+            for resource in _served_by(definition)
         ]
+
+
+def _served_by(definition: Object) -> Sequence[Resource]:
+    resources = custom.resources_of(definition)
+    if "deletionTimestamp" in definition["metadata"]:
+        return [replace(resource, terminating=True) for resource in resources]
+    return resources

@@ -188,6 +188,11 @@ async def test_a_type_being_deleted_takes_no_new_objects() -> None:
         assert refused.body["message"] == (
             "create not allowed while custom resource definition is terminating"
         )
+        listed = (await server.get("/apis/example.org/v1")).body["resources"]
+        told = {verb for each in listed if "/" not in each["name"] for verb in each["verbs"]}
+        assert told == {"delete", "deletecollection", "get", "list", "watch"}
+        changed = await server.patch(f"{THINGS}/held", {"spec": {"size": 2}})
+        assert changed.status == 200
 
 
 @virtual

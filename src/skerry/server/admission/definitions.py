@@ -15,6 +15,7 @@ from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import CRD_GROUP, CRD_RESOURCE, Catalogue
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
 class DefinitionAdmission:
@@ -52,9 +53,7 @@ class DefinitionAdmission:
         cluster = operation.call.info.cluster
         definition = self._catalogue.definition(cluster, f"{resource}.{group}")
         if definition is not None and "deletionTimestamp" in definition["metadata"]:
-            raise MethodNotAllowed(
-                "create not allowed while custom resource definition is terminating"
-            )
+            raise MethodNotAllowed(TERMINATING)
 
     def _reserved(self, obj: Object, operation: Operation) -> crd.TakenNames:
         """Return the names that types served here by other means have in the same group."""

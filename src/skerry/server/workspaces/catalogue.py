@@ -107,11 +107,12 @@ class HubCatalogue(Catalogue):
             return WildcardTypes([*self._every, *self._shards], self._any_identity(), self._state)
         bound = self._state.bound_types(cluster)
         local = self._served(cluster)
+        terminating = self._state.terminating_types(cluster)
         if cluster in (ROOT, SYSTEM_ADMIN):
-            served = [*self._every, *self._shards, *self._bound(bound)]
+            served = [*self._every, *self._shards, *self._bound(bound, terminating)]
             return self._types([*served, *self._own(local, served)])
-        if local:
-            served = [*self._every, *self._bound(bound)]
+        if local or terminating:
+            served = [*self._every, *self._bound(bound, terminating)]
             return self._types([*served, *self._own(local, served)])
         known = self._by_binding.get(bound)
         if known is None:
@@ -127,9 +128,13 @@ class HubCatalogue(Catalogue):
         names = {r.info.group_resource for r in served}
         return [warning(r) for r in local if r.info.group_resource not in names]
 
-    def _bound(self, bound: Sequence[Sequence[BoundType]]) -> list[Resource]:
+    def _bound(
+        self,
+        bound: Sequence[Sequence[BoundType]],
+        terminating: frozenset[BoundType] = frozenset(),
+    ) -> list[Resource]:
         return [
-            resource
+            replace(resource, terminating=True) if each in terminating else resource
             for group in bound
             for each in group
             for resource in self._state.resources(each)

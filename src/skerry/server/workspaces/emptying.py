@@ -1,8 +1,9 @@
 """Removing everything in a cluster, quickly and completely.
 
 Objects nobody holds back go in one transaction per few hundred. Those with finalizers are marked
-and waited for. Bindings go last, when nothing else is left: with them goes the knowledge of which
-types there were.
+and waited for. Until nothing else is left, namespaces stay, and what lets people in: somebody may
+have to take a finalizer off. Bindings go last, for with them goes the knowledge of which types
+there were.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.bindings import FINALIZER
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER
+from skerry.logic.workspaces.remaining import Remaining
 from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
@@ -28,7 +30,12 @@ _BATCH = 200
 _SERVER_KEYS = (("marks", "default-location"), ("allocations", "services"))
 # Finalizers that stand for what is being done here.
 _OWN = (FINALIZER, CLUSTER_FINALIZER)
-_LAST = (APIS, "apibindings")
+_RBAC = "rbac.authorization.k8s.io"
+# One after another, each when all before it are gone.
+_LATE = (
+    (("", "namespaces"),),
+    ((_RBAC, "clusterroles"), (_RBAC, "clusterrolebindings"), (APIS, "apibindings")),
+)
 _KEPT = (CORE, "logicalclusters")
 
 
@@ -37,6 +44,7 @@ class Emptied:
     """What could not be removed yet: prefixes of such types, everywhere and in the cluster."""
 
     waits: list[tuple[str, str]] = field(default_factory=list)
+    remaining: Remaining = field(default_factory=Remaining)
 
 
 class Emptying:
@@ -75,11 +83,14 @@ class Emptying:
             if not await self._is_absent(type_prefix(group, resource)):
                 await removal.notes(type_prefix(group, resource, cluster))
         await self._keep_schemas(removal, cluster)
-        for group, resource in sorted(stored - {_LAST, _KEPT} - self._known_absent(cluster)):
+        late = {each for group in _LATE for each in group}
+        for group, resource in sorted(stored - late - {_KEPT} - self._known_absent(cluster)):
             if not await self._is_absent(type_prefix(group, resource)):
                 await removal.objects(group, resource, cluster)
-        if not removal.result.waits:
-            await removal.objects(*_LAST, cluster)
+        for types in _LATE:
+            if not removal.result.waits:
+                for group, resource in types:
+                    await removal.objects(group, resource, cluster)
         if not removal.result.waits:
             removal.writes += last
         await removal.finish()
@@ -159,7 +170,9 @@ class _Removal:
         async for batch in _batches(self._store, prefix):
             for entry in batch:
                 write, held = self._removal(entry)
-                waits = waits or held
+                if held:
+                    waits = True
+                    self.result.remaining.add(group, resource, held)
                 if write is not None:
                     self.writes.append(write)
             if len(self.writes) >= _BATCH:
@@ -173,16 +186,17 @@ class _Removal:
             await self._store.commit(self.writes)
             self.writes = []
 
-    def _removal(self, entry: Entry) -> tuple[Write | None, bool]:
-        """Return the write that removes or marks an object, and whether it stays for now."""
+    def _removal(self, entry: Entry) -> tuple[Write | None, Sequence[str]]:
+        """Return the write that removes or marks an object, and what holds it for now."""
         if b'"finalizers"' not in entry.value:
-            return Write(entry.key, None, expected=entry.revision), False
+            return Write(entry.key, None, expected=entry.revision), ()
         obj = decode(entry.value, entry.revision)
-        if all(name in _OWN for name in obj["metadata"].get("finalizers") or ()):
-            return Write(entry.key, None, expected=entry.revision), False
+        held = obj["metadata"].get("finalizers") or ()
+        if all(name in _OWN for name in held):
+            return Write(entry.key, None, expected=entry.revision), ()
         if mark(obj, self._now):
-            return Write(entry.key, encode(obj), expected=entry.revision), True
-        return None, True
+            return Write(entry.key, encode(obj), expected=entry.revision), held
+        return None, held
 
 
 async def _batches(store: Store, prefix: str) -> AsyncIterator[Sequence[Entry]]:

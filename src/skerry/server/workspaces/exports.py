@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping
 
-from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.errors import FieldError, Forbidden, Invalid, MethodNotAllowed
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
@@ -21,6 +21,7 @@ from skerry.logic.workspaces.bindings import (
 from skerry.logic.workspaces.births import PATH_ANNOTATION
 from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.server.access import Attributes, Authorizer
+from skerry.server.admission.definitions import TERMINATING
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import User
@@ -264,6 +265,8 @@ class BindingRules:
         self._clock = clock
 
     async def admit(self, operation: Operation) -> None:
+        if operation.verb == "CREATE" and operation.call.resource.identity:
+            self._refuse_terminating(operation)
         if operation.type != (APIS, "apibindings") or operation.verb == "DELETE":
             return
         if operation.subresource == "status":
@@ -281,6 +284,16 @@ class BindingRules:
         if "deletionTimestamp" not in operation.obj["metadata"]:
             refuse_claims(operation, "APIBinding")
             self._bind(operation)
+
+    def _refuse_terminating(self, operation: Operation) -> None:
+        """Refuse new objects of a type whose objects are being removed with its binding.
+
+        Views serve the type of all workspaces at once, so it is looked up for the one at hand.
+        """
+        asked = (*operation.type, operation.call.resource.identity)
+        for each in self._state.terminating_types(operation.call.info.cluster):
+            if (each.group, each.resource, each.identity) == asked:
+                raise MethodNotAllowed(TERMINATING)
 
     def _check_consent(self, operation: Operation) -> None:
         """Refuse an exporter who writes bindings by a claim and would accept further claims.

@@ -108,6 +108,8 @@ class Binding(msgspec.Struct, frozen=True, gc=False):
     claims: tuple[Claim, ...] = ()
     # Whether everything the export offers is bound.
     ready: bool = True
+    # Whether it is being deleted, and the objects of its types with it.
+    deleting: bool = False
 
     def is_to(self, export_cluster: str, export_name: str) -> bool:
         """Tell whether it binds that export."""
@@ -153,7 +155,12 @@ class _BindingSpec(msgspec.Struct, gc=False):
     reference: _Reference | None = None
 
 
+class _BindingMetadata(msgspec.Struct, gc=False):
+    deletion: str | None = msgspec.field(name="deletionTimestamp", default=None)
+
+
 class _APIBinding(msgspec.Struct, gc=False):
+    metadata: _BindingMetadata
     spec: _BindingSpec
     status: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -194,14 +201,15 @@ class BindingReader:
     """Reads stored APIBindings; equal statuses are looked into once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, bytes], Binding] = {}
+        self._known: dict[tuple[str, str, bytes, bool], Binding] = {}
 
     def read(self, value: bytes) -> Binding:
         """Return what a stored APIBinding comes to."""
         obj = decode_as(_bindings, value)
         reference = obj.spec.reference or _Reference()
         export = reference.export or _Export()
-        key = (export.path or "", export.name or "", bytes(obj.status))
+        deleting = obj.metadata.deletion is not None
+        key = (export.path or "", export.name or "", bytes(obj.status), deleting)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _STATUSES:
@@ -210,7 +218,7 @@ class BindingReader:
         return known
 
 
-def _binding(path: str, name: str, text: bytes) -> Binding:
+def _binding(path: str, name: str, text: bytes, deleting: bool) -> Binding:
     status: dict[str, Any] = orjson.loads(text) or {}
     cluster = status.get("apiExportClusterName", "")
     bound = tuple(
@@ -227,4 +235,4 @@ def _binding(path: str, name: str, text: bytes) -> Binding:
     claims = tuple(Claim.of(each) for each in status.get("appliedPermissionClaims") or [])
     conditions = status.get("conditions") or []
     ready = bool(conditions) and all(each.get("status") == "True" for each in conditions)
-    return Binding(cluster, path, name, bound, claims, ready)
+    return Binding(cluster, path, name, bound, claims, ready, deleting)

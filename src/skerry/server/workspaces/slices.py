@@ -1,8 +1,8 @@
 """APIExportEndpointSlices: where the views of an export are.
 
 There is one Shard, so an export has one view. A slice that names a Partition has it if the
-Partition selects that Shard. Slices are looked at when they are written and when their export
-comes, goes or changes.
+Partition selects that Shard. Slices are looked at when they are written and when their export or
+Partition comes, goes or changes.
 """
 
 from __future__ import annotations

@@ -320,6 +320,11 @@ class HubState:
             return ()
         return tuple(sorted((b.bound for b in family.values() if b.bound), key=_first_name))
 
+    def terminating_types(self, cluster: str) -> frozenset[BoundType]:
+        """Return the types whose bindings in *cluster* are being deleted."""
+        family = (self.bindings.get(cluster) or {}).values()
+        return frozenset(each for binding in family if binding.deleting for each in binding.bound)
+
     def resources(self, bound: BoundType) -> Sequence[Resource]:
         """Return the types a bound schema serves."""
         known = self._resources.get(bound)

@@ -1,16 +1,17 @@
 """What takes its time: emptying workspaces and bindings that go, following exports that change.
 
 Nothing here polls. A workspace or binding that is being deleted is queued when it is marked, and
-again whenever something in it goes; an export's bindings when the export changes, and bindings
-that lack something when what they lack may have come.
+again whenever something in it goes; an export's bindings when the export changes, bindings that
+lack something when what they lack may have come, and slices with their export and Partition.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from skerry.api.kcp.compute import TOPOLOGY
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
@@ -18,6 +19,7 @@ from skerry.logic.resource import Object
 from skerry.logic.workspaces.bindings import FINALIZER, bound_status, is_pinned_elsewhere
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER, PHASE_LABEL, WORKSPACE_FINALIZER
 from skerry.logic.workspaces.names import ROOT
+from skerry.logic.workspaces.remaining import set_condition
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.codec import decode, encode
 from skerry.server.watch.change import Change
@@ -74,6 +76,9 @@ class WorkspaceUpkeep:
         dispatcher.observe(type_prefix(APIS, "apiresourceschemas"), self._offer_changed)
         dispatcher.observe(CRD_PREFIX, self._names_changed)
         dispatcher.observe(type_prefix("", "secrets"), self._secret_changed)
+        # Of whichever export Partitions come.
+        dispatcher.observe(type_prefix(TOPOLOGY, "partitions")[:-1], self._partition_changed)
+        dispatcher.observe(type_prefix(CORE, "shards"), self._shard_changed)
 
     def _marked(self, change: Change) -> None:
         event = change.event
@@ -108,6 +113,19 @@ class WorkspaceUpkeep:
             path = reference.get("path", "")
             where = self._state.resolve(path) if path else cluster
             if (where, reference.get("name")) == (export.cluster, export.name):
+                self._queue(ObjectKey(*SLICES, cluster, "", name).path())
+
+    def _partition_changed(self, change: Change) -> None:
+        """Look at the slices that name a Partition which came, went or changed."""
+        key = ObjectKey.parse(change.event.key)
+        for (cluster, name), obj in self._state.slices.items():
+            if cluster == key.cluster and (obj.get("spec") or {}).get("partition") == key.name:
+                self._queue(ObjectKey(*SLICES, cluster, "", name).path())
+
+    def _shard_changed(self, change: Change) -> None:
+        """Look at every slice that names a Partition: those select Shards by their labels."""
+        for (cluster, name), obj in self._state.slices.items():
+            if (obj.get("spec") or {}).get("partition"):
                 self._queue(ObjectKey(*SLICES, cluster, "", name).path())
 
     def _offering(self, schema: ObjectKey) -> Iterator[str]:
@@ -227,9 +245,22 @@ class WorkspaceUpkeep:
         result = await self._emptying.empty(cluster, last)
         if result.waits:
             self._await(result, partial(self._nudge, cluster))
+            await self._report({owner, _cluster_key(cluster)}, result)
             return False
         self._going.pop(cluster, None)
         return True
+
+    async def _report(self, keys: Iterable[str], result: Emptied) -> None:
+        """Say in a workspace and its logical cluster what is left, if they do not say so."""
+        condition, now = result.remaining.workspace_condition(), rfc3339(self._clock.now())
+        writes = []
+        for key in sorted(keys):
+            entry = await self._store.get(key)
+            obj = None if entry is None else decode(entry.value, entry.revision)
+            if entry is not None and obj is not None and set_condition(obj, condition, now):
+                writes.append(Write(key, encode(obj), expected=entry.revision))
+        if writes:
+            await self._store.commit(writes)
 
     async def _mark_cluster(self, cluster: str) -> None:
         """Say that the logical cluster is going away, and wait until this server knows."""
@@ -259,6 +290,9 @@ class WorkspaceUpkeep:
         result = await self._emptying.remove(key.cluster, bound)
         if result.waits:
             self._await(result, partial(self._queue, entry.key))
+            said = result.remaining.binding_condition()
+            if set_condition(obj, said, rfc3339(self._clock.now())):
+                await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
             return
         await self._store.commit([without_finalizer(entry, obj, FINALIZER)])
         await self._forget_schemas()

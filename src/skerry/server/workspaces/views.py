@@ -17,6 +17,7 @@ from msgspec.structs import replace as replace_attributes
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.logic.discovery import storage_version_hash
 from skerry.logic.resource import Resource
 from skerry.logic.workspaces.bindings import EXPORT_LABEL
 from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD, initializer_label, label_hash
@@ -200,7 +201,7 @@ class InitializerViews:
             return Route(
                 target,
                 path,
-                self._types(cluster, name),
+                self._types,
                 f"{label}={value}",
                 guard,
                 named=waits,
@@ -228,9 +229,9 @@ class InitializerViews:
             and initializer in known.initializers
         )
 
-    def _types(self, cluster: str, name: str) -> TypeSet:
-        if (cluster, name) not in self.state.types:
-            return _NOTHING
+    @property
+    def _types(self) -> TypeSet:
+        """What there is to see, whether or not anybody waits, or the type exists."""
         return TypeSet(
             _initializable(r)
             for r in self.catalogue.types(SYSTEM_ADMIN).resources
@@ -257,8 +258,15 @@ def _claimable(resource: Resource) -> Resource:
 
 
 def _initializable(resource: Resource) -> Resource:
-    """Return the type of logical clusters as initializers may use it: read, and patch status."""
-    return replace(resource, info=replace(resource.info, verbs=_READ_VERBS))
+    """Return the type of logical clusters as initializers may use it: read, and patch status.
+
+    Discovery tells of it as kcp's view does.
+    """
+    info = resource.info
+    below = tuple(replace(each, listed=False) for each in info.subresources)
+    stored = storage_version_hash(f"/{info.group}", info.version, info.kind)
+    info = replace(info, verbs=_READ_VERBS, subresources=below)
+    return replace(resource, info=info, storage_hash=stored)
 
 
 def _read_only(resource: Resource) -> Resource:

@@ -89,10 +89,12 @@ class Hub:
         return cluster
 
     async def gone(self, where: str, path: str) -> None:
-        """Wait until there is nothing at *path* any more."""
+        """Wait until there is nothing at *path* any more, and the server itself knows."""
         async with asyncio.timeout(10):
             while (await self.ask("kcp-admin", "GET", f"/clusters/{where}{path}")).status != 404:
                 await self.settled()
+            api = self.running.api
+            await api.dispatcher.reached(await api.store.revision())
 
     async def settled(self) -> None:
         """Let everybody else run."""

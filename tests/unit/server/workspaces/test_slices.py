@@ -108,3 +108,35 @@ async def test_the_export_of_a_slice_does_not_change(hub: Hub) -> None:
     reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/{shop}{SLICES}/s", other, **MERGE)
     assert reply.status == 422
     assert "APIExport reference must not be changed" in reply.body["message"]
+
+
+@in_hub
+async def test_a_slice_follows_the_partition_it_names_and_the_shard(hub: Hub) -> None:
+    shop = await hub.workspace("root", "shop")
+    await provider(hub, shop)
+    made = await hub.create(shop, SLICES, endpoints("s", "", "widgets", partition="p"))
+    other = await hub.create(shop, SLICES, endpoints("t", "", "widgets", partition="q"))
+    url = f"{hub.running.url}/services/apiexport/{shop}/widgets"
+    assert set(faults(made)) == {"PartitionValid", "EndpointURLsReady"}
+    partition: dict[str, Any] = {
+        "apiVersion": "topology.kcp.io/v1alpha1",
+        "kind": "Partition",
+        "metadata": {"name": "p"},
+        "spec": {"selector": {"matchExpressions": [{"key": "region", "operator": "DoesNotExist"}]}},
+    }
+    await hub.create(shop, PARTITIONS, partition)
+    found = await hub.until(shop, f"{SLICES}/s", "status", "endpoints", [{"url": url}])
+    assert faults(found) == {}
+    change = {"spec": {"selector": {"matchExpressions": None, "matchLabels": {"region": "eu"}}}}
+    await hub.ask("kcp-admin", "PATCH", f"/clusters/{shop}{PARTITIONS}/p", change, **MERGE)
+    found = await hub.until(shop, f"{SLICES}/s", "status", "endpoints", [])
+    assert faults(found) == {}
+    labels = {"metadata": {"labels": {"region": "eu"}}}
+    shard = "/clusters/root/apis/core.kcp.io/v1alpha1/shards/root"
+    assert (await hub.ask("kcp-admin", "PATCH", shard, labels, **MERGE)).status == 200
+    await hub.until(shop, f"{SLICES}/s", "status", "endpoints", [{"url": url}])
+    await hub.ask("kcp-admin", "DELETE", f"/clusters/{shop}{PARTITIONS}/p")
+    found = await hub.until(shop, f"{SLICES}/s", "status", "endpoints", [])
+    assert faults(found)["PartitionValid"] == 'partition.topology.kcp.io "p" not found'
+    unchanged = await hub.get(shop, f"{SLICES}/t")
+    assert unchanged["metadata"]["resourceVersion"] == other["metadata"]["resourceVersion"]

@@ -323,6 +323,24 @@ async def test_through_a_view_only_its_own_initializer_is_taken_off(hub: Hub) ->
     assert (reply.status, reply.body["status"]["initializers"]) == (200, left)
 
 
+@in_hub
+async def test_an_initializers_view_is_the_same_whoever_waits_there(hub: Hub) -> None:
+    await initialized_type(hub)
+    for name in ("whatever", "root:whatever", "root:guarded", "no-such:thing"):
+        view = f"/services/initializingworkspaces/{name}/clusters/*"
+        reply = await hub.ask("shard-admin", "GET", f"{view}/apis/core.kcp.io/v1alpha1")
+        assert reply.status == 200, (name, reply.body)
+        clusters, below = reply.body["resources"]
+        assert (clusters["name"], clusters["verbs"]) == (
+            "logicalclusters", ["get", "list", "watch"],
+        )  # fmt: skip
+        assert clusters["storageVersionHash"] == "l84hS/aun10="
+        assert (below["name"], below["verbs"]) == ("logicalclusters/status", None)
+        listed = await hub.ask("shard-admin", "GET", f"{view}{CLUSTERS}")
+        assert (listed.status, listed.body["items"]) == (200, [])
+        assert (await hub.ask("alice", "GET", f"{view}{CLUSTERS}")).status == 403
+
+
 # -- deletion --------------------------------------------------------------------------------
 
 
