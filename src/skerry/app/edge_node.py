@@ -12,7 +12,7 @@ import ipaddress
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skerry.api.errors import AlreadyExists, NotFound
@@ -27,10 +27,11 @@ from skerry.app.standalone import Face, Foundation, Kind, StartError, plain_face
 from skerry.app.workload_controllers import run_workload_controllers
 from skerry.controllers.workload.kinds import SERVICES, STORAGE_CLASSES
 from skerry.controllers.workload.volume.decide import standard_class
-from skerry.edge.agent import abilities, bubblewrap
+from skerry.edge.agent import abilities, bubblewrap, control_groups
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.control_groups import ControlGroups
 from skerry.edge.agent.dns import DnsServer
 from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.http_proxy import HttpProxy
@@ -75,6 +76,7 @@ def edge_kind(config: EdgeConfig, settings: AgentSettings | None = None) -> Kind
     async def face(foundation: Foundation) -> Face:
         found = await plain_face(foundation)
         machine = await offered(config, foundation.settings.data_dir.resolve())
+        machine = replace(machine, control_groups=control_groups.found(config.name))
         edge = Edge(config, foundation, found.api, machine, settings or AgentSettings())
         found.beside.append(edge.run)
         found.complete = edge.complete
@@ -101,6 +103,7 @@ class Machine:
 
     runtime: ContainerRuntime
     pod_network: PodNetwork | None = None
+    control_groups: ControlGroups = field(default_factory=ControlGroups)
 
 
 async def offered(config: EdgeConfig, directory: Path) -> Machine:
@@ -182,6 +185,7 @@ class Edge:
         self._sources = PodSources(agent_client, self._agent_factory, Path(self._volumes))
         port = int(f.url.rpartition(":")[2])
         self._services = ServiceProxy(self.network, self._agent_factory, (LOOPBACK, port))
+        self.network.shared = frozenset({(LOOPBACK, port)})
         self._proxy = HttpProxy(self._services.find, self.network.dial)
         self._dns_address = _address_in(self.config.service_network, 10)
         self._sources.reached_at = self._services.reached_at
@@ -213,6 +217,7 @@ class Edge:
                 self.config.host_network,
                 (str(self.foundation.settings.data_dir.resolve()),),
             ),
+            self.machine.control_groups,
         )
         tainted = node.control_plane and self.config.tainted
         agent = NodeAgent(

@@ -10,7 +10,8 @@ from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.leftovers import end_recorded_pod
 from skerry.edge.agent.node import NodeHeartbeat
-from skerry.edge.agent.pod import PODS, PodWorker, remembered_address
+from skerry.edge.agent.pod import PodWorker, remembered_address
+from skerry.edge.agent.pod_api import PODS
 from skerry.edge.agent.sources import refers_to
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object

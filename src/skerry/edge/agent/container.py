@@ -10,26 +10,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import shutil
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from skerry.edge.agent.commands import run_beside
+from skerry.edge.agent.container_spec import Surroundings, container_spec
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.control_groups import unenforced
 from skerry.edge.agent.environment import (
     ConfigurationMissing,
-    Facts,
-    arguments,
-    environment,
-    proxy_environment,
-    service_environment,
 )
 from skerry.edge.agent.network import Backend, free_port
-from skerry.edge.agent.pod_files import host_name
 from skerry.edge.agent.probes import Prober, Reach, Result, attempt, shown
 from skerry.edge.agent.process_container import LOG, LOST
 from skerry.edge.agent.refusals import container_refusals
@@ -40,42 +35,20 @@ from skerry.edge.agent.runtime import (
     Exit,
     Image,
     ImageNotFound,
-    Input,
-    Mount,
     Sandbox,
-    Volume,
 )
-from skerry.edge.agent.security_context import confinement, containers_of
+from skerry.edge.agent.security_context import containers_of
 from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
+from skerry.edge.agent.termination import TERMINATION_LOG, ended_within, last_words
 from skerry.logic.plan import EventType
 from skerry.logic.resource import Object
 
 _PORTS = "ports.json"
 _SANDBOX = "sandbox"
-_TERMINATION_LOG = "termination-log"
-_TERMINATION_PATH = "/dev/termination-log"
-# kubelet's bounds on what a container says at its end.
-_MESSAGE_BYTES = 4096
-_MESSAGE_LINES = 80
+# What a container that was killed ends with.
+_KILLED = 128 + signal.SIGKILL
 # A hook has no deadline of its own; a container's grace period bounds it at the end.
 _HOOK_SECONDS = 600.0
-
-
-@dataclass(slots=True)
-class Surroundings:
-    """What a container needs of its pod; the pod's worker keeps it current."""
-
-    directory: Path
-    facts: Facts
-    mounts_of: Callable[[Object, Mapping[str, str]], list[Mount]]
-    changed: Callable[[], None]
-    ports_changed: Callable[[], None]
-    sources_changed: asyncio.Event
-    processes_of: Callable[[str], str]
-    # Set before anything of the pod is started, on a node whose pods have namespaces.
-    sandbox: Sandbox | None = None
-    # Why nothing of the pod may be started; empty when it may.
-    refusal: str = ""
 
 
 class ContainerLife:
@@ -225,6 +198,10 @@ class ContainerLife:
             return Exit(128, now, self._node.clock.now(), reason="StartError", message=str(error))
         self._tell("Normal", "Created", f"Created container: {self.name}")
         self._tell("Normal", "Started", f"Started container {self.name}")
+        groups = self._node.control_groups
+        if ignored := unenforced(self.spec, groups.controllers):
+            text = f"limits of container {self.name} are not enforced: {', '.join(ignored)}"
+            self._tell("Warning", "LimitsNotEnforced", f"{text} ({groups.why})")
         return container
 
     async def _image_missing(self, error: ImageNotFound) -> None:
@@ -253,44 +230,13 @@ class ContainerLife:
         self.ports = {port: port if own else free_port() for port in wanted}
         (self._place / _PORTS).write_text(json.dumps(self.ports))
         (self._place / _SANDBOX).write_text(_mark(self._around.sandbox))
-        (self._place / _TERMINATION_LOG).touch()
+        (self._place / TERMINATION_LOG).touch()
         self._around.ports_changed()
         return self._assembled(image)
 
     def _assembled(self, image: Image) -> ContainerSpec:
-        node, facts, spec = self._node, self._around.facts, self.spec
-        sandbox = self._around.sandbox
-        namespace = self.pod["metadata"]["namespace"]
-        values = {"HOSTNAME": host_name(self.pod)}
-        if proxy := node.sources.proxy_url(namespace):
-            values |= proxy_environment(proxy, alone=bool(sandbox and sandbox.network))
-        if self.pod["spec"].get("enableServiceLinks", True):
-            services = node.sources.services_for(namespace)
-            values |= service_environment(services, node.sources.reached_at)
-        values |= environment(
-            spec, facts, lambda kind, name: node.sources.configuration(namespace, kind, name)
-        )
-        argv = arguments(spec, image.entrypoint, image.command, values)
-        if not argv:
-            raise ConfigurationMissing(f'no command specified for image "{image.reference}"')
-        ended = Mount(
-            spec.get("terminationMessagePath") or _TERMINATION_PATH,
-            Volume(self._place / _TERMINATION_LOG),
-        )
-        return ContainerSpec(
-            image,
-            argv,
-            values,
-            str(spec.get("workingDir") or ""),
-            (*self._around.mounts_of(spec, values), ended),
-            self.ports,
-            self._place,
-            confinement(self.pod, spec, image, node.runtime.abilities, os.geteuid()),
-            sandbox=sandbox,
-            beside=self._around.processes_of(spec.get("targetContainerName") or ""),
-            input=Input(
-                bool(spec.get("stdin")), bool(spec.get("stdinOnce")), bool(spec.get("tty"))
-            ),
+        return container_spec(
+            self._node, self.pod, self.spec, image, self._around, self.ports, self._place
         )
 
     # While it runs.
@@ -311,6 +257,9 @@ class ContainerLife:
             end = await container.wait()
             probes.cancel()
         self.running = None
+        group = "" if self.run_spec is None else self.run_spec.confinement.control_group
+        if end.code == _KILLED and self._node.control_groups.was_out_of_memory(group):
+            end = replace(end, reason="OOMKilled")
         return end
 
     async def _probes(self, container: Container) -> None:
@@ -420,20 +369,10 @@ class ContainerLife:
     def _ended(self, result: Exit) -> None:
         identity = self.state.identity
         self._set(
-            state=Ended(result, identity, self._last_words(result)), ready=False, started=False
+            state=Ended(result, identity, last_words(self.spec, self._place, result)),
+            ready=False,
+            started=False,
         )
-
-    def _last_words(self, result: Exit) -> str:
-        """Return what the container left in its termination log, or at the end of its output."""
-        path = self._place / _TERMINATION_LOG
-        try:
-            text = path.read_bytes()[-_MESSAGE_BYTES:].decode(errors="replace")
-        except OSError:
-            text = ""
-        fallback = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        if text or not fallback or result.code == 0:
-            return text
-        return _tail(self._place / LOG)
 
     async def _back_off(self, result: Exit) -> None:
         """Wait before the next attempt: not at all the first time, then longer and longer."""
@@ -486,33 +425,3 @@ class ContainerLife:
 def _mark(sandbox: Sandbox | None) -> str:
     """Return what tells one sandbox of a pod from a later one."""
     return "" if sandbox is None else str(sandbox.epoch)
-
-
-async def ended_within(container: Container, grace: float) -> Exit:
-    """Ask a container to end, and make it end once *grace* seconds are over."""
-    if grace > 0:
-        container.signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace):
-                return await container.wait()
-    container.signal(signal.SIGKILL)
-    return await container.wait()
-
-
-def _tail(path: Path) -> str:
-    try:
-        lines = path.read_bytes()[-4 * _MESSAGE_BYTES :].decode(errors="replace").splitlines()
-    except OSError:
-        return ""
-    texts = [line.split(" ", 3)[-1] for line in lines[-_MESSAGE_LINES:]]
-    return "\n".join(texts)[-_MESSAGE_BYTES:]
-
-
-def restarting(policy: str) -> Callable[[Exit], bool]:
-    """Return whether a container is started again after an exit, under a restart policy."""
-    rules: Mapping[str, Callable[[Exit], bool]] = {
-        "Always": lambda _: True,
-        "OnFailure": lambda result: result.code != 0,
-        "Never": lambda _: False,
-    }
-    return rules[policy]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skerry.edge.agent.control_groups import ControlGroups
 from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.network import Network
 from skerry.edge.agent.refusals import NodePolicy
@@ -35,6 +36,7 @@ class NodeContext:
     allocatable: Mapping[str, str] = field(default_factory=dict)
     dns_address: str = ""
     access: HostAccess = field(default_factory=HostAccess)
+    control_groups: ControlGroups = field(default_factory=ControlGroups)
 
     @property
     def policy(self) -> NodePolicy:

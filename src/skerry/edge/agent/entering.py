@@ -72,6 +72,7 @@ def main() -> None:
     """Enter, run, and end as the command ends."""
     spec = json.loads(sys.argv[1])
     if not spec["pid"]:
+        privileges.enter_group(privileges.opened_group(spec["control_group"]))
         _become_directly(spec)
     try:
         # Those who share the process namespace must not look into what is not theirs yet.
@@ -79,7 +80,9 @@ def main() -> None:
         privileges.hide_arguments(b"exec")
         # A container of an image, or of an agent before this one, is entered by its process.
         by_pid = [f"/proc/{spec['pid']}/ns/{kind}" for kind in _ORDER]
+        group = privileges.opened_group(spec["control_group"])
         _enter(spec["namespaces"] or by_pid)
+        privileges.enter_group(group)
     except OSError as error:
         sys.stderr.write(f"cannot enter the container: {error}\n")
         os._exit(_CANNOT_RUN)

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -89,6 +91,8 @@ class Network:
         self._pods: dict[str, PodPorts] = {}
         self._by_address: dict[str, str] = {}
         self._node_ports: dict[int, Resolve] = {}
+        # Places of this machine that pods may be led to: the edge's own API server.
+        self.shared: frozenset[Backend] = frozenset()
 
     def join(self, uid: str, pod: PodPorts) -> None:
         """Have a pod on the network; again with the same uid replaces it."""
@@ -137,8 +141,10 @@ class Network:
     async def connect(self, backend: Backend) -> Streams:
         """Connect to a backend, inside the pods' network where it is there; once, as probes do."""
         uid = self._by_address.get(backend[0], "")
-        if self.inside is None or uid not in self._pods or not self._pods[uid].inside:
+        if self.inside is None or self._is_shared(backend):
             return await asyncio.open_connection(*backend)
+        if uid not in self._pods or not self._pods[uid].inside:
+            return await _outside(backend)
         try:
             return await _connected(self.inside.stream(uid), backend)
         except ConnectionRefusedError:
@@ -147,6 +153,15 @@ class Network:
         except CannotStart as error:
             raise ConnectionRefusedError(str(error)) from error
 
+    def _is_shared(self, backend: Backend) -> bool:
+        """Tell whether a place of this machine is one that belongs to the edge and its pods."""
+        return backend in self.shared or any(
+            (LOOPBACK, real) == backend
+            for pod in self._pods.values()
+            if not pod.inside
+            for real in pod.ports.values()
+        )
+
     async def dial(self, backend: Backend) -> Streams:
         """Connect to a backend, giving one that was only just started a moment to listen."""
         return await dialled(backend, self.connect)
@@ -154,6 +169,42 @@ class Network:
     def set_node_ports(self, ports: dict[int, Resolve]) -> None:
         """Say what the node ports of Services lead to."""
         self._node_ports = ports
+
+
+async def _outside(backend: Backend) -> Streams:
+    """Connect to somewhere that is not this machine; raises ``OSError``.
+
+    Pods that have a network of their own choose where the agent connects to for them: by the
+    proxy's request, a probe's host, an endpoint of a Service. What listens on the machine's
+    loopback often trusts whoever can reach it, as services of clouds at link-local addresses do.
+    """
+    host, port = backend
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    # By address: a name could lead elsewhere when it is asked for again.
+    known = dict.fromkeys(str(item[4][0]) for item in found)
+    failure: OSError = PermissionError(errno.EACCES, "not outside this machine", host)
+    for address in known:
+        if is_near(address):
+            continue
+        try:
+            return await asyncio.open_connection(address, port)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def is_near(text: str) -> bool:
+    """Tell whether an address is this machine's loopback, its link's, everybody's or nobody's."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return (
+        address.is_loopback
+        or address.is_link_local
+        or address.is_unspecified
+        or address.is_multicast
+    )
 
 
 class Forwarder:

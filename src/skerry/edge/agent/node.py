@@ -15,6 +15,8 @@ from pathlib import Path
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.context import NodeContext
+from skerry.edge.agent.control_groups import ControlGroups
+from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.kit.clock import rfc3339, rfc3339_micro
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
@@ -81,22 +83,12 @@ def node_object(node: NodeContext, *, control_plane: bool, tainted: bool) -> Obj
 
 def node_status(node: NodeContext, old: list[Object], now: datetime) -> Object:
     """Return the node's status; *old* are the conditions it has."""
-    plain = node.runtime.isolation == "none"
-    isolation = (
-        ("ProcessIsolation", "False", "PlainProcesses", _PLAIN)
-        if plain
-        else (
-            "ProcessIsolation",
-            "True",
-            "Isolated",
-            f"pods are isolated by {node.runtime.isolation}",
-        )
-    )
     told = [
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", _enough("memory")),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", _enough("PID")),
-        isolation,
+        isolation_condition(node.runtime),
+        limits_condition(node.control_groups),
         ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
     ]
     amounts = capacity(node.settings.most_pods)
@@ -114,9 +106,36 @@ def node_status(node: NodeContext, old: list[Object], now: datetime) -> Object:
 
 
 _PLAIN = (
-    "pods are plain processes of this machine: they share its files, its users and its loopback "
-    "network; install bubblewrap to separate files and processes"
+    "pods are plain processes of this machine: they share its files, its users, its processes and "
+    "its network, Secrets of other pods among them; pods that ask for more are refused"
 )
+_USERS = {
+    "any": "any user and group",
+    "one": "one user each, without further groups",
+    "own": "the user who runs the edge",
+}
+
+
+def isolation_condition(runtime: ContainerRuntime) -> tuple[str, str, str, str]:
+    """Return what the node says of how far its pods are kept apart: no more than is enforced."""
+    kind, abilities = "ProcessIsolation", runtime.abilities
+    if not abilities.isolated:
+        return kind, "False", "PlainProcesses", _PLAIN
+    parts = ["files and processes of their own", f"run as {_USERS[abilities.users]}"]
+    parts.append("a network of their own" if abilities.network else "share the machine's network")
+    parts.append("filtered system calls" if abilities.seccomp else "no filter of system calls")
+    text = f"pods are isolated by {runtime.isolation}: {', '.join(parts)}"
+    return kind, "True", "Isolated", text
+
+
+def limits_condition(groups: ControlGroups) -> tuple[str, str, str, str]:
+    """Return what the node says of resource limits."""
+    kind = "ResourceLimitsEnforced"
+    if groups.controllers:
+        kept = ", ".join(sorted(groups.controllers))
+        return kind, "True", "ControlGroups", f"limits are enforced by control groups: {kept}"
+    why = groups.why or "no control groups"
+    return kind, "False", "NoControlGroups", f"limits of cpu and memory are not enforced: {why}"
 
 
 def _enough(what: str) -> str:

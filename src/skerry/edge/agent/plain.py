@@ -87,6 +87,7 @@ class PlainRuntime:
             "environment": dict(run.environment),
             "directory": run.working_directory,
             "rights": rights_of(run, self.abilities.users, os.geteuid())._asdict(),
+            "control_group": run.confinement.control_group,
             "log": str(run.directory / LOG),
             "log_bytes": _LOG_BYTES,
             "record": str(run.directory / RECORD),
@@ -117,6 +118,7 @@ class PlainRuntime:
             "argv": run.argv,
             "directory": run.working_directory,
             "rights": rights_of(spec, self.abilities.users, os.geteuid())._asdict(),
+            "control_group": spec.confinement.control_group,
             "locale": run.environment.get("LC_CTYPE"),
             "bubblewrap": self._wrapped(spec),
         }
@@ -163,6 +165,8 @@ class PlainRuntime:
             (*interpreter_paths(), *spec.image.paths),
             self._private,
             spec.confinement.read_only_root,
+            spec.confinement.storage_bytes,
+            spec.confinement.control_group,
         )
         try:
             return root_plan(MachineFiles(), wanted)

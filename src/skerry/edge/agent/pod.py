@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skerry.api.errors import ApiError, Conflict, NotFound
-from skerry.api.kinds import GroupVersionResource
-from skerry.edge.agent.container import ContainerLife, Surroundings, restarting
+from skerry.edge.agent.container import ContainerLife
+from skerry.edge.agent.container_spec import Surroundings
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.environment import Facts
 from skerry.edge.agent.network import PodPorts
+from skerry.edge.agent.pod_api import finish_deletion, write_status
 from skerry.edge.agent.pod_files import files_in_etc, host_name, write_files
 from skerry.edge.agent.pod_network import PodNetwork
 from skerry.edge.agent.pod_volumes import PodVolumes
@@ -38,14 +38,12 @@ from skerry.edge.agent.status import (
     pod_status,
     sidecar_names,
 )
+from skerry.edge.agent.termination import restarting
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
 from skerry.logic.workload.pods import is_finished
-from skerry.runtime.client import DeleteOptions
-from skerry.runtime.transport import TransportError
 
-PODS = GroupVersionResource("", "v1", "pods")
 _FACTS = "pod.json"
 _ETC = "etc"
 # How often tokens and followed volumes are looked after when nothing announces a change.
@@ -429,27 +427,11 @@ class PodWorker:
                 sent = status
 
     async def _written(self, status: Object) -> bool:
-        metadata = self.pod["metadata"]
-        patch = {"metadata": {"uid": self.uid}, "status": status}
-        try:
-            await self._node.client.patch(
-                PODS,
-                metadata["name"],
-                patch,
-                metadata["namespace"],
-                kind="strategic",
-                subresource="status",
-            )
-        except NotFound:
+        if await write_status(self._node, self.pod, status):
             return True
-        except Conflict:
-            return True  # another pod of the same name; ours will be told gone
-        except (ApiError, TransportError) as error:
-            _log.warning("status not written", key=metadata["name"], error=error)
-            await self._node.clock.sleep(_RETRY_SECONDS)
-            self._changed.set()
-            return False
-        return True
+        await self._node.clock.sleep(_RETRY_SECONDS)
+        self._changed.set()
+        return False
 
     # The end.
 
@@ -473,25 +455,14 @@ class PodWorker:
         if self._node.network.inside is not None:
             self._node.network.inside.detach(self.uid)
         self._node.sources.forget_tokens(self.uid)
+        self._node.control_groups.remove(self.uid)
         if not self._deleted:
             await self._written(pod_status(self.pod, self._last_state(), self._node.clock.now()))
         await asyncio.get_running_loop().run_in_executor(None, _removed, self._directory)
         if self._deleted:
             return
-        metadata = self.pod["metadata"]
-        options = DeleteOptions(uid=self.uid, grace_seconds=0)
-        while True:
-            try:
-                await self._node.client.delete(
-                    PODS, metadata["name"], metadata["namespace"], options
-                )
-            except (NotFound, Conflict):
-                return
-            except (ApiError, TransportError) as error:
-                _log.warning("deletion not finished", key=metadata["name"], error=error)
-                await self._node.clock.sleep(_RETRY_SECONDS)
-            else:
-                return
+        while not await finish_deletion(self._node, self.pod):
+            await self._node.clock.sleep(_RETRY_SECONDS)
 
     def _last_state(self) -> PodState:
         """Return the state to be told last: nothing of the pod is held any more."""

@@ -132,6 +132,29 @@ def set_filter(program: bytes) -> None:
     _call("seccomp", result)
 
 
+def opened_group(path: str) -> int:
+    """Return what a process of ours enters a control group by, whoever it is then; -1 for none."""
+    if not path:
+        return -1
+    return os.open(f"{path}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+
+
+def own_group() -> int:
+    """Return what this process's present control group is entered by; raises ``OSError``."""
+    with open("/proc/self/mountinfo") as file:
+        mounts = [line.split(" - ") for line in file]
+    (place,) = {before.split(" ")[4] for before, after in mounts if after.startswith("cgroup2 ")}
+    with open("/proc/self/cgroup") as file:
+        (path,) = (line.rstrip("\n")[3:] for line in file if line.startswith("0::"))
+    return opened_group(place + path)
+
+
+def enter_group(opened: int) -> None:
+    """Put this process, and whatever it starts, into a control group that was opened."""
+    if opened >= 0:
+        os.write(opened, b"0")
+
+
 def set_dumpable(value: bool) -> None:
     """Let others of the same user look into this process, or not.
 

@@ -121,6 +121,9 @@ class Wanted(NamedTuple):
     limit_bytes: int = 0
     """Most that the container writes outside its volumes; 0 leaves it to the kernel."""
 
+    control_group: str = ""
+    """The container's own control group, where programs look for their limits."""
+
 
 class Step(NamedTuple):
     """One thing to do inside the root; ``path`` is the container's, ``source`` the machine's.
@@ -165,7 +168,7 @@ def root_plan(machine: Machine, wanted: Wanted) -> list[Step]:
     for path in shown:
         steps += _show(machine, path, opened)
     steps += [Step("mask", path) for path in _masks(machine, shown, wanted)]
-    steps += [*_processes(machine), *_system(machine), *_devices()]
+    steps += [*_processes(machine), *_system(machine, wanted.control_group), *_devices()]
     # Shorter paths first, so that mounts within mounts are seen.
     steps += [
         Step("volume", item.path, content=item)
@@ -295,11 +298,13 @@ def masked_and_frozen(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return masked, [f"/proc/{name}" for name in found if name in _PROC_SHOWN]
 
 
-def _system(machine: Machine) -> Iterator[Step]:
+def _system(machine: Machine, control_group: str) -> Iterator[Step]:
     yield Step("mount", "/sys", "tmpfs", "mode=755")
     for path in _SYS_SHOWN:
         if machine.kind(path) == "directory":
             yield Step("show", path, path)
+    if control_group:
+        yield Step("show", "/sys/fs/cgroup", control_group)
     yield Step("freeze", "/sys")
 
 

@@ -136,6 +136,10 @@ class Confinement:
     no_new_privileges: bool = False
     seccomp: bool = False
     read_only_root: bool = False
+    # Most that is written outside volumes, in bytes; 0 leaves it to the kernel.
+    storage_bytes: int = 0
+    # The control group that every process of the container is put in; empty for none.
+    control_group: str = ""
     sysctls: Mapping[str, str] = field(default_factory=dict)
 
 

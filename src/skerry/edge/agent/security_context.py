@@ -111,7 +111,7 @@ def confinement(
         of_container(container, "allowPrivilegeEscalation") is False,
         abilities.seccomp and profile.get("type") != "Unconfined",
         bool(of_container(container, "readOnlyRootFilesystem")),
-        {item["name"]: str(item["value"]) for item in of_pod(pod, "sysctls") or ()},
+        sysctls={item["name"]: str(item["value"]) for item in of_pod(pod, "sysctls") or ()},
     )
 
 

@@ -137,6 +137,8 @@ class _Way(NamedTuple):
 
     passing: socket.socket
     identity: int = -1
+    # The container's control group, opened while its path could be seen.
+    group: int = -1
 
 
 def _become(spec: dict[str, Any], given: tuple[int, int, int], way: _Way) -> None:
@@ -153,6 +155,7 @@ def _become(spec: dict[str, Any], given: tuple[int, int, int], way: _Way) -> Non
     from skerry.edge.agent import namespaces, privileges
 
     if spec.get("bubblewrap"):
+        privileges.enter_group(way.group)
         from skerry.edge.agent import bubblewrap
 
         bubblewrap.become(spec["bubblewrap"], spec)
@@ -161,6 +164,7 @@ def _become(spec: dict[str, Any], given: tuple[int, int, int], way: _Way) -> Non
         if child := os.fork():
             _be_first(child)
     os.chdir(spec["directory"])
+    privileges.enter_group(way.group)
     if way.identity >= 0:
         namespaces.join_descriptor(way.identity)
     privileges.become(privileges.rights_from(spec["rights"]))
@@ -248,8 +252,9 @@ def _spawn(spec: dict[str, Any], ends: _Ends) -> _Started:
     ours, theirs = socket.socketpair()
     identity = -1
     try:
+        group = privileges.opened_group(spec.get("control_group", ""))
         if spec.get("oci"):
-            return _Started(_created(spec["oci"], ends))
+            return _Started(_created(spec["oci"], ends, group))
         if spec.get("sandbox"):
             identity = _enter_namespaces(spec["sandbox"])
         # From its first moment on: who shares its process namespace may be waiting for it.
@@ -259,7 +264,7 @@ def _spawn(spec: dict[str, Any], ends: _Ends) -> _Started:
         return _Started(0, str(error))
     if pid == 0:
         try:
-            _become(spec, ends.given, _Way(theirs, identity))
+            _become(spec, ends.given, _Way(theirs, identity, group))
         except OSError as error:
             os.write(tell, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode())
         os._exit(_CANNOT_START)
@@ -288,12 +293,18 @@ def _entered(passed: socket.socket, identity: int) -> tuple[str, ...]:
     return (*paths, f"{own}/fd/{identity}") if identity >= 0 else tuple(paths)
 
 
-def _created(oci: dict[str, Any], ends: _Ends) -> int:
+def _created(oci: dict[str, Any], ends: _Ends, group: int) -> int:
     """Have an OCI runtime make the container; returns its first process, which still waits."""
-    from skerry.edge.agent import oci_process
+    from skerry.edge.agent import oci_process, privileges
 
+    before = privileges.own_group() if group >= 0 else -1
     oci_process.enter(oci)
-    pid = oci_process.create(oci, ends.given)
+    # What is made in a control group stays there; the shim does not.
+    privileges.enter_group(group)
+    try:
+        pid = oci_process.create(oci, ends.given)
+    finally:
+        privileges.enter_group(before)
     ends.close_given()
     return pid
 

@@ -217,6 +217,19 @@ def connections(told: Told) -> None:
     attempt("an abstract socket", lambda: connect(f"\0{told['abstract']}"))
     attempt("a socket of the machine", lambda: connect(told["socket"]))
     attempt("the loopback of the machine", lambda: dialled("127.0.0.1", told["port"]))
+    for host in ("127.0.0.1", "localhost", "127.9.9.9", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]"):
+        attempt(f"{host} by the proxy", partial(tunnelled, host, told["port"]))
+
+
+def tunnelled(host: str, port: int) -> str:
+    """Ask the way out to lead back into the machine."""
+    proxy = os.environ["http_proxy"].rpartition("@")[2]
+    with contextlib.closing(socket.create_connection((proxy.split(":")[0], 3128), 5)) as way:
+        way.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\n\r\n".encode())
+        answer = way.recv(100)
+    if b" 200 " not in answer:
+        raise OSError(errno.EACCES, answer.decode())
+    return answer.decode()
 
 
 def dialled(host: str, port: int) -> str:

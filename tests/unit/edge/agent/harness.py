@@ -87,7 +87,7 @@ class Edge(EngineWorld):
             proxy.listening = inside.listening(GATEWAY, 3128)
         sources.reached_at = services.reached_at
         sources.proxy_url = proxy.url
-        plain = self._runtime()
+        plain = self.runtime()
         runtime = OciRuntime(plain, self.oci) if self.namespaces else plain
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
@@ -128,7 +128,7 @@ class Edge(EngineWorld):
         if failure is not None:
             raise failure
 
-    def _runtime(self) -> PlainRuntime:
+    def runtime(self) -> PlainRuntime:
         catalogue = Catalogue(self.root / "images.yaml", self.root / "images")
         private, seccomp = (str(self.root),), can_filter()
         if self.namespaces:

@@ -22,6 +22,7 @@ from skerry.edge.agent.network import (
     PortTaken,
     Published,
     free_port,
+    is_near,
     publish,
 )
 from skerry.edge.agent.pod_network import NetworkLost, end_network
@@ -292,3 +293,24 @@ async def test_datagrams_reach_a_service_and_answers_come_back(tmp_path: Path) -
         await edge.run_pod("client", asked, restartPolicy="Never")
         client = await edge.pod("client", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
         assert await log(edge, client) == "b'HELLO' ('10.96.0.53', 53)\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "near"),
+    [
+        ("127.0.0.1", True),
+        ("127.255.1.2", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("169.254.169.254", True),
+        ("fe80::1%eth0", True),
+        ("0.0.0.0", True),
+        ("::", True),
+        ("224.0.0.1", True),
+        ("10.0.0.1", False),
+        ("192.0.2.7", False),
+        ("2001:db8::1", False),
+    ],
+)
+def test_what_is_near_a_machine_is_not_outside_it(address: str, near: bool) -> None:
+    assert is_near(address) is near

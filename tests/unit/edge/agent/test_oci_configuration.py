@@ -41,7 +41,8 @@ class TestConfiguration:
 
     def test_what_was_asked_is_told(self) -> None:
         asked = Confinement(
-            5, 6, (7,), frozenset({10}), True, True, True, {"net.ipv4.tcp_rmem": "1 2 3"}
+            *(5, 6, (7,), frozenset({10}), True, True, True),
+            sysctls={"net.ipv4.tcp_rmem": "1 2 3"},
         )
         found = self.of(asked)
         process, linux = found["process"], found["linux"]
