@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -29,11 +30,22 @@ import yaml
 
 from bench.report import Row, table
 from bench.servers import Measured, ours
+from skerry.api.edge_identity import EDGES, REQUESTS, EdgeName, certificate_request
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.edge_identity import WORKSPACES, HubAccess, issue, open_hub
+from skerry.app.edge_identity import (
+    SYNC_TARGETS,
+    WORKSPACES,
+    HubAccess,
+    edge_of,
+    issue,
+    mailbox_of,
+    open_hub,
+)
 from skerry.edge.syncer.mailbox import CONFIGS
+from skerry.edge.syncer.signing_request import Subject, signing_request
 from skerry.runtime.client import Client, WriteOptions
+from skerry.runtime.kubeconfig import connect, load
 
 _SUITE = "fleet"
 _EDGES = 1000
@@ -50,6 +62,7 @@ _CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 _BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 _OPTIONS = WriteOptions(field_manager="bench")
 _PROVIDER = "root:espw"
+_INVENTORY = "root:fleet"
 
 
 def applied(kind: str, version: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
@@ -76,29 +89,59 @@ async def put(client: Client, gvr: GroupVersionResource, obj: dict[str, Any], pl
 async def mailbox(hub: HubAccess, number: int, folder: Path) -> None:
     """Make one edge's mailbox, with an identity and an object that goes down."""
     name, namespace = f"edge-{number}", f"shop-{number}"
-    kind = {"spec": {"type": {"name": "universal", "path": "root"}}}
-    workspace = applied("Workspace", "tenancy.kcp.io/v1alpha1", name, kind)
-    made = await hub.at(_PROVIDER).create(WORKSPACES, workspace)
-    cluster = made["spec"].get("cluster") or f"{_PROVIDER}:{name}"
-    client = hub.at(cluster)
+    target = applied("SyncTarget", "workload.kcp.io/v1alpha1", name, {"spec": {}})
+    box = mailbox_of(await hub.at(_INVENTORY).create(SYNC_TARGETS, target))
+    await hub.at(_PROVIDER).create(WORKSPACES, workspace(box.workspace))
+    edge = await edge_of(hub, name, _INVENTORY, _PROVIDER)
+    client = hub.at(edge.mailbox)
     reference = {"spec": {"reference": {"export": {"path": _PROVIDER, "name": "edge.kcp.io"}}}}
     binding = applied("APIBinding", "apis.kcp.io/v1alpha1", "bind-edge", reference)
     await put(client, _BINDINGS, binding, "")
-    await put(client, _NAMESPACES, applied("Namespace", "v1", namespace, {}), "")
+    await put(client, _NAMESPACES, projected(applied("Namespace", "v1", namespace, {})), "")
     maps = {"group": "", "resource": "configmaps", "apiVersion": "v1"}
     scope = {"spec": {"namespaceScope": {"namespaces": [namespace], "resources": [maps]}}}
     await put(
         client, CONFIGS, applied("SyncerConfig", "edge.kcp.io/v1alpha1", "the-one", scope), ""
     )
     page = applied("ConfigMap", "v1", "page", {"data": {"number": str(number)}})
-    await put(client, _CONFIG_MAPS, page, namespace)
-    kubeconfig = await issue(hub, name, cluster)
-    (folder / f"{name}.kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+    await put(client, _CONFIG_MAPS, projected(page), namespace)
+    path = folder / f"{name}.kubeconfig"
+    path.write_text(yaml.safe_dump(await issue(hub, name, edge)))
+    await redeem(path, edge)
+
+
+def workspace(name: str) -> dict[str, Any]:
+    kind = {"spec": {"type": {"name": "universal", "path": "root"}}}
+    return applied("Workspace", "tenancy.kcp.io/v1alpha1", name, kind)
+
+
+def projected(obj: dict[str, Any]) -> dict[str, Any]:
+    metadata = {**obj["metadata"], "labels": {"edge.kcp.io/projected": "yes"}}
+    return {**obj, "metadata": metadata}
+
+
+async def redeem(path: Path, edge: EdgeName) -> None:
+    """Put the certificate into the kubeconfig that its bootstrap credential came with.
+
+    The key is made right here: a program for each of a thousand would be what is measured.
+    """
+    made = signing_request(Subject(edge.common_name, EDGES))
+    bearer = Client(connect(load([path])))
+    body = certificate_request(made.name, made.request.encode())
+    answer = await bearer.create(REQUESTS, body)
+    await bearer.transport.close()
+    config = yaml.safe_load(path.read_text())
+    config["users"][0]["user"] = {
+        "client-certificate-data": answer["status"]["certificate"],
+        "client-key-data": base64.b64encode(made.key.encode()).decode(),
+    }
+    path.write_text(yaml.safe_dump(config))
 
 
 async def mailboxes(kubeconfig: Path, count: int, folder: Path) -> None:
     """Make all mailboxes."""
     hub = open_hub([kubeconfig])
+    await hub.at("root").create(WORKSPACES, workspace(_INVENTORY.rpartition(":")[2]))
     room = asyncio.Semaphore(16)
 
     async def one(number: int) -> None:

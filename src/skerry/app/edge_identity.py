@@ -6,17 +6,31 @@ All of it may be repeated: what exists is brought to the wanted form, nothing is
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
-from skerry.api.edge_identity import MAILBOX_NAMESPACE
+from skerry.api.edge_identity import (
+    BOOTSTRAP_LIFETIME,
+    EXTENSION,
+    MAILBOX_NAMESPACE,
+    REVOKED,
+    BootstrapToken,
+    EdgeName,
+    bootstrap_secret,
+)
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
+from skerry.api.mailboxes import Mailbox
 from skerry.edge.syncer.mailbox import CONFIGS
+from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.kit.ids import SystemIds
 from skerry.logic.resource import Object
 from skerry.logic.syncing.access import edge_access
 from skerry.logic.syncing.manifest import (
@@ -33,13 +47,19 @@ from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load
 
 SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
+_SECRETS = GroupVersionResource("", "v1", "secrets")
+_LOGICAL_CLUSTERS = GroupVersionResource("core.kcp.io", "v1alpha1", "logicalclusters")
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 _ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 _BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 _OPTIONS = WriteOptions(field_manager="skerry-bootstrap")
 
 # Long enough for an edge that is away over a holiday; the syncer renews it from the second day on.
-TOKEN_SECONDS = 7 * 24 * 3600
+TOKEN_LIFETIME = timedelta(days=7)
+# 256 bits: nobody guesses them in any number of tries.
+_SECRET_BYTES = 32
+_ID_LENGTH = 10
+_CLUSTER = "kcp.io/cluster"
 _CLUSTERS = "/clusters/"
 
 
@@ -86,10 +106,10 @@ def open_hub(paths: Sequence[Path], context: str = "", server: str = "") -> HubA
     return HubAccess(Client(connect(bare), user_agent="skerry"), bare, base, current)
 
 
-async def mailbox_of(
+async def edge_of(
     hub: HubAccess, sync_target: str, imw: str, espw: str, *, wait_seconds: float = 30.0
-) -> str:
-    """Return the logical cluster of an edge's mailbox; waits for one that is being made."""
+) -> EdgeName:
+    """Return an edge by its SyncTarget; waits for a mailbox that is being made."""
     try:
         target = await hub.at(imw).get(SYNC_TARGETS, sync_target)
     except NotFound as error:
@@ -97,17 +117,22 @@ async def mailbox_of(
             f"workspace {imw} has no SyncTarget {sync_target!r}: make it with kubectl kubestellar "
             f"ensure location {sync_target} KEY=VALUE, or name its workspace with --imw"
         ) from error
-    metadata = target["metadata"]
-    cluster = (metadata.get("annotations") or {}).get("kcp.io/cluster", "")
-    name = f"{cluster}-mb-{metadata['uid']}"
+    mailbox = mailbox_of(target)
     try:
         async with asyncio.timeout(wait_seconds):
-            return await _ready_workspace(hub.at(espw), name)
+            cluster = await _ready_workspace(hub.at(espw), mailbox.workspace)
     except TimeoutError as error:
         raise NoMailbox(
-            f"workspace {espw} has no ready mailbox {name} for {sync_target!r}: is the mailbox "
+            f"workspace {espw} has no ready mailbox {mailbox} for {sync_target!r}: is the mailbox "
             "controller running? It is one of skerry controllers, and of skerry up --init"
         ) from error
+    return EdgeName(cluster, mailbox.uid)
+
+
+def mailbox_of(sync_target: Object) -> Mailbox:
+    """Return the mailbox that belongs to a SyncTarget."""
+    metadata = sync_target["metadata"]
+    return Mailbox((metadata.get("annotations") or {}).get(_CLUSTER, ""), metadata["uid"])
 
 
 async def _ready_workspace(client: Client, name: str) -> str:
@@ -134,23 +159,76 @@ def _cluster_if_ready(workspace: Object, name: str) -> str:
     return str((workspace.get("spec") or {}).get("cluster") or "") if ready else ""
 
 
+async def issues_certificates(hub: HubAccess, mailbox: str) -> bool:
+    """Tell whether the hub gives edges certificates; one that is not ours does not."""
+    return EXTENSION in await hub.at(mailbox).extensions()
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialTerms:
+    """What the credential is like that an edge begins with."""
+
+    lifetime: timedelta | None = None
+    """How long it can be used; None: an hour, or a week for a token that is all there is."""
+
+    approved: bool = True
+    """Whether the first key that redeems it needs no approval by a person."""
+
+    server: str = ""
+    """Where the edge finds the hub; empty: where we do."""
+
+
+_USUAL = CredentialTerms()
+
+
 async def issue(
-    hub: HubAccess,
-    sync_target: str,
-    mailbox: str,
-    *,
-    token_seconds: int = TOKEN_SECONDS,
-    server: str = "",
+    hub: HubAccess, sync_target: str, edge: EdgeName, terms: CredentialTerms = _USUAL
 ) -> Object:
-    """Make sure the identity exists and return a kubeconfig with a fresh token for it."""
-    client = hub.at(mailbox)
+    """Return a kubeconfig with a fresh credential by which an edge begins.
+
+    On our hub that is a bootstrap credential, which buys a certificate for one key and nothing
+    else. Elsewhere it is a token of a ServiceAccount in the mailbox.
+    """
+    if await issues_certificates(hub, edge.mailbox):
+        token, uid = await _bootstrap_token(hub.at(edge.mailbox), sync_target, terms), edge.uid
+    else:
+        token, uid = await _account_token(hub.at(edge.mailbox), sync_target, terms), ""
+    where = f"{(terms.server or hub.base).rstrip('/')}{_CLUSTERS}{edge.mailbox}"
+    return hub_kubeconfig(where, hub.config.ca, sync_target, token, uid)
+
+
+async def _bootstrap_token(client: Client, sync_target: str, terms: CredentialTerms) -> str:
+    ids = SystemIds()
+    secret = base64.urlsafe_b64encode(ids.bytes(_SECRET_BYTES)).decode().rstrip("=")
+    token = BootstrapToken(ids.suffix(_ID_LENGTH), secret)
+    now = await _hub_time(client)
+    made = bootstrap_secret(
+        token,
+        sync_target=sync_target,
+        expiration=rfc3339(now + (terms.lifetime or BOOTSTRAP_LIFETIME)),
+        approved=terms.approved,
+    )
+    await client.create(_SECRETS, made, MAILBOX_NAMESPACE, options=_OPTIONS)
+    return token.bearer
+
+
+async def _hub_time(client: Client) -> datetime:
+    """Return the time by the clock that will judge the credential; ours may be another."""
+    tried = {"metadata": {"generateName": "time-"}}
+    options = WriteOptions(dry_run=True)
+    made = await client.create(_SECRETS, tried, MAILBOX_NAMESPACE, options=options)
+    return parse_rfc3339(made["metadata"]["creationTimestamp"])
+
+
+async def _account_token(client: Client, sync_target: str, terms: CredentialTerms) -> str:
     mapper = Mapper(client)
     for obj in mailbox_objects(sync_target):
         await apply_object(client, mapper, obj)
+    lifetime = terms.lifetime or TOKEN_LIFETIME
     request = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
-        "spec": {"expirationSeconds": token_seconds},
+        "spec": {"expirationSeconds": int(lifetime.total_seconds())},
     }
     answer = await client.create(
         _ACCOUNTS,
@@ -159,18 +237,23 @@ async def issue(
         name=account_name(sync_target),
         subresource="token",
     )
-    where = f"{(server or hub.base).rstrip('/')}{_CLUSTERS}{mailbox}"
-    return hub_kubeconfig(where, hub.config.ca, sync_target, answer["status"]["token"])
+    return str(answer["status"]["token"])
 
 
 async def revoke(hub: HubAccess, sync_target: str, mailbox: str) -> None:
-    """Take an edge's identity away: its account, and so every token of it, and its rights."""
-    client, name = hub.at(mailbox), account_name(sync_target)
+    """Shut an edge out: whatever it has, and whatever was made in its mailbox, opens nothing more.
+
+    A hub that is not ours cannot close a mailbox: there the account goes, and its tokens with it.
+    """
+    client = hub.at(mailbox)
+    if await issues_certificates(hub, mailbox):
+        # The hub writes the time itself, by the clock that dated the certificates.
+        patch = {"metadata": {"annotations": {REVOKED: "now"}}}
+        await client.patch(_LOGICAL_CLUSTERS, "cluster", patch, options=_OPTIONS)
+    name = account_name(sync_target)
     for gvr, namespace in ((_BINDINGS, ""), (_ROLES, ""), (_ACCOUNTS, MAILBOX_NAMESPACE)):
-        try:
+        with contextlib.suppress(NotFound):
             await client.delete(gvr, name, namespace)
-        except NotFound:
-            continue
 
 
 async def manifest(
@@ -197,6 +280,7 @@ async def manifest(
         access=edge_access(scope),
         kubeconfig=None if kubeconfig is None else yaml.safe_dump(kubeconfig, sort_keys=False),
         namespace=namespace,
+        makes_key=await issues_certificates(hub, mailbox),
         replicas=replicas,
         admin=admin,
     )

@@ -61,11 +61,12 @@ def hub_line(
     clock: Clock,
     ids: IdSource,
     metrics: SyncerMetrics,
+    observe: Callable[[str], None] = lambda _: None,
 ) -> HubLine:
     """Return the way to the hub that the kubeconfig *read* returns leads to.
 
     *cluster* is the mailbox where the kubeconfig's server names none; *uid* the SyncTarget's where
-    the kubeconfig does not say.
+    the kubeconfig does not say; *observe* as of ``HubCredential``.
     """
     config = read()
     account, begun = None, config
@@ -98,9 +99,10 @@ def hub_line(
             dial=dial,
         ),
         make_key,
-        ids,
-        metrics,
-        account,
+        ids=ids,
+        metrics=metrics,
+        account=account,
+        observe=observe,
     )
     return HubLine(gate, credential)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
 from skerry.app import edge_identity
@@ -124,7 +125,7 @@ class Scenario:
     ports: Ports = field(default_factory=Ports)
     hub_port: int = 0
     _transport: HttpTransport | None = None
-    _mailboxes: dict[str, str] = field(default_factory=dict)
+    _mailboxes: dict[str, EdgeName] = field(default_factory=dict)
 
     @property
     def stack(self) -> Stack:
@@ -217,11 +218,9 @@ class Scenario:
         await inventory.delete(_LOCATIONS, "default")
         provider = self._client(PROVIDER)
         for name, (target, *_) in _TARGETS.items():
-            found = await inventory.get(_SYNC_TARGETS, target)
-            cluster = found["metadata"]["annotations"]["kcp.io/cluster"]
-            mailbox = f"{cluster}-mb-{found['metadata']['uid']}"
-            seen = await self._appears(provider, _WORKSPACES, mailbox, _is_ready)
-            self._mailboxes[name] = seen["spec"]["cluster"]
+            mailbox = edge_identity.mailbox_of(await inventory.get(_SYNC_TARGETS, target))
+            seen = await self._appears(provider, _WORKSPACES, mailbox.workspace, _is_ready)
+            self._mailboxes[name] = EdgeName(seen["spec"]["cluster"], mailbox.uid)
         return "two SyncTargets and Locations; their mailbox workspaces are Ready"
 
     async def start_syncers(self) -> str:
@@ -273,7 +272,7 @@ class Scenario:
     async def see_mailboxes(self) -> str:
         wanted = {"florin": [COMMON], "guilder": [COMMON, SPECIAL]}
         for name, workloads in wanted.items():
-            mailbox = self._client(self._mailboxes[name])
+            mailbox = self._client(self._mailboxes[name].mailbox)
             namespaces = sorted(each.namespace for each in workloads)
             await self._appears(
                 mailbox,

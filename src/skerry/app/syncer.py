@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 import uvloop
 
 from skerry.app.hub_credential import HubLine, IdentitySecret, hub_line
+from skerry.app.syncer_data import SyncerStartError, data_directory
 from skerry.edge.syncer.credential import HubCredential
 from skerry.edge.syncer.journal import Journal
 from skerry.edge.syncer.memory import Memory
@@ -25,7 +25,6 @@ from skerry.edge.syncer.trust import WitnessTransport
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
-from skerry.kit.secret_files import secret_directory
 from skerry.logic.syncing.evidence import Budget
 from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
@@ -41,10 +40,6 @@ from skerry.runtime.kubeconfig import (
 )
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import PacedTransport
-
-
-class SyncerStartError(Exception):
-    """Why the syncer did not start, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +131,7 @@ async def syncing(
     """
     clock, ids = clock or SystemClock(), SystemIds()
     hub_config, edge_config = _configs(options)
-    with _data_directory(options.data_dir):
+    with data_directory(options.data_dir):
         edge = Client(connect(edge_config, clock=clock), clock=clock, user_agent="skerry-syncer")
         journal = Journal(options.data_dir / "journal")
         metrics = SyncerMetrics()
@@ -231,21 +226,6 @@ def _identity(folder: Path, ids: IdSource) -> str:
     if not path.exists():
         path.write_text(f"skerry-syncer-{ids.suffix(10)}")
     return path.read_text().strip()
-
-
-@contextmanager
-def _data_directory(folder: Path) -> Iterator[None]:
-    """Hold the data directory for this process alone."""
-    secret_directory(folder)
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise SyncerStartError(
-                f"another syncer uses the data directory {folder}: stop it, or give this one a "
-                "--data-dir of its own"
-            ) from error
-        yield
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from skerry.app.edge_config import (
     plain_config,
 )
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
-from skerry.cli.edge_identity import bootstrap, manifest, revoke
+from skerry.cli.edge_identity import approve, bootstrap, join, manifest, revoke
 from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -79,7 +79,7 @@ def edge() -> None:
     """Run edge clusters on this machine, without a container engine; join edges to a hub."""
 
 
-for joining in (bootstrap, manifest, revoke):
+for joining in (bootstrap, join, approve, manifest, revoke):
     edge.add_command(joining)
 
 

@@ -1,4 +1,4 @@
-"""skerry edge bootstrap, manifest and revoke: identity of edges that join a hub.
+"""skerry edge bootstrap, join, manifest, approve, revoke: identity of edges that join a hub.
 
 ``cli.edge`` adds these commands to its group.
 """
@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import stat
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +21,17 @@ import yaml
 import skerry
 from skerry.api.errors import ApiError
 from skerry.app import edge_identity as identity
+from skerry.app import edge_join
+from skerry.app.edge_approval import (
+    NothingWaits,
+    WaitingKey,
+    all_waiting_keys,
+    approved,
+    waiting_keys,
+)
+from skerry.app.edge_join import Joined
+from skerry.app.syncer_data import SyncerStartError
+from skerry.kit.clock import rfc3339
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
 
@@ -33,10 +47,29 @@ _HUB_FLAGS = [
 ]
 
 
+_output = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the output.",
+)
+_require_approval = click.option(
+    "--require-approval",
+    is_flag=True,
+    help="Let a person approve the edge's key: skerry edge approve NAME.",
+)
+
+
 def _hub_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("name")(_hub_options(command))
+
+
+def _hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for flag in reversed(_HUB_FLAGS):
         command = flag(command)
-    return click.argument("name")(command)
+    return command
 
 
 def opened(kubeconfig: str, context: str) -> identity.HubAccess:
@@ -56,6 +89,10 @@ def told(command: str, work: Callable[[], Awaitable[T]]) -> T:
         text, code = str(error), 5
     except identity.WrongProvider as error:
         text, code = str(error), 2
+    except (NothingWaits, edge_join.NotApproved) as error:
+        text, code = str(error), 6
+    except (edge_join.NotJoined, SyncerStartError) as error:
+        text = str(error)
     except (ApiError, TransportError, KubeconfigError, OSError) as error:
         text = str(error)
     print(f"{command}: {text}", file=sys.stderr)
@@ -79,7 +116,12 @@ Example:
 @click.option(
     "--external-hostname", default="", help="Host[:port] by which the edge finds the hub."
 )
-@click.option("--token-hours", type=click.FloatRange(min=0.17), default=168.0, show_default=True)
+@click.option(
+    "--token-hours",
+    type=click.FloatRange(min=0.17, max=168),
+    help="How long the credential can be used  [default: 1; at a hub that is not ours: 168]",
+)
+@_require_approval
 def bootstrap(
     *,
     name: str,
@@ -90,22 +132,27 @@ def bootstrap(
     wait_seconds: float,
     output_file: str,
     external_hostname: str,
-    token_hours: float,
+    token_hours: float | None,
+    require_approval: bool,
 ) -> None:
-    """Give the edge NAME an identity in its mailbox; print its kubeconfig.
+    """Give the edge NAME a credential to begin with; print its kubeconfig.
 
-    May be repeated: nothing is added, the token is fresh.
+    The first key that the edge shows with it gets a certificate, at once or when a person has
+    approved it; for anything and anybody else the credential is of no use. May be repeated. At a
+    hub that is not ours it is a ServiceAccount token, which reaches the mailbox.
     """
 
     async def work() -> str:
         hub = opened(kubeconfig, context)
-        mailbox = await identity.mailbox_of(
+        edge = await identity.edge_of(
             hub, name, imw or hub.current, espw, wait_seconds=wait_seconds
         )
-        server = identity.with_host(hub.base, external_hostname) if external_hostname else ""
-        made = await identity.issue(
-            hub, name, mailbox, token_seconds=int(token_hours * 3600), server=server
+        terms = identity.CredentialTerms(
+            lifetime=None if token_hours is None else timedelta(hours=token_hours),
+            approved=not require_approval,
+            server=identity.with_host(hub.base, external_hostname) if external_hostname else "",
         )
+        made = await identity.issue(hub, name, edge, terms)
         await hub.client.transport.close()
         return yaml.safe_dump(made, sort_keys=False)
 
@@ -125,6 +172,7 @@ def bootstrap(
     help="Rights at the edge: for what is placed, or for everything.",
 )
 @click.option("--rights-only", is_flag=True, help="Print the rights alone, without a credential.")
+@_require_approval
 def manifest(
     *,
     name: str,
@@ -138,19 +186,25 @@ def manifest(
     namespace: str,
     trust: str,
     rights_only: bool,
+    require_approval: bool,
 ) -> None:
-    """Print what to apply at the real cluster NAME so that a syncer runs there."""
+    """Print what to apply at the real cluster NAME so that a syncer runs there.
+
+    Apply it within the hour: the credential in it ends then. Where the syncer has its certificate
+    already, applying a manifest again changes rights only.
+    """
 
     async def work() -> str:
         hub = opened(kubeconfig, context)
-        mailbox = await identity.mailbox_of(
+        edge = await identity.edge_of(
             hub, name, imw or hub.current, espw, wait_seconds=wait_seconds
         )
-        credential = None if rights_only else await identity.issue(hub, name, mailbox)
+        terms = identity.CredentialTerms(approved=not require_approval)
+        credential = None if rights_only else await identity.issue(hub, name, edge, terms)
         text = await identity.manifest(
             hub,
             name,
-            mailbox,
+            edge.mailbox,
             image=syncer_image,
             kubeconfig=credential,
             namespace=namespace,
@@ -162,23 +216,156 @@ def manifest(
     write_output(output_file, told("skerry edge manifest", work))
 
 
-@click.command(epilog="\b\nExample:\n  skerry edge revoke florin --imw root:imw-1\n")
+@click.command(
+    epilog="""\b
+Examples:
+  skerry edge approve --list --imw root:imw-1
+  skerry edge approve florin --imw root:imw-1
+  skerry edge approve florin --key 4f1c:09ab --wait-seconds 60
+
+Exit code 6: no key waits, or several do and none was named. The edge shows the fingerprint of its
+key in its log, and with skerry edge join: compare before you approve. kubectl certificate approve
+does the same in the mailbox, kubectl certificate deny refuses.
+"""
+)
+@click.argument("name", default="")
+@_hub_options
+@click.option("--list", "only_list", is_flag=True, help="List what waits, of NAME or of all edges.")
+@click.option("--key", default="", help="Fingerprint of the key, or how it begins.")
+@_output
+def approve(
+    *,
+    name: str,
+    kubeconfig: str,
+    context: str,
+    imw: str,
+    espw: str,
+    wait_seconds: float,
+    only_list: bool,
+    key: str,
+    output: str,
+) -> None:
+    """Approve the key with which the edge NAME asks for its certificate."""
+    if not name and not only_list:
+        raise click.UsageError("name an edge, or use --list")
+
+    async def work() -> list[WaitingKey]:
+        hub = opened(kubeconfig, context)
+        where = imw or hub.current
+        try:
+            if not name:
+                return await all_waiting_keys(hub, where, espw)
+            edge = await identity.edge_of(hub, name, where, espw)
+            if only_list:
+                return await waiting_keys(hub, name, edge)
+            return [await approved(hub, name, edge, key, wait_seconds)]
+        finally:
+            await hub.client.transport.close()
+
+    keys = told("skerry edge approve", work)
+    if output == "json":
+        print(json.dumps({"keys": [found.as_json() for found in keys]}, indent=2))
+    elif only_list:
+        _print_waiting(keys)
+    else:
+        request = f"certificatesigningrequest.certificates.k8s.io/{keys[0].request}"
+        print(f"{request} approved")
+        print(f"edge {name} approved: key {keys[0].fingerprint}")
+
+
+def _print_waiting(keys: Sequence[WaitingKey]) -> None:
+    if not keys:
+        print("No key waits for approval")
+        return
+    rows = [("EDGE", "KEY", "SINCE", "REQUESTED BY")]
+    rows += [(key.sync_target, key.fingerprint, key.since, key.requester) for key in keys]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
+        print("   ".join(cells).rstrip())
+
+
+@click.command(
+    epilog="""\b
+Example:
+  skerry edge revoke florin --imw root:imw-1
+
+What runs at the edge stays there. To let the edge in again, with a new key:
+  skerry edge bootstrap florin --imw root:imw-1 -o florin-hub.kubeconfig
+"""
+)
 @_hub_flags
 def revoke(
     name: str, kubeconfig: str, context: str, imw: str, espw: str, wait_seconds: float
 ) -> None:
-    """Take the identity of the edge NAME away; its syncer is refused from then on."""
+    """Shut the edge NAME out at once, with every certificate and credential it has.
+
+    Its mailbox is closed for all but the hub's administrators: nothing that was made there opens
+    it again, and open connections end.
+    """
 
     async def work() -> None:
         hub = opened(kubeconfig, context)
-        mailbox = await identity.mailbox_of(
+        edge = await identity.edge_of(
             hub, name, imw or hub.current, espw, wait_seconds=wait_seconds
         )
-        await identity.revoke(hub, name, mailbox)
+        await identity.revoke(hub, name, edge.mailbox)
         await hub.client.transport.close()
 
     told("skerry edge revoke", work)
     print(f"edge {name} revoked")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  skerry edge join florin --from-kubeconfig florin-hub.kubeconfig --data-dir .florin-syncer
+  skerry edge join florin --from-kubeconfig florin-hub.kubeconfig --wait-seconds 60 -o json
+
+Exit code 6: nobody has approved the key within --wait-seconds. Run it again: the key stays the
+same. A syncer does all this by itself; this command is for seeing the key and for scripts.
+"""
+)
+@click.argument("name")
+@click.option(
+    "--from-kubeconfig",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="What skerry edge bootstrap NAME has made at the hub.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".skerry-syncer"),
+    show_default=True,
+    help="Folder of the syncer; key and certificate are kept there.",
+)
+@click.option("--wait-seconds", type=click.FloatRange(min=0), help="[default: until approved]")
+@_output
+def join(
+    name: str, from_kubeconfig: Path, data_dir: Path, wait_seconds: float | None, output: str
+) -> None:
+    """Make the key of the edge NAME on this machine and get a certificate for it.
+
+    The key does not leave the machine. Where a person has to approve it, its fingerprint is shown
+    and the command waits.
+    """
+
+    def waiting(fingerprint: str) -> None:
+        print(f"key {fingerprint}", file=sys.stderr)
+        print(f"waiting for approval: skerry edge approve {name}", file=sys.stderr, flush=True)
+
+    async def work() -> Joined:
+        return await edge_join.join(
+            name, from_kubeconfig, data_dir, wait_seconds=wait_seconds, waiting=waiting
+        )
+
+    joined = told("skerry edge join", work)
+    expires = rfc3339(joined.expires)
+    if output == "json":
+        print(json.dumps({"edge": name, "mailbox": joined.mailbox, "expires": expires}))
+        return
+    print(f"edge {name} has joined; its certificate is good until {expires} and renews itself")
 
 
 def write_output(path: str, text: str) -> None:
@@ -188,4 +375,6 @@ def write_output(path: str, text: str) -> None:
         return
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, 0o600)  # it may have been there before, for all to read
         file.write(text)

@@ -37,7 +37,7 @@ Commands:
   ensure wmw NAME                     [--with-kube true|false]
   remove wmw NAME
   prep-for-syncer NAME                [--imw PATH] [--espw PATH] [--syncer-image IMAGE]
-                                      [-o FILE] [--trust placed|admin]
+                                      [-o FILE] [--trust placed|admin] [--require-approval]
   prep-for-cluster NAME KEY=VALUE...  as ensure location and prep-for-syncer
 
 All accept kubectl's own flags, such as --kubeconfig and --context, and -h.
@@ -49,6 +49,7 @@ _OWN = {
     "syncer-image": False,
     "output": False,
     "trust": False,
+    "require-approval": True,
     "silent": True,
 }
 _SHORT = {"o": "output"}
@@ -142,14 +143,15 @@ async def _prep_for_cluster(call: Call) -> None:
 async def _prepare(call: Call, name: str) -> None:
     await kubestellar.check_provider(call.hub, call.espw)
     try:
-        mailbox = await identity.mailbox_of(call.hub, name, call.imw, call.espw)
+        edge = await identity.edge_of(call.hub, name, call.imw, call.espw)
     except identity.NoMailbox as error:
         raise CommandFailed(5, str(error)) from error
-    credential = await identity.issue(call.hub, name, mailbox)
+    terms = identity.CredentialTerms(approved=not call.parsed.on("require-approval"))
+    credential = await identity.issue(call.hub, name, edge, terms)
     text = await identity.manifest(
         call.hub,
         name,
-        mailbox,
+        edge.mailbox,
         image=call.parsed.value("syncer-image") or DEFAULT_IMAGE,
         kubeconfig=credential,
         admin=call.parsed.value("trust") == "admin",
@@ -157,7 +159,7 @@ async def _prepare(call: Call, name: str) -> None:
     path = call.parsed.value("output") or f"{name}-syncer.yaml"
     write_output(path, text)
     if path != "-":
-        place = syncer_id(name, mailbox)
+        place = syncer_id(name, edge.mailbox)
         print(f'Wrote physical cluster manifest to {path} for namespace "{place}". Use')
         print(f'\n  KUBECONFIG=<pcluster-config> kubectl apply -f "{path}"\n')
         print("to apply it. Use")

@@ -110,7 +110,7 @@ _WS: dict[tuple[str, ...], tuple[Lookup, tuple[str, ...]]] = {
     ("create-context",): (_nothing, ("--overwrite",)),
 }
 _LOCATED = ("--imw",)
-_PREPARED = ("--espw", "--imw", "--output", "--syncer-image", "--trust")
+_PREPARED = ("--espw", "--imw", "--output", "--require-approval", "--syncer-image", "--trust")
 _KUBESTELLAR: dict[tuple[str, ...], tuple[Lookup, tuple[str, ...]]] = {
     (): (_words("ensure", "remove", "prep-for-cluster", "prep-for-syncer"), ()),
     ("ensure",): (_words("location", "wmw"), ()),

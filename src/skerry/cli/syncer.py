@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-from skerry.app.syncer import SyncerOptions, SyncerStartError, run_syncer
+from skerry.app.syncer import SyncerOptions, run_syncer
+from skerry.app.syncer_data import SyncerStartError
+from skerry.logic.placement.heartbeat import MAX_LEASE_SECONDS
 
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -41,10 +43,10 @@ Examples:
 )
 @click.option(
     "--heartbeat-seconds",
-    type=click.FloatRange(min=1),
+    type=click.FloatRange(min=1, max=MAX_LEASE_SECONDS / 2),
     default=30.0,
     show_default=True,
-    help="Time between signs of life.",
+    help="Time between signs of life; the hub's Lease holds for two of them.",
 )
 @click.option(
     "--ordinary-hub", is_flag=True, help="Use at the hub only what any Kubernetes server has."

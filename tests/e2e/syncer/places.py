@@ -8,30 +8,40 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import (
     SYNC_TARGETS,
     WORKSPACES,
+    CredentialTerms,
     HubAccess,
+    apply_object,
+    edge_of,
     issue,
-    mailbox_of,
     open_hub,
 )
+from skerry.app.edge_join import join
+from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.edge.syncer.mailbox import CONFIGS
+from skerry.logic.syncing.certificates import decode_identity
+from skerry.logic.syncing.manifest import account_name, hub_kubeconfig, mailbox_objects
 from skerry.runtime.client import Client, Selection, WriteOptions
-from skerry.runtime.kubeconfig import connect, load
+from skerry.runtime.discovery import Mapper
+from skerry.runtime.kubeconfig import ClientConfig, connect, load
 from skerry.runtime.transport import TransportError
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.edges import Edge, ForeignEdge, new_edge
 
 Object = dict[str, Any]
 
+ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
@@ -63,12 +73,13 @@ class SyncerProcess:
         edge: Path,
         *flags: str,
         program: Sequence[str] = (str(_SKERRY),),
+        sync_target: str = "florin",
     ) -> None:
         self.data_dir = directory / "syncer"
         self.log_file = directory / "syncer.log"
         self.command = [
             *program, "syncer", "--from-kubeconfig", str(hub), "--to-kubeconfig", str(edge),
-            "--sync-target-name", "florin", "--data-dir", str(self.data_dir), *flags,
+            "--sync-target-name", sync_target, "--data-dir", str(self.data_dir), *flags,
         ]  # fmt: skip
         self.process: subprocess.Popen[str] | None = None
 
@@ -103,6 +114,7 @@ class Places:
         self.edge: Edge = edge or new_edge(directory / "edge")
         self.hub_kubeconfig = directory / "florin-hub.kubeconfig"
         self.mailbox = ""
+        self.uid = ""
         self.access: HubAccess
         self.at_edge: Client
 
@@ -163,11 +175,43 @@ class Places:
         metadata = target["metadata"]
         name = f"{metadata['annotations']['kcp.io/cluster']}-mb-{metadata['uid']}"
         await self.access.at(ESPW).create(WORKSPACES, workspace(name))
-        self.mailbox = await mailbox_of(self.access, self.name, IMW, ESPW)
+        self.mailbox, self.uid = await edge_of(self.access, self.name, IMW, ESPW)
 
-    async def bootstrap(self) -> None:
-        made = await issue(self.access, self.name, self.mailbox)
+    @property
+    def edge_name(self) -> EdgeName:
+        return EdgeName(self.mailbox, self.uid)
+
+    async def bootstrap(self, terms: CredentialTerms = CredentialTerms()) -> None:  # noqa: B008
+        made = await issue(self.access, self.name, self.edge_name, terms)
         self.hub_kubeconfig.write_text(yaml.safe_dump(made))
+
+    async def joined(self) -> ClientConfig:
+        """Return the way to the mailbox with the edge's certificate, which is had now."""
+        folder = self.directory / "syncer"
+        await join(self.name, self.hub_kubeconfig, folder, wait_seconds=30, waiting=lambda _: None)
+        kept = decode_identity((folder / IDENTITY_FILE).read_bytes())
+        return replace(
+            load([self.hub_kubeconfig]),
+            token="",
+            certificate=kept.certificate.encode(),
+            key=kept.key.encode(),
+        )
+
+    async def bootstrap_account(self) -> str:
+        """Give the edge what the previous version gave it; return the token."""
+        mailbox = self.in_mailbox
+        mapper = Mapper(mailbox)
+        for obj in mailbox_objects(self.name):
+            await apply_object(mailbox, mapper, obj)
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        made = await mailbox.create(
+            ACCOUNTS, body, "default", name=account_name(self.name), subresource="token"
+        )
+        token = str(made["status"]["token"])
+        config = load([self.hub_kubeconfig])
+        old = hub_kubeconfig(config.server, config.ca, self.name, token)
+        self.hub_kubeconfig.write_text(yaml.safe_dump(old))
+        return token
 
     async def configure(self, spec: Object | None = None) -> None:
         """Do what the translator does before it places anything."""

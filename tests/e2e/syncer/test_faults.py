@@ -109,6 +109,7 @@ async def test_of_two_syncers_with_data_of_their_own_one_works_and_the_other_tak
     async with Places(tmp_path, hub).running() as places:
         await begun(places)
         (tmp_path / "second").mkdir()
+        await places.bootstrap()  # one credential is for one key
         first, second = places.syncer, places.new_syncer()
         second.data_dir = tmp_path / "second" / "syncer"
         second.log_file = tmp_path / "second" / "syncer.log"

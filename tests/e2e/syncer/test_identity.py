@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from skerry.app.edge_identity import (
     SYNC_TARGETS,
     WORKSPACES,
     NoMailbox,
-    mailbox_of,
+    edge_of,
     manifest,
     revoke,
 )
@@ -25,37 +26,37 @@ from skerry.edge.syncer.token import HubToken, claims_of
 from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE
 from skerry.logic.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
-from skerry.runtime.kubeconfig import ClientConfig, connect, load
+from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import CONFIG_MAPS, ESPW, IMW, NAMESPACES, Places, workspace
 
+SECRETS = GroupVersionResource("", "v1", "secrets")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 BINDERS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 
 
-def edge_client(places: Places, prefix: str | None = None) -> Client:
-    """Return a client with the edge's credential; *prefix* replaces its workspace."""
-    config = load([places.hub_kubeconfig])
+async def edge_client(places: Places, prefix: str | None = None) -> Client:
+    """Return a client with the edge's certificate; *prefix* replaces its workspace."""
+    config = await places.joined()
     if prefix is not None:
         base = config.server.partition("/clusters/")[0]
-        config = ClientConfig(server=base + prefix, ca=config.ca, token=config.token)
+        config = replace(config, server=base + prefix)
     return Client(connect(config))
 
 
 async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
         await places.configure()
-        mine = edge_client(places)
+        mine = await edge_client(places)
         await mine.list(NAMESPACES)
         await mine.list(CONFIGS)
         await mine.create(LEASES, {"metadata": {"name": HEARTBEAT_LEASE}, "spec": {}}, "default")
-        bare = edge_client(places, "")  # the token itself says which workspace
-        await bare.list(NAMESPACES)
         other = await places.access.at(ESPW).create(WORKSPACES, workspace("x-mb-y"))
         elsewhere = (
+            "",
             "/clusters/root",
             f"/clusters/{ESPW}",
             f"/clusters/{IMW}",
@@ -67,7 +68,7 @@ async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hu
             "/services/apiexport/root/workload.kcp.io/clusters/*",
         )
         for prefix in elsewhere:
-            refused = edge_client(places, prefix)
+            refused = await edge_client(places, prefix)
             for gvr in (NAMESPACES, SYNC_TARGETS, WORKSPACES, CONFIGS, ROLES, CONFIG_MAPS):
                 with pytest.raises(ApiError) as caught:
                     await refused.list(gvr)
@@ -76,26 +77,19 @@ async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hu
                     await refused.create(gvr, {"metadata": {"name": "evil"}}, "default")
             await refused.transport.close()
         await mine.transport.close()
-        await bare.transport.close()
 
 
-async def test_bootstrapping_again_adds_nothing(tmp_path: Path, hub: Hub) -> None:
+async def test_bootstrapping_gives_nobody_an_account(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
-        client = places.in_mailbox
-
-        async def there() -> list[str]:
-            found: list[str] = []
-            for gvr in (ACCOUNTS, ROLES):
-                items = (await client.list(gvr)).items
-                found += [f"{o['metadata']['name']}@{o['metadata']['resourceVersion']}"
-                          for o in items if "syncer" in o["metadata"]["name"]]  # fmt: skip
-            return found
-
-        before = await there()
         await places.bootstrap()
-        assert await there() == before
+        client = places.in_mailbox
+        for gvr in (ACCOUNTS, ROLES, BINDERS):
+            names = [item["metadata"]["name"] for item in (await client.list(gvr)).items]
+            assert not [name for name in names if "syncer" in name]
+        tokens = [item["type"] for item in (await client.list(SECRETS)).items]
+        assert set(tokens) == {"edge.kcp.io/bootstrap-token"}
         with pytest.raises(NoMailbox):
-            await mailbox_of(places.access, "nobody", IMW, ESPW, wait_seconds=0.1)
+            await edge_of(places.access, "nobody", IMW, ESPW, wait_seconds=0.1)
 
 
 async def test_the_manifest_asks_for_no_more_than_what_is_placed(tmp_path: Path, hub: Hub) -> None:
@@ -115,8 +109,8 @@ async def test_the_manifest_asks_for_no_more_than_what_is_placed(tmp_path: Path,
 
 async def test_a_token_is_renewed_by_its_bearer(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
-        client = edge_client(places)
-        given = load([places.hub_kubeconfig]).token
+        given = await places.bootstrap_account()
+        client = Client(connect(load([places.hub_kubeconfig])))
         token = HubToken(given, tmp_path / "token")
         claims = claims_of(given)
         assert claims is not None
@@ -134,7 +128,7 @@ async def test_a_token_is_renewed_by_its_bearer(tmp_path: Path, hub: Hub) -> Non
 async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
         await places.configure()
-        client = edge_client(places)
+        client = await edge_client(places)
         await client.list(NAMESPACES)
         await revoke(places.access, places.name, places.mailbox)
         with pytest.raises((Unauthorized, Forbidden)):
@@ -151,7 +145,7 @@ async def test_an_edge_does_in_its_mailbox_what_a_syncer_does_and_no_more(
     async with Places(tmp_path, hub).running() as places:
         await places.configure()
         await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
-        mine = edge_client(places)
+        mine = await edge_client(places)
         mark = {"metadata": {"annotations": {"edge.kcp.io/applied": "1-a"}}}
         await mine.patch(CONFIG_MAPS, "page", mark, "shop")
         name = account_name(places.name)
@@ -191,7 +185,7 @@ def binding_to(role: str, account: str) -> dict[str, Any]:
 async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path, hub: Hub) -> None:
     async with Places(tmp_path, hub).running() as places:
         await places.configure()
-        client = edge_client(places)
+        client = await edge_client(places)
         watches = [{"id": "maps", "version": "v1", "resource": "configmaps"}]
         body = orjson.dumps({"watches": watches})
         path = (await client.extensions())["multiplexed-watch"]

@@ -19,12 +19,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from msgspec import structs
 
 from skerry.api.edge_identity import EXTENSION, EdgeName, edge_of_user, parse_bootstrap_token
 from skerry.api.errors import ApiError, Forbidden, Unauthorized
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.mailboxes import mailbox_named
 from skerry.edge.syncer.certificate_request import (
     NoLongerWanted,
     RequestRefused,
@@ -47,13 +49,12 @@ from skerry.logic.syncing.certificates import (
     age_seconds,
     key_fingerprint,
     lifetime_seconds,
-    mailbox_edge,
     renewal_seconds,
     validity_of,
     ways_to_certificate,
 )
 from skerry.runtime.backoff import Backoff
-from skerry.runtime.client import Client
+from skerry.runtime.client import Client, answer_failure
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, tls_context
 from skerry.runtime.transport import Transport, TransportError
 
@@ -61,10 +62,17 @@ _LOGICAL_CLUSTERS = GroupVersionResource("core.kcp.io", "v1alpha1", "logicalclus
 _BACKOFF = Backoff(shortest_seconds=2.0, longest_seconds=600.0, jitter=0.5)
 # How long a wait goes on without a look at the clock: it does not run while a machine sleeps.
 _CLOCK_SECONDS = 3600.0
-# A hub that says 401 to a certificate it has just issued is not helped by issuing another.
+# Between two requests because the hub seems to refuse us: where it says 401 to every certificate,
+# another one does not help.
 _SUSPICION_SECONDS = 60.0
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILURES = (ApiError, TransportError, OSError, ValueError, NoKey, RequestRefused)
+
+# How the message begins while a person has to act at the hub.
+WAITING = "waiting for approval"
+_CA_BUNDLE = "ca-bundle"
+# The message while a lapsed certificate is renewed.
+LAPSED = "the certificate has lapsed; its successor is requested"
 
 _log = Logger("syncer-credential")
 
@@ -100,7 +108,8 @@ class EdgeTerms:
 class HubCredential:
     """Obtains and renews one edge's certificate; ``run`` it once.
 
-    *account* is the token that an edge of the previous version comes with.
+    *account* is the token that an edge of the previous version comes with. *observe* is called
+    with the message that says what keeps the edge from its hub, whenever it changes.
     """
 
     def __init__(
@@ -110,14 +119,16 @@ class HubCredential:
         store: IdentityStore,
         ways: HubWays,
         make_key: MakeKey,
+        *,
         ids: IdSource,
         metrics: SyncerMetrics,
         account: HubToken | None = None,
+        observe: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._terms, self._config = terms, config
         self._store, self._ways = store, ways
         self._make_key, self._ids, self._metrics = make_key, ids, metrics
-        self._account = account
+        self._account, self._observe = account, observe
         self._clock = ways.main.clock
         self._identity = EdgeIdentity()
         # The certificate that the store had when we last read or wrote it.
@@ -125,16 +136,20 @@ class HubCredential:
         # The part of a fleet's spread that is this edge's, drawn anew for each certificate.
         self._fraction = 0.0
         self._refused = False
+        self._distrusted = False
+        self._asked = ""
         self._suspected = asyncio.Event()
-        self._obtained = float("-inf")
+        # When a suspicion last led to a request.
+        self._followed_up = float("-inf")
         self._not_after = _NEVER
         # What was logged since the last success.
         self._logged: set[str] = set()
         # What keeps the edge from its hub; empty when nothing does.
         self.message = ""
-        # Set while there is a certificate that the hub has not refused.
+        # Set while there is a certificate that has not lapsed and the hub has not refused.
         self.certified = asyncio.Event()
         ways.gate.refused = self._suspected.set
+        ways.gate.distrusted = self._distrust
 
     @property
     def expires(self) -> datetime | None:
@@ -143,9 +158,8 @@ class HubCredential:
 
     @property
     def fingerprint(self) -> str:
-        """What people compare at both ends while a bootstrap credential is redeemed."""
-        pending = self._identity.pending_by(self._credential(Way.REDEEM))
-        return key_fingerprint(pending.name) if pending else ""
+        """What people compare at both ends while a key waits; of the key last asked with."""
+        return key_fingerprint(self._asked)
 
     async def run(self) -> None:
         """Keep the credential good until cancelled."""
@@ -185,8 +199,9 @@ class HubCredential:
         elif not self._in_use:
             await self._clock.sleep(_CLOCK_SECONDS * (1 + 0.1 * self._ids.fraction()))
         elif await self._suspicion(min(self._seconds_left(), _CLOCK_SECONDS)):
-            quiet = self._obtained + _SUSPICION_SECONDS - self._clock.monotonic()
+            quiet = self._followed_up + _SUSPICION_SECONDS - self._clock.monotonic()
             await self._clock.sleep(max(0.0, quiet))
+            self._followed_up = self._clock.monotonic()
 
     async def _suspicion(self, seconds: float) -> bool:
         """Tell whether the hub has refused a request before so many seconds are over."""
@@ -200,7 +215,7 @@ class HubCredential:
 
     async def _attempt(self) -> bool:
         """Try every way there is now; return whether nothing more is to be done for a while."""
-        if not self._in_use:
+        if not self._in_use or self._distrusted:
             self._read_again()
         ways = ways_to_certificate(self._standing())
         for way in ways:
@@ -220,12 +235,18 @@ class HubCredential:
             has_certificate=has,
             refused=self._refused,
             due=has and (self._suspected.is_set() or self._seconds_left() <= 0),
-            bootstrap=parse_bootstrap_token(self._config.token) is not None,
+            bootstrap=self._has_new_bootstrap,
+            distrusted=self._distrusted,
             account=self._account is not None,
         )
 
+    @property
+    def _has_new_bootstrap(self) -> bool:
+        there = parse_bootstrap_token(self._config.token) is not None
+        return there and self._credential(Way.REDEEM) != self._identity.redeemed
+
     async def _obtain(self, way: Way) -> None:
-        if way is Way.EXCHANGE and EXTENSION not in await self._fresh(way).extensions():
+        if way is Way.EXCHANGE and EXTENSION not in await self._fresh().extensions():
             return
         kept = await self._store.load()
         if kept.certificate != self._kept:
@@ -233,6 +254,7 @@ class HubCredential:
             return
         edge = await self._edge()
         pending = await self._pending(edge, self._credential(way))
+        self._asked = pending.name
         try:
             async with self._client(way) as client:
                 verdict = await certificate_for(
@@ -241,7 +263,7 @@ class HubCredential:
                     waiting=self._waiting,
                     wanted=lambda: self._is_wanted(way, pending),
                 )
-            await self._take(edge, pending, verdict)
+            await self._take(edge, pending, verdict, way)
         except (RequestRefused, ssl.SSLError):
             await self._save(self._identity.without_pending(pending))
             raise
@@ -256,10 +278,10 @@ class HubCredential:
             return known
         cluster = await self._ways.main.get(_LOGICAL_CLUSTERS, "cluster")
         workspace = ((cluster.get("spec") or {}).get("owner") or {}).get("name", "")
-        found = mailbox_edge(mailbox, str(workspace))
+        found = mailbox_named(str(workspace))
         if found is None:
             raise ValueError(f"workspace {workspace!r} of {mailbox} is no mailbox")
-        return found
+        return EdgeName(mailbox, found.uid)
 
     def _credential(self, way: Way) -> str:
         token = parse_bootstrap_token(self._config.token)
@@ -296,7 +318,7 @@ class HubCredential:
         finally:
             await transport.close()
 
-    def _fresh(self, way: Way) -> Client:
+    def _fresh(self) -> Client:
         """Return the main way without what was learnt of the hub: it may have been upgraded."""
         main = self._ways.main
         return Client(main.transport, cluster=main.cluster, clock=main.clock)
@@ -305,7 +327,7 @@ class HubCredential:
         hint = f"skerry edge approve {self._terms.name}"
         _log.warning("waiting for approval", command=hint, fingerprint=self.fingerprint)
         if not self._in_use:
-            self._report(f"waiting for approval: {hint}")
+            self._report(f"{WAITING}: {hint}")
 
     def _is_wanted(self, way: Way, pending: PendingRequest) -> bool:
         if way is Way.REDEEM:
@@ -326,8 +348,11 @@ class HubCredential:
 
     # Using it.
 
-    async def _take(self, edge: EdgeName, pending: PendingRequest, verdict: Verdict) -> None:
+    async def _take(
+        self, edge: EdgeName, pending: PendingRequest, verdict: Verdict, way: Way
+    ) -> None:
         """Keep the certificate, then use it."""
+        redeemed = way is Way.REDEEM
         validity = validity_of(verdict.certificate)
         identity = EdgeIdentity(
             edge=edge.user,
@@ -335,13 +360,33 @@ class HubCredential:
             key=pending.key,
             received=self._clock.now(),
             lifetime_seconds=lifetime_seconds(validity, verdict.decided),
+            redeemed=pending.credential if redeemed else self._identity.redeemed,
+            # Who vouches for the hub is said by the kubeconfig that the credential came in.
+            ca="" if redeemed else self._identity.ca,
         )
         tls_context(self._identified(identity))  # a certificate for another key is found here
         await self._save(identity)
-        self._obtained = self._clock.monotonic()
         self._metrics.certificates.labels("issued").inc()
         _log.info("certificate issued", v=0, expires=rfc3339(validity.not_after))
         self._adopt()
+        await self._learn_authorities()
+
+    async def _learn_authorities(self) -> None:
+        """Keep the authorities that the hub names now; it may be changing them."""
+        client = self._fresh()
+        try:
+            path = (await client.extensions()).get(_CA_BUNDLE)
+            if not path:
+                return
+            answer = await client.transport.request("GET", client.base + path)
+            if answer.status != HTTPStatus.OK:
+                raise answer_failure(answer)
+            identity = structs.replace(self._identity, ca=answer.body.decode())
+            tls_context(self._identified(identity))  # what cannot be read is found here
+            await self._save(identity)
+            self._ways.identify(self._identified(identity))
+        except _FAILURES as error:
+            _log.warning("authorities of the hub not read", error=error)
 
     def _take_up(self, kept: EdgeIdentity) -> None:
         """Go on with what is kept, as far as it is of use."""
@@ -359,22 +404,23 @@ class HubCredential:
         self._not_after = validity_of(self._identity.certificate.encode()).not_after
         self._metrics.certificate_expiration.set(self._not_after.timestamp())
         self._fraction = self._ids.fraction()
-        self._refused = False
+        self._refused = self._distrusted = False
         self._suspected.clear()
         self._logged.clear()
         if self._age_seconds() < self._identity.lifetime_seconds:
             self._ways.gate.open()
+            self.certified.set()
             self._report("")
         else:
             self._ways.gate.shut()
-            self._report("the certificate has lapsed; its successor is requested")
-        self.certified.set()
+            self._report(LAPSED)
 
     def _identified(self, identity: EdgeIdentity) -> ClientConfig:
         return replace(
             self._config,
             certificate=identity.certificate.encode(),
             key=identity.key.encode(),
+            ca=identity.ca.encode() or self._config.ca,
             token="",
             token_file=None,
         )
@@ -413,13 +459,20 @@ class HubCredential:
         else:
             _log.warning("certificate not obtained", credential=way.value, error=error)
 
+    def _distrust(self) -> None:
+        """Take note that what answers is not the hub we know: ask it, or another one, anew."""
+        self._distrusted = True
+        self._suspected.set()
+
     def _is_refusal(self, error: Exception) -> bool:
         lapsed = self._age_seconds() >= self._identity.lifetime_seconds
         return isinstance(error, Unauthorized) or (lapsed and isinstance(error, Forbidden))
 
     def _report(self, message: str, error: Exception | None = None) -> None:
         """Set the message; a refusal is logged when it is first met, not each time."""
-        self.message = message
+        changed, self.message = message != self.message, message
+        if changed:
+            self._observe(message)
         if error is not None and message not in self._logged:
             self._logged.add(message)
             _log.error(message)

@@ -8,22 +8,32 @@ it refuses every time; at the edge everything goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
+from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE
+from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport, TransportError
 from skerry.runtime.wrapping import WrappedTransport
 
-_UNAUTHORIZED = 401
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
+# What an edge may always do while its certificate is good. The hub knows who comes with a lapsed
+# one, so it does not say 401; and the edge's own clock may think that there is time left.
+_EVERYDAY = ("/extensions", "/extensions/v1/watch", "/extensions/v1/batch", f"/{HEARTBEAT_LEASE}")
 
 
 class CredentialGate(WrappedTransport):
-    """A transport that is open or closed; ``refused`` is called when the hub says 401."""
+    """A transport that is open or closed.
+
+    ``refused`` is called when an answer shows that the hub does not accept the credential,
+    ``distrusted`` when nobody we know vouches for what answers.
+    """
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
         self._open = asyncio.Event()
         self.refused: Callable[[], None] = lambda: None
+        self.distrusted: Callable[[], None] = lambda: None
 
     @property
     def is_open(self) -> bool:
@@ -46,8 +56,9 @@ class CredentialGate(WrappedTransport):
         body: bytes = b"",
     ) -> Answer:
         await self._open.wait()
-        answer = await super().request(method, path, query, headers, body)
-        self._judge(answer.status)
+        with self._noticing():
+            answer = await super().request(method, path, query, headers, body)
+        self._judge(path, answer.status)
         return answer
 
     @asynccontextmanager
@@ -60,10 +71,20 @@ class CredentialGate(WrappedTransport):
         body: bytes = b"",
     ) -> AsyncIterator[AnswerStream]:
         await self._open.wait()
-        async with super().stream(method, path, query, headers, body) as answer:
-            self._judge(answer.status)
-            yield answer
+        with self._noticing():
+            async with super().stream(method, path, query, headers, body) as answer:
+                self._judge(path, answer.status)
+                yield answer
 
-    def _judge(self, status: int) -> None:
-        if status == _UNAUTHORIZED:
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except TransportError as error:
+            if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+                self.distrusted()
+            raise
+
+    def _judge(self, path: str, status: int) -> None:
+        if status == _UNAUTHORIZED or (status == _FORBIDDEN and path.endswith(_EVERYDAY)):
             self.refused()

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from skerry.api.edge_identity import RENEW_AFTER, EdgeName, edge_of_user
+from skerry.api.edge_identity import RENEW_AFTER, edge_of_user
 
 # -- what is kept ----------------------------------------------------------------------------
 
@@ -64,6 +64,16 @@ class EdgeIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
     lifetime_seconds: int = 0
     """How long the certificate was good for when it was issued, by the hub's clock."""
+
+    redeemed: str = ""
+    """The bootstrap credential that the first certificate was had with; it is spent."""
+
+    ca: str = ""
+    """The authorities that vouch for the hub, PEM, as it last named them; empty: the kubeconfig's.
+
+    A hub changes its authority while edges know the old one only. Whoever has renewed since knows
+    both, and from the next time on the new one alone.
+    """
 
     pending: tuple[PendingRequest, ...] = ()
     """At most one for each kind of credential: trying one must not lose another's key."""
@@ -248,7 +258,10 @@ class Standing:
     """Whether the certificate is old enough to be renewed."""
 
     bootstrap: bool = False
-    """Whether there is a bootstrap credential."""
+    """Whether there is a bootstrap credential that was not redeemed yet."""
+
+    distrusted: bool = False
+    """Whether what answers in the hub's place is vouched for by nobody we know."""
 
     account: bool = False
     """Whether there is a ServiceAccount token of the previous version."""
@@ -258,11 +271,13 @@ def ways_to_certificate(standing: Standing) -> tuple[Way, ...]:
     """Return by which ways a certificate is to be had now, the best one first.
 
     A bootstrap credential is not used while the certificate does its work: it may lie in the
-    kubeconfig long after it was redeemed. A refused certificate is shown again even so, after
-    everything else has failed, because a hub restored from a backup may know it again.
+    kubeconfig unused. But where the hub is no longer the one we know, it comes with the word of a
+    person who knows the new one. A refused certificate is shown again even so, after everything
+    else has failed, because a hub restored from a backup may know it again.
     """
     if standing.has_certificate and not standing.refused:
-        return (Way.RENEW,) if standing.due else ()
+        renewing = (Way.RENEW,) if standing.due else ()
+        return (*renewing, Way.REDEEM) if standing.bootstrap and standing.distrusted else renewing
     ways = []
     if standing.bootstrap:
         ways.append(Way.REDEEM)
@@ -293,12 +308,6 @@ def renewal_seconds(identity: EdgeIdentity, age: float, fraction: float) -> floa
     """
     due = identity.lifetime_seconds * (RENEW_AFTER - 0.1 * fraction)
     return max(0.0, due - age)
-
-
-def mailbox_edge(mailbox: str, workspace: str) -> EdgeName | None:
-    """Return the edge of a mailbox *workspace*, which is named ``INVENTORY-mb-UID``."""
-    _, found, uid = workspace.rpartition("-mb-")
-    return EdgeName(mailbox, uid) if found and uid else None
 
 
 def key_fingerprint(name: str) -> str:

@@ -50,6 +50,7 @@ class IssuingHub:
         self.lost_answers = 0
         self.extensions = ["edge-client-signer"]
         self.signs = True
+        self.authorities = b""
         self._changed = asyncio.Event()
         self._revision = 1
 
@@ -184,6 +185,8 @@ class CredentialTransport:
                 {"name": name, "path": f"/extensions/v1/{name}"} for name in self._hub.extensions
             ]
             return Answer(200, {}, orjson.dumps({"extensions": found}))
+        if path.endswith("/ca-bundle"):
+            return Answer(200, {}, self._hub.authorities)
         if "logicalclusters" in path:
             owner = {"spec": {"owner": {"name": f"inventory-mb-{EDGE.uid}"}}}
             return Answer(200, {}, orjson.dumps(owner))

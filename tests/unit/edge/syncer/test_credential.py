@@ -135,9 +135,9 @@ class Edge:
                 lambda config: CredentialTransport(self.hub, config),
             ),
             made,  # type: ignore[arg-type]
-            SeededIds(seed),
-            SyncerMetrics(),
-            self.account,
+            ids=SeededIds(seed),
+            metrics=SyncerMetrics(),
+            account=self.account,
         )
 
     @asynccontextmanager
@@ -284,8 +284,8 @@ async def test_a_revoked_edge_stops_asking_at_once_and_says_so_once(
         hub.refuse.add(edge.store.kept.certificate)
         edge.config = bootstrap(2)
         await credential.certified.wait()
-    # The first, those of the renewal and the old credential, which were refused, the new start's.
-    assert edge.keys == 4
+    # The first, that of the renewal which was refused, the new start's.
+    assert edge.keys == 3
 
 
 @virtual
@@ -405,6 +405,54 @@ async def test_a_bootstrap_credential_is_left_alone_while_the_certificate_works(
     async with edge.running():
         await days(6)
     assert hub.asked_by == ["bootstrap:abc001", "certificate"]
+
+
+@virtual
+async def test_a_hub_that_names_its_authorities_is_believed_and_others_are_not_from_then_on() -> (
+    None
+):
+    hub = IssuingHub()
+    hub.extensions.append("ca-bundle")
+    hub.authorities = authority()
+    edge = Edge(hub, bootstrap(1))
+    async with edge.running() as credential:
+        await credential.certified.wait()
+        await asyncio.sleep(1)
+        assert edge.main.config.ca == hub.authorities
+        # It changes over: who renews knows both, who renews again the new one alone.
+        for following in (hub.authorities + authority(), authority()):
+            hub.authorities = following
+            await days(5)
+            assert edge.main.config.ca == following
+            assert edge.store.kept.ca.encode() == following
+        hub.authorities = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        await days(5)
+        assert edge.main.config.ca == following
+    async with edge.running() as credential:
+        await credential.certified.wait()
+        assert edge.main.config.ca == following
+
+
+@virtual
+async def test_an_edge_whose_hub_was_replaced_goes_by_its_new_kubeconfig() -> None:
+    hub = IssuingHub()
+    hub.extensions.append("ca-bundle")
+    hub.authorities = authority()
+    edge = Edge(hub, bootstrap(1))
+    async with edge.running() as credential:
+        await credential.certified.wait()
+        await asyncio.sleep(1)
+        new = authority()
+        hub.authorities = new
+        edge.gate.distrusted()
+        await asyncio.sleep(100)
+        assert hub.asked_by == ["bootstrap:abc001", "certificate"], "a spent credential is no help"
+        edge.config = replace(bootstrap(2), ca=new)
+        hub.refuse.add("certificate")
+        edge.gate.distrusted()
+        await asyncio.sleep(100)
+        assert hub.asked_by[-1] == "bootstrap:abc002"
+        assert edge.main.config.ca == new
 
 
 @virtual

@@ -144,10 +144,22 @@ async def test_a_shut_gate_holds_requests_back_until_it_opens() -> None:
     assert not gate.is_open
 
 
-@pytest.mark.parametrize(("status", "noticed"), [(200, 0), (401, 1), (403, 0), (500, 0)])
-async def test_a_gate_notices_that_the_credential_is_refused(status: int, noticed: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "path", "noticed"),
+    [
+        (200, "/x", 0),
+        (401, "/x", 1),
+        (500, "/x", 0),
+        (403, "/apis/apps/v1/deployments", 0),
+        (403, "/clusters/m/extensions/v1/watch", 1),
+        (403, "/api/coordination.k8s.io/v1/namespaces/default/leases/syncer-heartbeat", 1),
+    ],
+)
+async def test_a_gate_notices_that_the_credential_is_refused(
+    status: int, path: str, noticed: int
+) -> None:
     gate, seen = CredentialGate(Echo(status)), []
     gate.refused = lambda: seen.append(1)
     gate.open()
-    await gate.request("GET", "/")
+    await gate.request("GET", path)
     assert len(seen) == noticed
