@@ -19,12 +19,14 @@ from msgspec.structs import replace
 from skerry.api.errors import (
     ApiError,
     BadRequest,
+    InternalError,
     MethodNotAllowed,
     NotFound,
     ServiceUnavailable,
 )
 from skerry.api.keys import PLAIN
 from skerry.kit.clock import SystemClock
+from skerry.kit.log import Logger
 from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
@@ -35,7 +37,9 @@ from skerry.server.open_streams import OpenStreams, Right
 from skerry.server.request_info import RequestInfo, request_info
 from skerry.server.rest.call import Call
 from skerry.server.security.authorization import forbidden
-from skerry.store.base import Unavailable
+from skerry.store.base import StoreError, Unavailable
+
+log = Logger("server")
 
 # What kubectl and client-go accept when they ask what there is.
 _DISCOVERY = "as=APIGroupDiscoveryList"
@@ -185,8 +189,8 @@ class Engine:
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
             served = self._serves(info, route)
-        except Unavailable as error:
-            answer = error_answer(ServiceUnavailable(str(error)))
+        except StoreError as error:
+            answer = error_answer(_store_failure(error))
             served = self._serves(info, route)
         if self._identity is not None:
             _sign(answer, self._identity())
@@ -341,6 +345,14 @@ def attributes_of(info: RequestInfo) -> Attributes:
         namespace=info.namespace,
         name=info.name or info.selected_name,
     )
+
+
+def _store_failure(error: StoreError) -> ApiError:
+    """Return what to answer when the store fails; what it cannot read, a person must see to."""
+    if isinstance(error, Unavailable):
+        return ServiceUnavailable(str(error))
+    log.error("the store cannot be read", error=error)
+    return InternalError(str(error))
 
 
 def error_answer(error: ApiError, accept: str = "") -> Response:

@@ -24,6 +24,7 @@ from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.server.http.message import Peer, Request, Response, User
 from skerry.server.http.tls import client_context, is_named
+from skerry.server.security.encryption import EncryptedStore
 from skerry.server.security.pki import (
     Authority,
     Credential,
@@ -31,6 +32,7 @@ from skerry.server.security.pki import (
     new_ca,
     read_authorities,
 )
+from skerry.store.base import Write
 from tests.unit.server.security.clock import HandClock
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))
@@ -415,3 +417,42 @@ async def test_a_server_without_its_encryption_key_does_not_start_and_says_why(
     with pytest.raises(StartError, match="has only other"):
         async with running_server(tmp_path):
             pass
+
+
+async def test_a_secret_that_was_tampered_with_costs_its_readers_an_error_and_nobody_else_anything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running_server(tmp_path, controllers=False) as server:
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "s"},
+            "stringData": {"password": "swordfish"},
+        }
+        assert (await server.ask("POST", SECRETS, secret))[0] == 201
+        (root,), admin = server.roots(), server.admin()
+        async with Client.connected(server, root, admin) as watching:
+            assert await watching.status(f"{SECRETS}?watch=1") == 200
+            assert b'"name":"s"' in await watching.line()
+            store = server.running.api.store
+            assert isinstance(store, EncryptedStore)
+            key = "/core/secrets/local/default/s"
+            entry = await store.below.get(key)
+            assert entry is not None
+            for changed in (
+                entry.value[:-1] + bytes([entry.value[-1] ^ 1]),
+                b"skerry:enc:aesgcm:v1:unknown:" + b"x" * 40,
+            ):
+                await store.below.commit([Write(key, changed)])
+                code, told = await server.ask("GET", f"{SECRETS}/s")
+                assert (code, told["reason"]) == (500, "InternalError")
+                assert (await server.ask("GET", "/api/v1/namespaces/default"))[0] == 200
+            # Put right, it is told to whoever watched all along.
+            await store.below.commit([Write(key, entry.value)])
+            assert (await server.ask("GET", f"{SECRETS}/s"))[0] == 200
+            other = {**secret, "metadata": {"name": "t"}}
+            assert (await server.ask("POST", SECRETS, other))[0] == 201
+            seen = b""
+            while b'"name":"t"' not in seen:
+                seen = await watching.line()
+    assert "swordfish" not in capsys.readouterr().err

@@ -23,7 +23,10 @@ from msgspec.structs import replace
 
 from skerry.api.keys import type_prefix
 from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
 from skerry.store.base import Entry, Event, Page, Store, StoreError, Write
+
+log = Logger("encryption")
 
 _HEADER = b"skerry:enc:aesgcm:v1:"
 _NONCE_BYTES = 12
@@ -212,12 +215,13 @@ class EncryptedStore:
         return self.below.commit(writes)
 
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
-        events = await self.below.history(prefix, after=after, limit=limit)
-        return [self._opened_event(event) for event in events]
+        return self._opened_events(await self.below.history(prefix, after=after, limit=limit))
 
     async def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
         async for events in self.below.watch(prefix, after=after):
-            yield [self._opened_event(event) for event in events]
+            opened = self._opened_events(events)
+            if opened:
+                yield opened
 
     async def compact(self, revision: int) -> None:
         await self.below.compact(revision)
@@ -239,9 +243,25 @@ class EncryptedStore:
             return entry
         return replace(entry, value=self._keys.decrypt(entry.key, entry.value))
 
+    def _opened_events(self, events: Sequence[Event]) -> list[Event]:
+        """Return *events* decrypted; one that cannot be is left out, loudly.
+
+        Only somebody who writes to the store past its servers brings that about. Ending every
+        watch for it would hand them the means to stop the server, and calling the object deleted
+        would be a lie that others act on; whoever reads the object is told.
+        """
+        found: list[Event] = []
+        for event in events:
+            if not event.key.startswith(self._prefixes):
+                found.append(event)
+                continue
+            try:
+                found.append(self._opened_event(event))
+            except DecryptionError as error:
+                log.error("a change was not told: it cannot be decrypted", error=error)
+        return found
+
     def _opened_event(self, event: Event) -> Event:
-        if not event.key.startswith(self._prefixes):
-            return event
         key = event.key
         return replace(
             event,

@@ -268,7 +268,7 @@ class KeyRing:
             except KeyMismatch as error:
                 log.error("a key file was not read again", kind=kind, error=error)
             else:
-                log.info("key files were read", kind=kind, v=2)
+                log.debug("key files were read", kind=kind)
         self.servers.changed()
 
     def _stamped(self) -> dict[Path, tuple[int, int, int] | None]:

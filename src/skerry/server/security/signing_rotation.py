@@ -207,8 +207,9 @@ class Authorities(SigningRotation):
 
     @property
     def files(self) -> Sequence[Path]:
-        names = ("ca.crt", "ca.key", "server.crt", "server.key")
-        return (*(self.pki.directory / name for name in names), *(self._given_files or ()))
+        # Not those the server writes itself: two that share a folder would never come to rest.
+        own = (self.pki.directory / name for name in ("ca.crt", "ca.key"))
+        return (*own, *(self._given_files or ()))
 
     @property
     def known(self) -> dict[str, str]:
