@@ -28,6 +28,7 @@ from skerry.logic.workspaces.projected import is_inert
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
 from skerry.server.security.signing_rotation import Authorities
+from skerry.server.security.tokens import DEFAULT_ISSUER, HUB_ISSUER
 from skerry.server.workspaces.authorization import HubAuthorizer
 from skerry.server.workspaces.bootstrap_credentials import BootstrapTokens
 from skerry.server.workspaces.edge_certificates import EdgeCertificates, EdgeIssuer
@@ -71,6 +72,8 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
             bootstrap_tokens=BootstrapTokens(store, mailboxes, clock),
             account=mailboxes.of_account,
             restricted=lambda cluster: mailboxes.mailbox(cluster) is not None,
+            # Hubs of the previous version issued tokens as plain servers do.
+            issuers=(HUB_ISSUER, DEFAULT_ISSUER),
         )
 
     async def face(foundation: Foundation) -> Face:

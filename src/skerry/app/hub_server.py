@@ -21,6 +21,7 @@ from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission
 from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.quota import QuotaAdmission
+from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.engine import Handlers
 from skerry.server.http.message import Request
@@ -136,12 +137,10 @@ class HubServer(ApiServer):
             self.birth,
             self._clusters,
             AccountTokens(
-                parts.store,
+                TokenSecrets(parts.store, self._facts.tokens, self._facts.root_ca, is_inert),
                 catalogue,
                 self.seeder,
-                self._facts.tokens,
                 ids,
-                self._facts.root_ca,
                 lambda cluster: self.mailboxes.mailbox(cluster) is not None,
             ),
             TypeRules(state, clock, self._base_url),

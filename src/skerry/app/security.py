@@ -12,6 +12,7 @@ from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
+from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE
 from skerry.server.codec import decode
 from skerry.server.http.message import User
 from skerry.server.http.server import HttpServer
@@ -31,13 +32,18 @@ from skerry.server.security.client_certificates import (
 from skerry.server.security.revoked_certificates import RevokedCertificates
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.static_tokens import StaticTokens
-from skerry.server.security.tokens import ServiceAccountTokens, open_signing_keys
+from skerry.server.security.tokens import (
+    DEFAULT_ISSUER,
+    ServiceAccountTokens,
+    open_signing_keys,
+)
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Store
 
 _GROUP = "rbac.authorization.k8s.io"
+_TOKEN = TOKEN_TYPE.encode()
 _KINDS = {
     "roles": "Role",
     "rolebindings": "RoleBinding",
@@ -90,18 +96,22 @@ def security_with(
     bootstrap_tokens: BearerTokens | None = None,
     account: Callable[[User], User] = lambda user: user,
     restricted: Callable[[str], bool] = lambda _: False,
+    issuers: Sequence[str] = (DEFAULT_ISSUER,),
 ) -> Security:
     """Put security together around an authorizer; *tokens_csv* adds static tokens.
 
     *impersonation_home* says where impersonated identities are at home, if anywhere; names that
     begin with one of *reserved* are no outside credential's. A hub brings the credentials of
     edges, says whom ServiceAccounts act as, and in which clusters their tokens are *restricted*.
+    The first of *issuers* issues them; tokens that the others issued here are accepted.
     """
     tokens = ServiceAccountTokens(
         open_signing_keys(authorities.pki.directory)[0],
         lambda *of: _lookup(store, *of),
         clock,
         ids,
+        issuer=issuers[0],
+        former_issuers=issuers[1:],
         restricted=restricted,
     )
     if settings.token_auth_file is not None:
@@ -195,15 +205,26 @@ def _observed(
 def follow_accounts(
     authentication: Authentication, streams: OpenStreams, dispatcher: Dispatcher
 ) -> None:
-    """See to it that a deleted ServiceAccount's tokens and streams end with it."""
+    """See to it that tokens and streams end with their ServiceAccount, and with their Secret."""
+
+    def ended(cluster: str, namespace: str, name: str) -> None:
+        authentication.forget_tokens()
+        streams.end_user(cluster, f"system:serviceaccount:{namespace}:{name}")
 
     def observed(change: Change) -> None:
         if change.event.value is None:
             key = ObjectKey.parse(change.event.key)
-            authentication.forget_tokens()
-            streams.end_user(key.cluster, f"system:serviceaccount:{key.namespace}:{key.name}")
+            ended(key.cluster, key.namespace, key.name)
+
+    def secret_observed(change: Change) -> None:
+        event = change.event
+        if event.value is None and event.previous is not None and _TOKEN in event.previous:
+            key = ObjectKey.parse(event.key)
+            metadata = decode(event.previous, event.previous_revision)["metadata"]
+            ended(key.cluster, key.namespace, (metadata.get("annotations") or {}).get(ACCOUNT, ""))
 
     dispatcher.observe(type_prefix("", "serviceaccounts"), observed)
+    dispatcher.observe(type_prefix("", "secrets"), secret_observed)
 
 
 async def follow_revocations(

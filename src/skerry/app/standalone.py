@@ -9,7 +9,7 @@ import gc
 import signal
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ from skerry.logic.pod_security.configuration import (
 )
 from skerry.logic.rbac.bootstrap import bootstrap_objects
 from skerry.server.admission.rbac import EscalationGuard
+from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
@@ -274,7 +275,9 @@ def _chores(
 async def plain_face(foundation: Foundation) -> Face:
     """Return a plain Kubernetes API server."""
     f = foundation
-    api = ApiServer(server_parts(f))
+    parts = server_parts(f)
+    token_secrets = TokenSecrets(f.store, f.security.tokens, f.authorities.bundle)
+    api = ApiServer(replace(parts, admission=(*parts.admission, token_secrets)))
     await api.prepare(bootstrap_objects())
     streams = api.engine.streams
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, changed=streams.recheck)

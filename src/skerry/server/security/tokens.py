@@ -27,6 +27,8 @@ from skerry.server.http.message import User
 from skerry.server.security.pem import blocks, key_id
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
+# A hub's, as kcp calls it: clients ask for tokens with this audience.
+HUB_ISSUER = "https://kcp.default.svc"
 _CLAIM = "kubernetes.io"
 # Clocks of issuers and checkers may differ by this much; go-jose's figure, which Kubernetes uses.
 _LEEWAY_SECONDS = 60
@@ -129,10 +131,14 @@ class ServiceAccountTokens:
         ids: IdSource,
         *,
         issuer: str = DEFAULT_ISSUER,
+        former_issuers: Sequence[str] = (),
         api_audiences: Sequence[str] = (),
         restricted: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """In *restricted* clusters tokens of Secrets do not count, nor any older than a week."""
+        """In *restricted* clusters tokens of Secrets do not count, nor any older than a week.
+
+        Tokens that were issued here under *former_issuers* are accepted, and issued no more.
+        """
         self.use((key,), key.id)
         self._lookup = lookup
         self._clock = clock
@@ -140,6 +146,7 @@ class ServiceAccountTokens:
         self._restricted = restricted
         self.issuer = issuer
         self.api_audiences = tuple(api_audiences) or (issuer,)
+        self._issuers = (issuer, *former_issuers)
 
     def use(self, accepted: Sequence[SigningKey], signer: str) -> None:
         """Sign with the key *signer* from now on, and accept tokens of *accepted*."""
@@ -173,7 +180,9 @@ class ServiceAccountTokens:
     async def validate(self, token: str, cluster: str, audiences: Sequence[str] = ()) -> Validated:
         """Return whom *token* stands for; raises TokenError when it does not hold."""
         claims = self._verified(token)
-        wanted = tuple(audiences) or self.api_audiences
+        # A former issuer was its own audience.
+        own = self.api_audiences if claims["iss"] == self.issuer else (claims["iss"],)
+        wanted = tuple(audiences) or own
         named = claims.get("aud") or []
         named = named if isinstance(named, list) else [named]
         shared = tuple(audience for audience in wanted if audience in named)
@@ -193,7 +202,7 @@ class ServiceAccountTokens:
                 token,
                 public,
                 algorithms=[_algorithm(public)],
-                issuer=self.issuer,
+                issuer=self._issuers,
                 # Times are checked against our own clock; audiences by the caller's wish.
                 options={
                     "verify_exp": False, "verify_nbf": False, "verify_iat": False,

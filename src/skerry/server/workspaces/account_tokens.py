@@ -9,7 +9,6 @@ at all: a token without end would outlive the edge it was read by.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 
 from skerry.api.errors import Forbidden
@@ -19,20 +18,14 @@ from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import SYSTEM_ADMIN
 from skerry.logic.workspaces.projected import is_inert
 from skerry.server.admission.operation import Operation
+from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE, TokenSecrets
 from skerry.server.codec import decode
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer
 from skerry.server.rest.call import Call
-from skerry.server.security.tokens import BoundObject, ServiceAccountTokens, TokenRequest
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.store.base import Store
-
-TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type, not a token
-_ACCOUNT = "kubernetes.io/service-account.name"
-_ACCOUNT_UID = "kubernetes.io/service-account.uid"
-# Such tokens have no end in Kubernetes; they die with the Secret or the account.
-_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
 
 
 class AccountTokens:
@@ -40,31 +33,27 @@ class AccountTokens:
 
     def __init__(
         self,
-        store: Store,
+        secrets: TokenSecrets,
         catalogue: HubCatalogue,
         seeder: Seeder,
-        tokens: ServiceAccountTokens,
         ids: IdSource,
-        root_ca: Callable[[], str],
         is_mailbox: Callable[[str], bool],
     ) -> None:
-        self._store = store
+        self._secrets = secrets
         self._is_mailbox = is_mailbox
         self._catalogue = catalogue
         self._seeder = seeder
-        self._tokens = tokens
         self._ids = ids
-        self._root_ca = root_ca
 
     async def admit(self, operation: Operation) -> None:
-        if operation.verb != "CREATE" or operation.subresource or is_inert(operation.obj):
+        if operation.subresource or is_inert(operation.obj):
             return
         if operation.type[0] or self._is_mailbox(operation.call.info.cluster):
             return
-        if operation.type == ("", "serviceaccounts"):
+        if operation.type == ("", "serviceaccounts") and operation.verb == "CREATE":
             self._account(operation)
-        elif operation.type == ("", "secrets") and operation.obj.get("type") == TOKEN_TYPE:
-            await self._secret(operation)
+        elif operation.type == ("", "secrets"):
+            await self._secrets.admit(operation)
 
     def _account(self, operation: Operation) -> None:
         account, cluster = operation.obj, operation.call.info.cluster
@@ -79,43 +68,14 @@ class AccountTokens:
                 "name": name,
                 "namespace": metadata["namespace"],
                 "uid": self._ids.uid(),
-                "annotations": {_ACCOUNT: metadata["name"]},
+                "annotations": {ACCOUNT: metadata["name"]},
             },
             "type": TOKEN_TYPE,
         }
-        self._fill(secret, account, cluster)
+        self._secrets.fill(secret, account, cluster)
         account["secrets"] = [{"name": name}]
         types = self._catalogue.types(SYSTEM_ADMIN)
         operation.writes.append(self._seeder.born(types, cluster, secret))
-
-    async def _secret(self, operation: Operation) -> None:
-        secret, cluster = operation.obj, operation.call.info.cluster
-        name = (secret["metadata"].get("annotations") or {}).get(_ACCOUNT, "")
-        key = ObjectKey("", "serviceaccounts", cluster, operation.call.namespace, name)
-        entry = await self._store.get(key.path()) if name else None
-        account = decode(entry.value, entry.revision) if entry is not None else None
-        if account is None or is_inert(account) or (secret.get("data") or {}).get("token"):
-            return
-        self._fill(secret, account, cluster)
-
-    def _fill(self, secret: Object, account: Object, cluster: str) -> None:
-        metadata, owner = secret["metadata"], account["metadata"]
-        metadata["annotations"][_ACCOUNT_UID] = owner["uid"]
-        token, _ = self._tokens.issue(
-            TokenRequest(
-                namespace=owner["namespace"],
-                name=owner["name"],
-                uid=owner["uid"],
-                lifetime_seconds=_LIFETIME_SECONDS,
-                bound=BoundObject("Secret", metadata["name"], metadata["uid"]),
-                cluster=cluster,
-            )
-        )
-        values = {"ca.crt": self._root_ca(), "namespace": owner["namespace"], "token": token}
-        secret["data"] = {
-            **(secret.get("data") or {}),
-            **{key: base64.b64encode(text.encode()).decode() for key, text in values.items()},
-        }
 
 
 def for_own_accounts(plain: ResourceHandler, store: Store) -> ResourceHandler:

@@ -88,6 +88,27 @@ async def test_published_keys_check_the_token() -> None:
         assert document["id_token_signing_alg_values_supported"] == [key.algorithm]
 
 
+async def test_tokens_of_a_former_issuer_hold_and_are_issued_no_more() -> None:
+    objects = Objects(ROBOT)
+    before = tokens(objects)
+    now = tokens(objects, issuer="https://kcp.default.svc", former_issuers=(before.issuer,))
+    old, _ = before.issue(REQUEST)
+    assert (await now.validate(old, PLAIN)).audiences == (before.issuer,)
+    new, _ = now.issue(REQUEST)
+    claims = jwt.decode(new, options={"verify_signature": False})
+    assert (claims["iss"], claims["aud"]) == (now.issuer, [now.issuer])
+    assert (await now.validate(new, PLAIN)).audiences == (now.issuer,)
+    for service, token in (
+        (before, new),
+        # The name of the former issuer is no audience of tokens that the present one issues.
+        (now, now.issue(TokenRequest("ns", "robot", "u1", audiences=(before.issuer,)))[0]),
+        (now, before.issue(TokenRequest("ns", "robot", "u1", audiences=(now.issuer,)))[0]),
+        (now, tokens(objects, issuer="https://other").issue(REQUEST)[0]),
+    ):
+        with pytest.raises(TokenError):
+            await service.validate(token, PLAIN)
+
+
 @pytest.mark.parametrize(
     "bound",
     [
