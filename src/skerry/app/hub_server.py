@@ -14,11 +14,12 @@ from skerry.app.steady import steadily
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import WILDCARD
 from skerry.logic.workspaces.projected import is_inert
+from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.edges import EdgeRestriction
 from skerry.server.admission.namespaces import NamespaceLifecycle
-from skerry.server.admission.operation import Admission
+from skerry.server.admission.operation import Admission, ByType
 from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.token_secrets import TokenSecrets
@@ -129,10 +130,7 @@ class HubServer(ApiServer):
         self._slices = Slices(state, catalogue, parts.store, self._base_url)
         own: list[Admission] = [
             EdgeRestriction(self.mailboxes, clock),
-            self._certificate_rules(parts),
-            BootstrapSecrets(self.mailboxes, parts.authorizer, parts.store, clock),
-            EdgeMarks(self.mailboxes, parts.authorizer, parts.store, clock),
-            EdgeArrival(self.mailboxes, parts.store),
+            ByType(self._edge_rules(parts)),
             ReservedMetadata(),
             self.birth,
             self._clusters,
@@ -167,6 +165,16 @@ class HubServer(ApiServer):
             PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_inert),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
         ]
+
+    def _edge_rules(self, parts: Parts) -> dict[tuple[str, str], Admission]:
+        """Return the rules about what lets edges in and shuts them out, by type."""
+        known = (self.mailboxes, parts.authorizer, parts.store, parts.clock)
+        return {
+            REQUESTS: self._certificate_rules(parts),
+            ("", "secrets"): BootstrapSecrets(*known),
+            ("core.kcp.io", "logicalclusters"): EdgeMarks(*known),
+            ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
+        }
 
     def _certificate_rules(self, parts: Parts) -> Admission:
         plain = CertificateRequests(parts.authorizer, parts.clock)

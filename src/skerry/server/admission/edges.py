@@ -44,7 +44,7 @@ class EdgeRestriction:
 
     async def admit(self, operation: Operation) -> None:
         groups = operation.call.user.groups
-        if groups not in NARROW_GROUPS:
+        if len(groups) != 1 or groups not in NARROW_GROUPS:
             return
         if operation.type == REQUESTS:
             _check_request(operation)

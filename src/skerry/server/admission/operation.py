@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -47,4 +47,16 @@ class Chain:
 
     async def admit(self, operation: Operation) -> None:
         for rule in self._rules:
+            await rule.admit(operation)
+
+
+class ByType:
+    """Rules that each concern one type: a write of any other costs one look."""
+
+    def __init__(self, rules: Mapping[tuple[str, str], Admission]) -> None:
+        self._rules = dict(rules)
+
+    async def admit(self, operation: Operation) -> None:
+        rule = self._rules.get(operation.type)
+        if rule is not None:
             await rule.admit(operation)

@@ -69,7 +69,7 @@ class HubAuthorizer:
         if ":" in attributes.resource:
             # Rights are to a type, whichever way it is named.
             attributes = replace(attributes, resource=attributes.resource.partition(":")[0])
-        if user.groups in NARROW_GROUPS:
+        if len(user.groups) == 1 and user.groups in NARROW_GROUPS:
             return self._edges.authorize(user, attributes)
         if attributes.claimed:
             return _GRANTED if self._within_claim(user, attributes) else _DENIED
