@@ -221,7 +221,7 @@ def manifest(
 Examples:
   skerry edge approve --list --imw root:imw-1
   skerry edge approve florin --imw root:imw-1
-  skerry edge approve florin --key 4f1c:09ab --wait-seconds 60
+  skerry edge approve florin --key 4f1c:09ab
 
 Exit code 6: no key waits, or several do and none was named. The edge shows the fingerprint of its
 key in its log, and with skerry edge join: compare before you approve. kubectl certificate approve

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
-from datetime import timedelta
 
 import click
 
-from skerry.api.edge_identity import CERTIFICATE_LIFETIME
 from skerry.app.hub import hub_kind
 from skerry.app.settings import ServerSettings
 from skerry.app.stack import hub_record
@@ -28,23 +25,12 @@ Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
 )
 @server_flags
 @click.option("--init", is_flag=True, help="Also make root:espw and the finer compute exports.")
-@click.option(
-    "--edge-certificate-hours",
-    type=click.FloatRange(min=0, min_open=True),
-    default=CERTIFICATE_LIFETIME / timedelta(hours=1),
-    show_default=True,
-    help="How long certificates of edges are good; edges renew them at two thirds, e.g. 24.",
-)
 @click.option("--ready-fd", type=int, default=None, hidden=True)
-def hub(
-    settings: ServerSettings, init: bool, edge_certificate_hours: float, ready_fd: int | None
-) -> None:
+def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:
     """Run a hub: an API server with workspaces, exports and bindings, as kcp has them.
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
-    lifetime = timedelta(hours=edge_certificate_hours)
-    settings = replace(settings, edge_certificate_lifetime=lifetime)
     kind = hub_kind(with_edge_provider=init)
     try:
         if ready_fd is not None:

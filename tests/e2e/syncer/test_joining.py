@@ -56,7 +56,6 @@ from tests.e2e.syncer.places import (
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 SECRETS = GroupVersionResource("", "v1", "secrets")
 _BIN = Path(sys.executable).parent
-_SECONDS_PER_HOUR = 3600
 # Short enough for three renewals in a test, long enough that a busy machine renews in time.
 LIFETIME_SECONDS = 5
 
@@ -64,8 +63,7 @@ LIFETIME_SECONDS = 5
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     """A hub whose certificates live for seconds."""
-    hours = str(LIFETIME_SECONDS / _SECONDS_PER_HOUR)
-    flags = ("--init", "--edge-certificate-hours", hours)
+    flags = ("--init", "--edge-certificate-lifetime", f"{LIFETIME_SECONDS}s")
     process = Hub(tmp_path_factory.mktemp("hasty"), *flags).start()
     yield process
     process.stop(signal.SIGKILL)
