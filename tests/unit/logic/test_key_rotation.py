@@ -73,7 +73,9 @@ def test_old_keys_are_dropped_when_all_is_rewritten_and_no_server_uses_them() ->
 def test_a_signing_key_is_used_when_all_have_it_and_retired_when_none_uses_it() -> None:
     servers = [server("one", BOTH, "a", "signing"), server("two", BOTH, "a", "signing")]
     used = signing_with("signing", SigningRecord("a"), "b", "2", servers)
-    assert used == SigningRecord("b")
+    assert used == SigningRecord("b", previous=("a",))
+    with pytest.raises(RotationRefused, match="has signed before"):
+        signing_with("signing", used, "a", "1", servers)
     with pytest.raises(RotationRefused, match="one, two does not use signing key b yet"):
         signing_without_old("signing", used, servers)
     using = [server("one", BOTH, "b", "signing"), server("two", BOTH, "b", "signing")]

@@ -106,7 +106,8 @@ async def _adopted(
     samples = {} if fresh else await _samples(store)
     plain, used = "" in samples, samples.keys() - {""}
     if not (fresh or source.alone or source.given or used):
-        return None
+        # Another server may have recorded its keys a moment ago, in a store that was empty.
+        return await read_record(store)
     made = not keys.checks and not used
     if made:
         name, line = new_key(ids)
