@@ -208,7 +208,9 @@ class HubServer(ApiServer):
 
     def _handlers(self, parts: Parts) -> Handlers:
         handlers = super()._handlers(parts)
-        homes = Homes(parts.store, self.dispatcher, self.state, self.birth, parts.authorizer)
+        homes = Homes(
+            parts.store, self.dispatcher, self.state, self.birth, parts.authorizer, parts.clock
+        )
         crossings = Crossings(self.state)
         wholesale = WholesaleLists(
             parts.store, Reader(parts.store, self.dispatcher, parts.clock.now)

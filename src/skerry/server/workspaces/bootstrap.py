@@ -46,6 +46,7 @@ from skerry.store.base import Conflict, Store, Write
 
 # Names of schemas carry when they were made, so that a changed one can stand beside the old.
 _PREFIX = "v261115"
+_USED_BY_ALL = ("universal", "organization", "team")
 
 
 def root_definitions() -> dict[str, list[Raw]]:
@@ -268,7 +269,9 @@ def _root_policy() -> list[Object]:
             [
                 paths(["/"], "access"),
                 rule("tenancy.kcp.io", ["workspaces", "workspacetypes"], "get", "list", "watch"),
-                rule("tenancy.kcp.io", ["workspacetypes"], "use", names=["universal"]),
+                rule("core.kcp.io", ["logicalclusters"], "get", "list", "watch"),
+                # Which parents these may have is limited, so they lead nowhere new.
+                rule("tenancy.kcp.io", ["workspacetypes"], "use", names=list(_USED_BY_ALL)),
                 rule("tenancy.kcp.io", ["workspaces"], "create", "get", names=["~"]),
                 rule("apis.kcp.io", ["apiexports"], "bind", names=list(root_definitions())),
             ],

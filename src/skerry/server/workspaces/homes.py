@@ -1,15 +1,19 @@
 """Home workspaces: everybody's own, made at the first look.
 
 ``kubectl ws ~`` asks for the workspace called ``~`` in root. There is no such object: the answer
-describes the logical cluster that is the user's home.
+describes the logical cluster that is the user's home. Where somebody has to initialize homes,
+clients are told to come back until that is done, as kcp tells them.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from msgspec.structs import replace
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import ROOT, home_cluster_name, home_path
 from skerry.logic.workspaces.types import TypeName, resolve
@@ -25,6 +29,9 @@ from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Conflict, Store
 
 HOME = "~"
+_TEXT = "text/plain; charset=utf-8"
+# Initializers are controllers that watch; after a minute nobody is there.
+_PATIENCE = timedelta(minutes=1)
 
 
 class Homes:
@@ -37,8 +44,10 @@ class Homes:
         state: HubState,
         birth: WorkspaceBirth,
         authorizer: Authorizer,
+        clock: Clock,
     ) -> None:
         self._authorizer = authorizer
+        self._clock = clock
         self._store = store
         self._dispatcher = dispatcher
         self._state = state
@@ -56,9 +65,17 @@ class Homes:
             if call.user.home:
                 why = "it is a user's of the hub, not a workspace's principal's"
                 raise Forbidden.of(TENANCY, "workspaces", HOME, why)
-            return Response(body=dump(await self._home(call)))
+            return self._answer(await self._home(call))
 
         return get
+
+    def _answer(self, home: Object) -> Response:
+        if home["status"]["phase"] == "Ready":
+            return Response(body=dump(home))
+        age = self._clock.now() - parse_rfc3339(home["metadata"]["creationTimestamp"])
+        if age > _PATIENCE:
+            return Response(500, b"home workspace creation timeout\n", _TEXT)
+        return Response(429, b"Creating the home workspace\n", _TEXT, (("Retry-After", "1"),))
 
     async def _home(self, call: Call) -> Object:
         user = call.user.name

@@ -215,6 +215,27 @@ async def test_a_home_can_be_given_up_and_comes_back_empty(hub: Hub) -> None:
     assert (await hub.ask("alice", "GET", f"/clusters/{home}{CONFIG_MAPS}/mine")).status == 404
 
 
+@in_hub
+async def test_a_home_that_somebody_initializes_is_to_be_asked_for_again(hub: Hub) -> None:
+    slow = {"spec": {"initializer": True}}
+    path = f"/clusters/root{TYPES}/home"
+    assert (await hub.ask("kcp-admin", "PATCH", path, slow, **MERGE)).status == 200
+    for _ in range(2):
+        reply = await hub.ask("alice", "GET", f"/clusters/root{WORKSPACES}/~")
+        assert (reply.status, reply.body) == (429, "Creating the home workspace\n")
+        assert ("Retry-After", "1") in reply.headers
+    found = (await hub.ask("shard-admin", "GET", f"/clusters/*{CLUSTERS}")).body["items"]
+    (waiting,) = [each for each in found if each["status"]["phase"] == "Initializing"]
+    cluster = waiting["metadata"]["annotations"]["kcp.io/cluster"]
+    path = f"/clusters/{cluster}{CLUSTERS}/cluster/status"
+    done: dict[str, Any] = {"status": {"initializers": []}}
+    # It is hers, and yet not hers to finish.
+    assert (await hub.ask("alice", "PATCH", path, done, **MERGE)).status == 403
+    assert (await hub.ask("kcp-admin", "PATCH", path, done, **MERGE)).status == 200
+    reply = await hub.ask("alice", "GET", f"/clusters/root{WORKSPACES}/~")
+    assert (reply.status, reply.body["spec"]["cluster"]) == (200, cluster)
+
+
 # -- initializers ----------------------------------------------------------------------------
 
 
