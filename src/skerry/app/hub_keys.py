@@ -53,7 +53,7 @@ def read_files(data_dir: Path, encryption_key_file: Path | None) -> dict[str, by
 
 
 def fingerprints(files: Mapping[str, bytes]) -> Fingerprints:
-    """Return what tells the keys in *files* from others, without telling the keys."""
+    """Return identifiers of the keys in *files* that reveal nothing of the keys."""
     try:
         keys = {key_id(key.public_key()) for key in _private(files.get("ca.key", b""))}
         names = {key_id(c.public_key()) for c in _certificates(files.get("ca.crt", b""))}

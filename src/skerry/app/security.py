@@ -29,6 +29,7 @@ from skerry.server.security.client_certificates import (
     SpecialCertificates,
     has_serial,
 )
+from skerry.server.security.oidc import OidcTokens
 from skerry.server.security.revoked_certificates import RevokedCertificates
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.static_tokens import StaticTokens
@@ -116,13 +117,7 @@ def security_with(
     )
     if settings.token_auth_file is not None:
         tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
-    people, chores = None, list[Chore]()
-    if settings.oidc is not None:
-        # Loaded by those who use it: it brings a client along.
-        from skerry.app.oidc import build_oidc
-
-        people, keys = build_oidc(settings.oidc, settings.oidc_ca_file, clock)
-        chores.append(keys.run)
+    people, chores = _people(settings, clock)
     revoked = RevokedCertificates(store, clock)
     certificates = ClientCertificates(
         clock,
@@ -145,6 +140,17 @@ def security_with(
         people=people,
     )
     return Security(authentication, authorizer, rbac, tokens, revoked, chores)
+
+
+def _people(settings: ServerSettings, clock: Clock) -> tuple[OidcTokens | None, list[Chore]]:
+    """Return what authenticates ID tokens, if configured, and what must run for it."""
+    if settings.oidc is None:
+        return None, []
+    # Imported only here: it needs an HTTP client.
+    from skerry.app.oidc import build_oidc
+
+    people, keys = build_oidc(settings.oidc, settings.oidc_ca_file, clock)
+    return people, [keys.run]
 
 
 async def _lookup(

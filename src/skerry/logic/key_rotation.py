@@ -4,9 +4,9 @@ Several servers over one store must agree on keys that none of them may keep in 
 has the keys themselves in files; the store says, by name, which of them counts:
 
 * **Encryption.** ``current`` encrypts; ``keys`` are all that a stored value may be encrypted with,
-  each with a check value that tells it from another key of the same name. A server that lacks one
-  of them would answer some reads with an error, so it does not start. Those in ``retired`` are
-  never used again, though files may still have them.
+  each with a check value that distinguishes it from another key of the same name. A server that
+  lacks one of them would answer some reads with an error, so it does not start. Those in
+  ``retired`` are never used again, though files may still have them.
 * **Signing keys and certificate authorities.** ``current`` signs; those in ``retired`` are no
   longer accepted. Whatever else a server has is accepted, so that a key which was handed to all
   servers is understood everywhere before the first of them signs with it.

@@ -83,7 +83,7 @@ def new_key(ids: IdSource) -> tuple[str, str]:
 
 
 def check_value(key: bytes) -> str:
-    """Return what tells *key* from another; nothing about the key can be learnt from it."""
+    """Return a value that identifies *key* and reveals nothing of it."""
     return hmac.new(key, _CHECKED, hashlib.sha256).hexdigest()[:32]
 
 
@@ -244,11 +244,11 @@ class EncryptedStore:
         return replace(entry, value=self._keys.decrypt(entry.key, entry.value))
 
     def _opened_events(self, events: Sequence[Event]) -> list[Event]:
-        """Return *events* decrypted; one that cannot be is left out, loudly.
+        """Return *events* decrypted; one that cannot be decrypted is logged and dropped.
 
-        Only somebody who writes to the store past its servers brings that about. Ending every
-        watch for it would hand them the means to stop the server, and calling the object deleted
-        would be a lie that others act on; whoever reads the object is told.
+        Such an event comes from a write that bypassed the servers. Failing the watch would let
+        that writer stop the server; a delete event would be wrong and clients would act on it.
+        Reads of the object fail with an error that names it.
         """
         found: list[Event] = []
         for event in events:
@@ -258,7 +258,7 @@ class EncryptedStore:
             try:
                 found.append(self._opened_event(event))
             except DecryptionError as error:
-                log.error("a change was not told: it cannot be decrypted", error=error)
+                log.error("dropped an event: its value cannot be decrypted", error=error)
         return found
 
     def _opened_event(self, event: Event) -> Event:

@@ -49,7 +49,7 @@ class KeyMismatch(Exception):
 class KeySource:
     """Where a server has its keys from.
 
-    *given* tells that a person named the file, *alone* that no other server uses the store.
+    *given*: a flag named the file. *alone*: no other server uses the store.
     """
 
     file: Path

@@ -1,6 +1,6 @@
 """The extension by which an administrator rotates keys: ``/extensions/v1/keys``.
 
-``GET`` tells which keys there are, by name, and which servers have them. ``POST`` takes one step:
+``GET`` lists the keys by name and the servers that have them. ``POST`` takes one step:
 
 | body | does |
 |---|---|

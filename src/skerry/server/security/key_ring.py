@@ -272,7 +272,7 @@ class KeyRing:
         self.servers.changed()
 
     def _stamped(self) -> dict[Path, tuple[int, int, int] | None]:
-        """Return what tells each file from an earlier state of it."""
+        """Return a stamp of each file that changes when the file does."""
         return {path: _stamp(path) for keys in self.kinds.values() for path in keys.files}
 
 

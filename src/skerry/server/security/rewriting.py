@@ -15,7 +15,7 @@ import msgspec
 from skerry.server.security.encryption import SECRETS, SECRETS_RANGE, EncryptionKeys
 from skerry.store.base import Conflict, Entry, Store, Write
 
-# With Secrets of ordinary size some milliseconds; with the largest legal ones 50 MB of memory.
+# With Secrets of ordinary size some milliseconds; with Secrets of the maximum size 50 MB of memory.
 _PAGE = 50
 # More than this in one transaction would hold others up.
 _COMMIT_BYTES = 1 << 20
