@@ -25,7 +25,7 @@ from skerry.api.kinds import GroupResource
 from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.logic.resource import Object
 from skerry.logic.syncing.marks import APPLIED, PROJECTED, SYNC_ERROR, UPSYNCED
-from skerry.logic.syncing.refs import NAMESPACES, Ref
+from skerry.logic.syncing.refs import DEFINITIONS, NAMESPACES, Ref
 from skerry.logic.syncing.scope import Scope, UpsyncRule
 from skerry.logic.translation.categories import category_of
 
@@ -33,6 +33,8 @@ SYNCER_CONFIGS = GroupResource("edge.kcp.io", "syncerconfigs")
 LEASES = GroupResource("coordination.k8s.io", "leases")
 REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 SECRETS = GroupResource("", "secrets")
+# What brings types into a mailbox; syncers of earlier versions watch it.
+MAKE_TYPES = frozenset((DEFINITIONS, GroupResource("apis.kcp.io", "apibindings")))
 
 READ = frozenset(("get", "list", "watch"))
 CHANGE = frozenset(("update", "patch"))
@@ -192,8 +194,6 @@ def refusal(scope: Scope, write: Write) -> str:
         return _refused_mark(write.old, write.new, write.subresource)
     if is_report(write.old["metadata"]):
         return _refused_report(scope, write.ref, write.new)
-    if write.ref.group_resource == NAMESPACES and _same(write.old, write.new):
-        return ""  # it was there before the report that needs it
     return "it is neither a projected copy nor a report of this edge"
 
 
@@ -240,31 +240,22 @@ def _refused_mark(old: Mapping[str, Any], new: Mapping[str, Any], subresource: s
     notes = new["metadata"].get("annotations") or {}
     if any(len(str(notes.get(mark) or "")) > MAX_MARK_LENGTH for mark in MARKS):
         return f"a mark has more than {MAX_MARK_LENGTH} characters"
-    if not _same(old, new, status_counts=False, marks_count=False):
+    if not _same(old, new):
         return "an edge changes only the status and its own marks of a projected copy"
     return ""
 
 
-def _same(
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    *,
-    status_counts: bool = True,
-    marks_count: bool = True,
-) -> bool:
-    """Tell whether two states of an object differ in nothing but what the server writes."""
-    ignored = {"metadata"} if status_counts else {"metadata", "status"}
-    names = (old.keys() | new.keys()) - ignored
+def _same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Tell whether two states of a copy differ in status, marks and what the server writes only."""
+    names = (old.keys() | new.keys()) - {"metadata", "status"}
     if any(old.get(name) != new.get(name) for name in names):
         return False
-    before, now = (_compared(each["metadata"], marks_count=marks_count) for each in (old, new))
-    return before == now
+    return _compared(old["metadata"]) == _compared(new["metadata"])
 
 
-def _compared(metadata: Mapping[str, Any], *, marks_count: bool) -> Object:
+def _compared(metadata: Mapping[str, Any]) -> Object:
     kept = {k: v for k, v in metadata.items() if v and k not in _SERVER_METADATA}
-    if not marks_count:
-        notes = kept.pop("annotations", {})
-        if rest := {k: v for k, v in notes.items() if k not in MARKS}:
-            kept["annotations"] = rest
+    notes = kept.pop("annotations", {})
+    if rest := {k: v for k, v in notes.items() if k not in MARKS}:
+        kept["annotations"] = rest
     return kept

@@ -22,6 +22,7 @@ from skerry.server.rest.call import Call
 from skerry.server.rest.options import DeleteOptions, delete_options, list_options
 from skerry.server.rest.read import Reader
 from skerry.server.rest.selection import Selection
+from skerry.server.rest.visibility import is_narrow, refuse_unseen
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base
 from skerry.store.base import Entry, Store, Write
@@ -123,6 +124,8 @@ class Deleter:
             entry = await self._store.get(key)
             if entry is None:
                 raise call.not_found(key.rsplit("/", 1)[-1])
+            if is_narrow(call.user):
+                refuse_unseen(call, entry.value)
             obj = decode(entry.value, entry.revision)
             self._check(call, options, obj)
             try:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from skerry.api.edge_identity import NARROW_GROUPS
-from skerry.api.errors import BadRequest, Forbidden, Gone, Timeout
+from skerry.api.errors import BadRequest, Gone, Timeout
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.messages import Render
 from skerry.server.offload.offload import Offload
@@ -24,7 +23,7 @@ from skerry.server.rest.options import (
 from skerry.server.rest.rendering import representation
 from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
-from skerry.server.rest.visibility import view_of
+from skerry.server.rest.visibility import is_narrow, refuse_unseen
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Compacted, Entry, Future, Store
 
@@ -106,8 +105,8 @@ class Reader:
         entry = await self._store.get(call.key().path())
         if entry is None:
             raise call.not_found()
-        if len(call.user.groups) == 1 and call.user.groups in NARROW_GROUPS:
-            _refuse_unseen(call, entry.value)
+        if is_narrow(call.user):
+            refuse_unseen(call, entry.value)
         shown = self.representation(call)
         body = await self.shown(call, shown, entry.value, entry.revision)
         return Response(body=body, content_type=shown.content_type)
@@ -216,12 +215,3 @@ class Reader:
             options.limit and not options.match and version not in ("", "0")
         )
         return int(version) if exact and version else None
-
-
-def _refuse_unseen(call: Call, value: bytes) -> None:
-    """Raise Forbidden when the caller is not shown this object."""
-    info = call.resource.info
-    sees = view_of(call.user, info.group_resource)
-    if sees is not None and not sees(value):
-        why = "it is neither a projected copy nor a report of this edge"
-        raise Forbidden.of(info.group, info.resource, call.info.name, why)

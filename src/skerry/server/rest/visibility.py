@@ -1,7 +1,8 @@
 """Which objects a user with a narrow view sees at all.
 
 Edges and the bearers of bootstrap credentials are shown the objects that concern them and no
-others, in every kind of list and watch. Everybody else sees what RBAC lets them read.
+others, in every kind of list and watch. What they are not shown they do not write either: the
+answer to a patch that tests a value would tell it. Everybody else sees what RBAC lets them read.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Callable
 import msgspec
 
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS
+from skerry.api.errors import Forbidden
 from skerry.api.kinds import GroupResource
 from skerry.logic.syncing.edge_rights import (
     LEASES,
+    MAKE_TYPES,
     REQUESTS,
     SYNCER_CONFIGS,
     is_heartbeat,
 )
 from skerry.logic.syncing.marks import PROJECTED, UPSYNCED
+from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
 from skerry.server.http.message import User
+from skerry.server.rest.call import Call
 
 Sees = Callable[[bytes], bool]
 
@@ -48,6 +53,20 @@ _objects = msgspec.json.Decoder(_Object)
 _requests = msgspec.json.Decoder(_Request)
 
 
+def is_narrow(user: User) -> bool:
+    """Tell whether *user* is shown some objects only; nearly free for everybody else."""
+    return len(user.groups) == 1 and user.groups in NARROW_GROUPS
+
+
+def refuse_unseen(call: Call, value: bytes) -> None:
+    """Raise Forbidden when the caller is not shown this object."""
+    info = call.resource.info
+    sees = view_of(call.user, info.group_resource)
+    if sees is not None and not sees(value):
+        why = "it is neither a projected copy nor a report of this edge"
+        raise Forbidden.of(info.group, info.resource, call.info.name, why)
+
+
 def view_of(user: User, kind: GroupResource) -> Sees | None:
     """Return what tells of stored objects of *kind* whether *user* sees them; None sees all."""
     if user.groups not in NARROW_GROUPS:
@@ -56,7 +75,7 @@ def view_of(user: User, kind: GroupResource) -> Sees | None:
         return lambda value: decode_as(_requests, value).spec.username == user.name
     if user.groups != EDGE_GROUPS:
         return lambda _: False
-    if kind == SYNCER_CONFIGS:
+    if kind == SYNCER_CONFIGS or (kind in MAKE_TYPES and user.name.startswith(ACCOUNT_PREFIX)):
         return None
     return _is_lease_seen if kind == LEASES else _is_seen
 

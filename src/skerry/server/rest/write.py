@@ -26,6 +26,7 @@ from skerry.server.rest.draft import Draft
 from skerry.server.rest.options import WriteOptions, write_options
 from skerry.server.rest.preparation import Mutation, Preparation
 from skerry.server.rest.read import Reader
+from skerry.server.rest.visibility import is_narrow, refuse_unseen
 from skerry.server.rest.work import LocalWork, Work, local_work, remote_work
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base
@@ -191,6 +192,8 @@ class Writer:
             entry = await self._store.get(key.path())
             if entry is None:
                 raise call.not_found()
+            if is_narrow(call.user):
+                refuse_unseen(call, entry.value)
             doing = self._work_on(call, options, work, name, entry)
             try:
                 return await self._change_once(call, options, doing, entry, subresource)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from skerry.api.edge_identity import EDGE_GROUPS, MAILBOX_NAMESPACE
 from skerry.api.kinds import GroupResource
-from skerry.logic.syncing.edge_rights import CHANGE, READ, REQUESTS, may
+from skerry.logic.syncing.edge_rights import CHANGE, MAKE_TYPES, READ, REQUESTS, may
 from skerry.logic.syncing.manifest import account_name
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
@@ -61,8 +61,8 @@ class EdgeAuthorizer:
         if user.groups != EDGE_GROUPS or LAPSED in user.extra:
             return _ALLOWED if self._may_request(user, attributes) else _DENIED
         kind = GroupResource(attributes.group, attributes.resource)
-        if kind == _ACCOUNTS and attributes.subresource:
-            return _ALLOWED if self._may_renew_token(user, attributes) else _DENIED
+        if user.name.startswith(ACCOUNT_PREFIX) and self._may_as_before(user, kind, attributes):
+            return _ALLOWED
         allowed = may(
             self._mailboxes.scope(user.home),
             attributes.verb,
@@ -88,8 +88,16 @@ class EdgeAuthorizer:
             return ENDED not in user.extra
         return attributes.verb in ("get", "watch") and bool(attributes.name)
 
-    def _may_renew_token(self, user: User, attributes: Attributes) -> bool:
-        """An edge of the previous version has a ServiceAccount and renews the token itself."""
+    def _may_as_before(self, user: User, kind: GroupResource, attributes: Attributes) -> bool:
+        """Tell whether this is what only syncers of earlier versions do.
+
+        They renew the token of their ServiceAccount, and learn of types by what makes them.
+        """
+        if kind in MAKE_TYPES:
+            return attributes.verb in ("list", "watch")
+        return kind == _ACCOUNTS and self._renews_token(user, attributes)
+
+    def _renews_token(self, user: User, attributes: Attributes) -> bool:
         mailbox = self._mailboxes.mailbox(user.home)
         target = "" if mailbox is None else self._mailboxes.sync_target(mailbox)
         own = account_name(target)

@@ -29,7 +29,7 @@ from skerry.server.http.message import User
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.records import Cluster
-from skerry.server.workspaces.state import HubState
+from skerry.server.workspaces.state import HubState, entries_of
 from skerry.store.base import Store
 
 # Whichever export they come from: there is one workload API, but a hub may have several providers.
@@ -84,7 +84,7 @@ class Mailboxes:
             (_SYNCER_CONFIGS, self._config_changed),
         ):
             dispatcher.observe(prefix, _follower(observe), self._reset)
-            for entry in (await store.range(prefix)).entries:
+            async for entry in entries_of(store, prefix):
                 observe(ObjectKey.parse(entry.key), entry.value)
         dispatcher.observe(type_prefix("core.kcp.io", "logicalclusters"), self._cluster_changed)
 

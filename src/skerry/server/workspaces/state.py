@@ -106,7 +106,7 @@ class HubState:
             (APIS, "apibindings", self._binding_changed),
         ):
             prefix = type_prefix(group, resource)
-            async for entry in _entries(store, prefix):
+            async for entry in entries_of(store, prefix):
                 observe(ObjectKey.parse(entry.key), entry.value)
             reset = self.reset if resource == "logicalclusters" else None
             dispatcher.observe(prefix, _follower(observe), reset)
@@ -449,7 +449,7 @@ def _follower(observe: _Observe) -> Callable[[Change], None]:
     return follow
 
 
-async def _entries(store: Store, prefix: str) -> AsyncIterator[Entry]:
+async def entries_of(store: Store, prefix: str) -> AsyncIterator[Entry]:
     """Yield everything below *prefix*, a page at a time."""
     after = ""
     while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -176,6 +177,43 @@ async def test_a_packed_watch_of_what_an_edge_may_not_read_is_refused_alone(hub:
     events = await seen(sender, 7)
     refused = {e["watch"] for e in events if e["type"] == "ERROR" and e["object"]["code"] == 403}
     assert refused == {"roles", "accounts", "elsewhere", "bindings"}
+
+
+@in_edge_hub
+async def test_a_patch_tells_nothing_of_what_an_edge_does_not_see(hub: EdgeHub) -> None:
+    edge = await joined(hub)
+    hidden = secret("hidden", stringData={"password": "right"})
+    made = await hub.create(edge.mailbox, f"{SHOP}/secrets", hidden)
+    path = f"{SHOP}/secrets/hidden"
+    answers = set()
+    for value in ("right", "wrong"):
+        encoded = base64.b64encode(value.encode()).decode()
+        test = [{"op": "test", "path": "/data/password", "value": encoded}]
+        reply = await edge.ask("PATCH", path, test, content_type=JSON_PATCH)
+        answers.add((reply.status, reply.raw))
+        applied = {**hidden, "data": {"password": encoded}}
+        applied.pop("stringData")
+        reply = await edge.ask("PATCH", f"{path}?fieldManager=x", applied, content_type=APPLY)
+        answers.add((reply.status, reply.raw))
+        reply = await edge.ask("PUT", path, {**applied, "metadata": {"name": "hidden"}})
+        answers.add((reply.status, reply.raw))
+        stale = {"preconditions": {"uid": made["metadata"]["uid"] if value == "right" else "x"}}
+        reply = await edge.ask("DELETE", path, stale)
+        answers.add((reply.status, reply.raw))
+    assert len(answers) == 1, answers
+    assert next(iter(answers))[0] == 403
+
+
+@in_edge_hub
+async def test_an_edge_acts_as_nobody_else(hub: EdgeHub) -> None:
+    edge = await joined(hub)
+    for headers in (
+        {"impersonate_user": "kcp-admin"},
+        {"impersonate_user": "x", "impersonate_group": "system:masters"},
+        {"impersonate_user": f"system:serviceaccount:default:{edge.target}"},
+        {"impersonate_user": edge.name.user},
+    ):
+        assert (await edge.ask("GET", CONFIGS, **headers)).status == 403, headers
 
 
 # -- elsewhere -----------------------------------------------------------------------------------
@@ -439,8 +477,8 @@ async def test_namespaces_that_reports_need_are_made_bare(hub: EdgeHub) -> None:
     labelled = {**bare, "metadata": {"name": "new", "labels": {"a": "b"}}}
     assert (await edge.ask("PATCH", path, labelled, content_type=APPLY)).status == 403
     assert (await edge.ask("PATCH", path, bare, content_type=APPLY)).status == 201
-    # Once more, as the syncer does when it cannot know: nothing happens.
-    assert (await edge.ask("PATCH", path, bare, content_type=APPLY)).status == 200
+    # It is no report and no copy from then on.
+    assert (await edge.ask("PATCH", path, bare, content_type=APPLY)).status == 403
     place = "/api/v1/namespaces/new/configmaps"
     assert (await edge.ask("POST", place, report("mine"))).status == 201
     assert (await edge.ask("DELETE", "/api/v1/namespaces/new")).status == 403

@@ -28,6 +28,7 @@ from tests.unit.server.workspaces.hub import (
     BINDINGS,
     CLUSTERS,
     CONFIG_MAPS,
+    DEFINITIONS,
     ROLES,
     SYNC_TARGETS,
     binding,
@@ -361,9 +362,16 @@ async def test_the_account_of_an_earlier_edge_has_the_rights_of_an_edge(hub: Edg
     assert await ask("PATCH", f"{SHOP}/configmaps/copy", MARK, MERGE) == 200
     assert await ask("POST", LEASES, lease_of()) == 201
     assert await ask("POST", f"{UP}/configmaps", report("mine")) == 201
-    # Its token lives on by renewal.
+    # What its syncer does that later ones do not: renew its token, learn of types, boast.
+    assert await ask("GET", BINDINGS) == await ask("GET", DEFINITIONS) == 200
+    long = {"spec": {"leaseDurationSeconds": 7200}}
+    assert await ask("PATCH", f"{LEASES}/syncer-heartbeat", long, MERGE) == 200
+    lease = await hub.get(edge.mailbox, f"{LEASES}/syncer-heartbeat")
+    assert lease["spec"]["leaseDurationSeconds"] == 3600
     assert await ask("POST", f"{ACCOUNTS}/{LEGACY}/token", {"spec": {}}) == 201
     for method, path, obj in (
+        ("DELETE", f"{BINDINGS}/bind-edge", None),
+        ("GET", f"{BINDINGS}/bind-edge", None),
         ("GET", BINDERS, None),
         ("POST", BINDERS, grants("more", "cluster-admin", "bob")),
         ("POST", ACCOUNTS, {"metadata": {"name": "second"}}),
