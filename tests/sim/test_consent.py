@@ -231,6 +231,21 @@ async def test_what_a_tenant_writes_into_slices_by_hand_is_not_held() -> None:
 
 
 @virtual
+async def test_the_slices_of_a_deleted_namesake_hold_nothing_for_a_new_placement() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):
+        await furnish(hub)
+        await hub.settle()
+        await hub.grant(IMW, "g", paths=["root:shop"], selector={})
+        await hub.settle()
+        assert len(await names(hub, "bank")) == 3
+        await hub.remove("root:bank", EDGE_PLACEMENTS, "p")
+        await hub.place("root:bank", "p", {})
+        await hub.settle()
+        assert await names(hub, "bank") == []
+
+
+@virtual
 async def test_a_label_counts_on_the_workspace_object_in_the_named_parent_only() -> None:
     hub = Hub()
     async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):

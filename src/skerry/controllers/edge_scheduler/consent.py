@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from heapq import nsmallest
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap
@@ -79,27 +79,34 @@ class ConsentState:
         self._index = index
         self._enqueue = enqueue
         self.running = Running()
-        self.holds: Holds[Place, Element] = Holds(DESTINATION_ID)
+        self.holds: Holds[Element] = Holds(DESTINATION_ID)
         self.refusals: Refusals[Place] = Refusals()
+        self._held_of: dict[Place, frozenset[Element]] = {}
 
     def note(self, place: Place, chosen: Chosen) -> None:
         """Take what was found for a placement."""
         inventory = self._index.inventory
-        held: dict[Group, set[Element]] = {}
-        for number in chosen.held:
-            location = inventory.location_at(number).place
-            group = held.setdefault(Group(location.cluster, place.cluster), set())
-            group.add((*place, *location))
-        refused = chosen.refused - chosen.held
-        changed = self.holds.replace(place, {g: frozenset(found) for g, found in held.items()})
-        changed |= self.refusals.replace(place, self._refusals(place, refused | chosen.observed))
-        self.enqueue(changed)
+        held = frozenset((*place, *inventory.location_at(n).place) for n in chosen.held)
+        refused = self._refusals(place, (chosen.refused - chosen.held) | chosen.observed)
+        self.enqueue(self._hold(place, held) | self.refusals.replace(place, refused))
 
     def forget(self, place: Place) -> None:
         """Take that a placement has gone."""
         self.running.forget(place)
         self.running.settle(place, ())
-        self.enqueue(self.holds.replace(place, {}) | self.refusals.replace(place, {}))
+        self.enqueue(self._hold(place, frozenset()) | self.refusals.replace(place, {}))
+
+    def _hold(self, place: Place, held: frozenset[Element]) -> set[str]:
+        """Hold these destinations of a placement and no others."""
+        changed: set[str] = set()
+        before = self._held_of.pop(place, frozenset())
+        for element in before - held:
+            changed |= self.holds.put(element, None)
+        for element in held - before:
+            changed |= self.holds.put(element, Group(element[2], place.cluster))
+        if held:
+            self._held_of[place] = held
+        return changed
 
     def enqueue(self, inventories: Iterable[str]) -> None:
         """Have the reports of inventory workspaces brought up to date."""
@@ -115,8 +122,9 @@ class ConsentState:
         }
 
     def _names(self, locations: BitMap) -> tuple[str, ...]:
+        # The first by name and not by number: a report must not differ from process to process.
         found = (self._index.inventory.location_at(n).place.name for n in locations)
-        return tuple(sorted(islice(found, MAX_NAMES)))
+        return tuple(nsmallest(MAX_NAMES, found))
 
 
 # -- observing ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from skerry.api.errors import NotFound
@@ -16,6 +17,7 @@ from skerry.logic.placement.slices import (
     SLICES,
     Owner,
     destinations_in,
+    owner_of,
     placement_name,
     slice_names,
 )
@@ -175,7 +177,7 @@ class Observer:
             state.running.forget(place)
         refused = (self._index.inventory.location_at(n).place for n in found.refused)
         state.running.settle(place, refused)
-        if not self._index.is_governed(place):
+        if not self._index.consent.is_about(found.matching):
             return None
         refusing = self._index.consent.refusing_names(found.refused or found.observed)
         return Consent(len(found.refused), len(found.held), len(found.observed), refusing)
@@ -215,8 +217,9 @@ class Observer:
         while self._forgot_choice(place) or self._forgot_running(place):
             found = await self._read_slices(place)
             if self._forgot_choice(place):
-                self._chosen[place] = frozenset((each.cluster, each.location) for each in found)
-            self._consent.running.note(place, found)
+                everywhere = (each for piece in found for each in destinations_in(piece))
+                self._chosen[place] = frozenset((e.cluster, e.location) for e in everywhere)
+            self._consent.running.note(place, self._own(place, found))
 
     def _forgot_choice(self, place: Place) -> bool:
         placement = self._index.placement(place)
@@ -226,15 +229,26 @@ class Observer:
     def _forgot_running(self, place: Place) -> bool:
         return not self._consent.running.knows(place) and self._index.refuses(place)
 
-    async def _read_slices(self, place: Place) -> set[Destination]:
-        found: set[Destination] = set()
+    async def _read_slices(self, place: Place) -> list[Object]:
+        found: list[Object] = []
         for name in self._held(place, [place.name]):
-            try:
-                obj = await self._client.for_cluster(place.cluster).get(SLICES, name)
-            except NotFound:
-                continue
-            found.update(destinations_in(obj))
+            with suppress(NotFound):
+                found.append(await self._client.for_cluster(place.cluster).get(SLICES, name))
         return found
+
+    def _own(self, place: Place, slices: Sequence[Object]) -> set[Destination]:
+        """Return what slices hold that belong to no other object than the placement there is.
+
+        Those of a namesake that was deleted say nothing of this one.
+        """
+        obj = self.placement(place)
+        uid = obj["metadata"]["uid"] if obj is not None else ""
+        return {
+            destination
+            for piece in slices
+            if (owner := owner_of(piece["metadata"])) is None or owner.uid == uid
+            for destination in destinations_in(piece)
+        }
 
 
 def _owned(held: HeldSlice, placement: str) -> bool:

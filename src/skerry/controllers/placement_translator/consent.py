@@ -46,6 +46,8 @@ class GrantedPlaces:
         self._inventory = Inventory()
         self._index = ConsentIndex(self._inventory)
         self._workspaces_read: asyncio.Event | None = None
+        # Rules by source and Location, as asked for since grants last said something else.
+        self._rules: dict[tuple[str, LocationName], tuple[Rule, ...]] = {}
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -72,10 +74,17 @@ class GrantedPlaces:
 
     def rules(self, source: str, location: LocationName) -> Sequence[Rule]:
         """Return what *source* may place at a Location."""
+        known = self._rules.get((source, location))
+        if known is None:
+            known = self._rules[source, location] = self._found(source, location)
+        return known
+
+    def _found(self, source: str, location: LocationName) -> tuple[Rule, ...]:
         number = self._inventory.location_number(Place(*location))
         if number is None:
             return ()
-        return [rule for grant in self._index.admitting(source, number) for rule in grant.rules]
+        grants = self._index.admitting(source, number)
+        return tuple(rule for grant in grants for rule in grant.rules)
 
     def refusing(self, mailbox: str) -> str:
         """Return, for people, the grants that decide about a mailbox."""
@@ -103,15 +112,14 @@ class GrantedPlaces:
             touched = self._index.remove_grant(place_of(obj))
         else:
             touched = self._index.put_grant(grant_of(new))
-        self._concern(self._concerned([touched]))
+        self._changed([touched])
 
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None or obj["metadata"]["name"] != CONSENT_NAME:
             return
         self._begin()
-        touched = self._index.put_memory(place_of(obj).cluster, enforced=is_enforced(new))
-        self._concern(self._concerned([touched]))
+        self._changed([self._index.put_memory(place_of(obj).cluster, enforced=is_enforced(new))])
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -124,7 +132,7 @@ class GrantedPlaces:
         else:
             labels = new["metadata"].get("labels") or {}
             touched = self._index.put_workspace(place, cluster, labels)
-        self._concern(self._concerned(touched))
+        self._changed(touched)
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         if not self.is_used:
@@ -138,19 +146,22 @@ class GrantedPlaces:
             if before is not None:
                 number = self._inventory.remove_location(place)
                 self._index.location_removed(number, before)
+                self._rules.clear()
                 self._concern([(LocationName(*place), None)])
             return
         touched = self._put_location(new)
         if touched is not None:
-            self._concern(self._concerned([touched]))
+            self._changed([touched])
 
     def source_added(self, cluster: str) -> None:
         """Take that a workspace has placements."""
+        self._rules.clear()
         if self.is_used:
             self._index.add_source(cluster)
 
     def source_removed(self, cluster: str) -> None:
         """Take that a workspace has no placement any more."""
+        self._rules.clear()
         if self.is_used:
             self._index.remove_source(cluster)
 
@@ -171,6 +182,10 @@ class GrantedPlaces:
         if old == new:
             return None
         return self._index.location_put(self._inventory.put_location(new), old, new)
+
+    def _changed(self, touched: Iterable[Touched]) -> None:
+        self._rules.clear()
+        self._concern(self._concerned(touched))
 
     def _concerned(self, touched: Iterable[Touched]) -> Iterator[Concerned]:
         for locations, sources in touched:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from skerry.api.consent import CONSENT_NAME, CONSENTS, OBJECT_ID
+from skerry.api.kinds import GroupResource
 from skerry.kit.clock import rfc3339
 from skerry.logic.placement.consent_record import (
     MAX_NAMES,
@@ -54,7 +56,7 @@ class HeldObjects:
     def __init__(self, enqueue: Callable[[InventoryKey], None]) -> None:
         """*enqueue* gets the inventory workspaces that have something new to report."""
         self._enqueue = enqueue
-        self.holds: Holds[Element, Element] = Holds(OBJECT_ID)
+        self.holds: Holds[Element] = Holds(OBJECT_ID)
         self.refusals: Refusals[Element] = Refusals()
         self._released: set[Element] = set()
         # Items of which anything is said here, by mailbox.
@@ -65,21 +67,25 @@ class HeldObjects:
         element = (mailbox, *item)
         self._noted.setdefault(mailbox, set()).add(item)
         group = Group(inventory_of(mailbox), source)
-        refusal = {} if held else {group: Refusal(1, (str(item.type),))}
-        changed = self.holds.replace(element, {group: frozenset((element,))} if held else {})
+        refusal = {} if held else _refused(group, item.type)
+        changed = self.holds.put(element, group if held else None)
         self._report(changed | self.refusals.replace(element, refusal))
 
-    def settle(self, mailbox: str, item: Item) -> None:
-        """Take that nothing is to be said of an object: it is granted, or nobody wants it."""
+    def settle(self, mailbox: str, item: Item, *, released: bool = False) -> None:
+        """Take that nothing is to be said of an object: it is granted, or nobody wants it.
+
+        *released*: a confirmation for it stays good, as it is still not granted.
+        """
         element = (mailbox, *item)
-        self._released.discard(element)
+        if not released:
+            self._released.discard(element)
         noted = self._noted.get(mailbox)
         if noted is None or item not in noted:
             return
         noted.discard(item)
         if not noted:
             del self._noted[mailbox]
-        self._report(self.holds.replace(element, {}) | self.refusals.replace(element, {}))
+        self._report(self.holds.put(element, None) | self.refusals.replace(element, {}))
 
     def is_released(self, mailbox: str, item: Item) -> bool:
         return (mailbox, *item) in self._released
@@ -100,6 +106,12 @@ class HeldObjects:
     def _report(self, inventories: Iterable[str]) -> None:
         for cluster in sorted(inventories):
             self._enqueue(InventoryKey(cluster))
+
+
+@lru_cache(maxsize=1024)
+def _refused(group: Group, resource: GroupResource) -> Mapping[Group, Refusal]:
+    """Return what is said of one object; of all that are alike it is kept once."""
+    return {group: Refusal(1, (str(resource),))}
 
 
 # -- observing ---------------------------------------------------------------------------------

@@ -207,17 +207,23 @@ class Observer:
         *,
         frozen: bool,
     ) -> tuple[Told, ...]:
-        """Return what the placements are told that are not granted an object; report it, too."""
-        refused = resolved.refused
+        """Return what the placements are told that are not granted an object; report it, too.
+
+        A placement that is granted nothing here at all hears that from the edge scheduler, which
+        holds or refuses its destinations as a whole.
+        """
         if existing is None:
             self._held.gone(mailbox, item)
-        named = refused or self._resolver.would_refuse(mailbox, item)
-        if named:
-            self._held.note(mailbox, item, named[0].cluster, held=frozen)
-        else:
-            self._held.settle(mailbox, item)
+        wanting = resolved.refused or self._resolver.would_refuse(mailbox, item)
+        named = [name for name in wanting if self._resolver.is_admitted(mailbox, name)]
+        if not named:
+            self._held.settle(mailbox, item, released=bool(wanting))
+            return ()
+        self._held.note(mailbox, item, named[0].cluster, held=frozen)
+        if not resolved.refused:
+            return ()
         problem = not_granted(item, self._consent.refusing(mailbox), held=frozen)
-        return tuple(Told(name, problem) for name in refused)
+        return tuple(Told(name, problem) for name in named)
 
     def _obstacle(self, cluster: str, item: Item, existing: Record | None) -> Problem | None:
         """Return what keeps a copy from being made; when it is out of the way, that is an event."""

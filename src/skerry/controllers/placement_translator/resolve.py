@@ -239,6 +239,10 @@ class Resolver:
         granted = self._permitted_of(mailbox, item, wanted)
         return tuple(sorted(_placements(wanted) - _placements(granted)))
 
+    def is_admitted(self, mailbox: str, name: PlacementName) -> bool:
+        """Tell whether a placement is granted anything at a mailbox that has grants."""
+        return bool(self._rules(mailbox, name))
+
     def _granted(self, mailbox: str, item: Item) -> Iterable[Wanted]:
         """Return each workspace whose *item* is wanted and let through."""
         wanted = self._wanted(mailbox, item)

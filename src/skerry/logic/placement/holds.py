@@ -3,21 +3,21 @@
 Elements (destinations of placements, objects in mailboxes) are grouped by the inventory workspace
 that no longer admits them and the workspace they come from. A group's id stands for exactly its
 elements: one more or one less, and the id is another, so a confirmation is good for what was shown
-and for nothing else. Ids are sums over elements and cost one addition per change.
+and for nothing else. Ids are made from sums over elements and cost one addition per change.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
 
 _MODULUS = 1 << 128
 _ID_BYTES = 6
 
-O = TypeVar("O", bound=Hashable)  # noqa: E741 - who brings elements
+O = TypeVar("O", bound=Hashable)  # noqa: E741 - who is refused something
 E = TypeVar("E", bound=tuple[object, ...])
 
 
@@ -28,31 +28,32 @@ class Group(NamedTuple):
     source: str
 
 
-class Holds(Generic[O, E]):
-    """Held elements by who brings them and by group."""
+class Holds(Generic[E]):
+    """Held elements, each in one group."""
 
     def __init__(self, prefix: str) -> None:
         """*prefix* begins every id, so that whoever takes confirmations knows his own."""
         self.prefix = prefix
-        self._by_owner: dict[O, Mapping[Group, frozenset[E]]] = {}
+        self._group_of: dict[E, Group] = {}
         self._elements: dict[Group, set[E]] = {}
         self._sums: dict[Group, int] = {}
         self._groups: dict[str, set[str]] = {}
 
-    def replace(self, owner: O, found: Mapping[Group, frozenset[E]]) -> set[str]:
-        """Take *found* for all that *owner* has held; returns the inventories with a change."""
-        old = self._by_owner.get(owner, {})
-        if old == found:
+    def put(self, element: E, group: Group | None) -> set[str]:
+        """Hold *element* in *group*, or no longer; returns the inventories with a change."""
+        old = self._group_of.get(element)
+        if old == group:
             return set()
-        for group, elements in old.items():
-            self._change(group, elements - found.get(group, frozenset()), -1)
-        for group, elements in found.items():
-            self._change(group, elements - old.get(group, frozenset()), 1)
-        if found:
-            self._by_owner[owner] = found
+        if old is not None:
+            self._drop(element, old)
+        if group is None:
+            del self._group_of[element]
         else:
-            del self._by_owner[owner]
-        return {group.inventory for group in old.keys() | found.keys()}
+            self._group_of[element] = group
+            self._elements.setdefault(group, set()).add(element)
+            self._sums[group] = (self._sums.get(group, 0) + _number(element)) % _MODULUS
+            self._groups.setdefault(group.inventory, set()).add(group.source)
+        return {each.inventory for each in (old, group) if each is not None}
 
     def groups(self, inventory: str) -> list[Group]:
         """Return the groups of an inventory workspace that hold something."""
@@ -61,35 +62,23 @@ class Holds(Generic[O, E]):
     def elements(self, group: Group) -> frozenset[E]:
         return frozenset(self._elements.get(group, ()))
 
-    def count(self, group: Group) -> int:
-        return len(self._elements.get(group, ()))
-
-    def first(self, group: Group, count: int) -> list[E]:
-        """Return the first elements of a group, in order."""
-        return nsmallest(count, self._elements.get(group, ()))
-
     def id(self, group: Group) -> str:
         """Return what confirms the removal of exactly the elements of a group."""
         text = f"{group.inventory}\0{group.source}\0{self._sums.get(group, 0)}"
         digest = hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()
         return f"{self.prefix}{digest}"
 
-    def _change(self, group: Group, elements: Iterable[E], sign: int) -> None:
-        held = self._elements.setdefault(group, set())
-        total = self._sums.get(group, 0)
-        for element in elements:
-            (held.add if sign > 0 else held.discard)(element)
-            total += sign * _number(element)
+    def _drop(self, element: E, group: Group) -> None:
+        held = self._elements[group]
+        held.discard(element)
         if held:
-            self._sums[group] = total % _MODULUS
-            self._groups.setdefault(group.inventory, set()).add(group.source)
+            self._sums[group] = (self._sums[group] - _number(element)) % _MODULUS
             return
-        del self._elements[group]
-        self._sums.pop(group, None)
-        sources = self._groups.get(group.inventory, set())
+        del self._elements[group], self._sums[group]
+        sources = self._groups[group.inventory]
         sources.discard(group.source)
         if not sources:
-            self._groups.pop(group.inventory, None)
+            del self._groups[group.inventory]
 
 
 def _number(element: tuple[object, ...]) -> int:
@@ -104,6 +93,9 @@ class Refusal(NamedTuple):
     names: tuple[str, ...] = ()
 
 
+_NOTHING: Mapping[Group, Refusal] = {}
+
+
 class Refusals(Generic[O]):
     """What is not admitted and does not run, counted by group."""
 
@@ -116,25 +108,33 @@ class Refusals(Generic[O]):
 
     def replace(self, owner: O, found: Mapping[Group, Refusal]) -> set[str]:
         """Take *found* for all that *owner* is refused; returns the inventories with a change."""
-        old = self._by_owner.get(owner, {})
+        old = self._by_owner.get(owner, _NOTHING)
         if old == found:
             return set()
-        for group, refusal in old.items():
-            self._owners[group] -= 1
-            self._counts[group] -= refusal.number
-            self._names[group].subtract(refusal.names)
-            if not self._owners[group]:
-                self._forget(group)
-        for group, refusal in found.items():
-            self._owners[group] += 1
-            self._counts[group] += refusal.number
-            self._names.setdefault(group, Counter()).update(refusal.names)
-            self._groups.setdefault(group.inventory, set()).add(group.source)
+        changed = {
+            group for group in old.keys() | found.keys() if old.get(group) != found.get(group)
+        }
+        for group in changed:
+            self._exchange(group, old.get(group), found.get(group))
         if found:
             self._by_owner[owner] = found
         else:
             del self._by_owner[owner]
-        return {group.inventory for group in old.keys() | found.keys()}
+        return {group.inventory for group in changed}
+
+    def _exchange(self, group: Group, old: Refusal | None, new: Refusal | None) -> None:
+        names = self._names.setdefault(group, Counter())
+        if old is not None:
+            self._owners[group] -= 1
+            self._counts[group] -= old.number
+            names.subtract(old.names)
+        if new is not None:
+            self._owners[group] += 1
+            self._counts[group] += new.number
+            names.update(new.names)
+            self._groups.setdefault(group.inventory, set()).add(group.source)
+        elif not self._owners[group]:
+            self._forget(group)
 
     def groups(self, inventory: str) -> list[Group]:
         """Return the groups of an inventory workspace that are refused something."""

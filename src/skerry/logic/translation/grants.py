@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol
 
 from skerry.api.kinds import GroupResource
@@ -121,8 +122,12 @@ def _resources(each: UpsyncSet, rules: Sequence[Rule]) -> Iterable[str]:
     return sorted({name for rule in fitting for name in rule.resources or ()})
 
 
-def not_granted(item: Item | str, refusing: str, *, held: bool) -> Problem:
-    """Return what is told of something that no grant lets through."""
+@lru_cache(maxsize=4096)
+def not_granted(item: Item, refusing: str, *, held: bool) -> Problem:
+    """Return what is told of something that no grant lets through.
+
+    Of thousands of mailboxes the same is told, and kept once.
+    """
     text = f"{item} is not granted by {refusing}"
     if held:
         text += " and stays as it is until its removal is confirmed"
