@@ -56,9 +56,9 @@ def _as_on_machine(path: str) -> Sequence[str]:
     return ("--ro-bind-try", path, path)
 
 
-def arguments(wrapped: Mapping[str, Any], directory: str, seccomp: int, keep: Keep) -> list[str]:
-    """Return what to run before a program's own words; raises ``ValueError``."""
-    words = [wrapped["program"], *_OWN]
+def arguments(wrapped: Mapping[str, Any], seccomp: int, keep: Keep) -> list[str]:
+    """Return what bubblewrap is told of a container; raises ``ValueError``."""
+    words = ["--clearenv", *_OWN]
     if wrapped["identity"]:
         pair = iter(wrapped["identity"])
         words += [word if word != "{}" else str(next(pair)) for word in _IDENTITY]
@@ -72,7 +72,7 @@ def arguments(wrapped: Mapping[str, Any], directory: str, seccomp: int, keep: Ke
             words += _WORDS[step.action](step, keep)
     if seccomp >= 0:
         words += ["--seccomp", str(seccomp)]
-    return [*words, "--chdir", directory, "--"]
+    return words
 
 
 def _refuse_nested(steps: Sequence[Step]) -> None:
@@ -145,11 +145,17 @@ def become(wrapped: Mapping[str, Any], task: Mapping[str, Any]) -> None:
     filter_ = task["rights"]["seccomp"]
     seccomp = _in_memory("filter", bytes.fromhex(filter_)) if filter_ else -1
     try:
-        words = arguments(wrapped, task["directory"], seccomp, _kept)
+        words = arguments(wrapped, seccomp, _kept)
     except ValueError as error:
         raise OSError(22, f"bubblewrap cannot mount this: {error}") from error
-    argv = [*words, *task["argv"]]
-    os.execve(argv[0], argv, task["environment"])  # noqa: S606 - our purpose
+    for name, value in task["environment"].items():
+        words += ["--setenv", name, value]
+    words += ["--chdir", task["directory"]]
+    # By a descriptor: everybody on the machine can see arguments, and variables may be secret. And
+    # no variable of the container's for bubblewrap itself, whose loader would obey it.
+    told = _in_memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+    argv = [wrapped["program"], "--args", str(told), "--", *task["argv"]]
+    os.execve(argv[0], argv, {})  # noqa: S606 - our purpose
 
 
 def _kept(content: Content) -> int:

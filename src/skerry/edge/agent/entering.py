@@ -1,8 +1,9 @@
 """Runs a command inside a running container: for probes, hooks and ``kubectl exec``.
 
-Runs as a process of its own (``python -I -S entering.py SPECIFICATION``): enters the namespaces of
-the container's first process, becomes the command there, and ends as it does. Its environment and
-streams are the command's.
+Runs as a process of its own (``python -I -S entering.py FILE``): enters the namespaces of the
+container's first process, becomes the command there, and ends as it does. Its streams are the
+command's. The file says what to do, the command's variables among it, and is removed when it was
+read; of this process's own variables only the terminal's kind is passed on.
 """
 
 from __future__ import annotations
@@ -34,10 +35,7 @@ def _enter(paths: list[str]) -> None:
 
 
 def _become(spec: dict[str, Any]) -> None:
-    argv, environment = spec["argv"], dict(os.environ)  # noqa: TID251 - the command's
-    if spec["locale"] is None:
-        # The interpreter's own idea.
-        environment.pop("LC_CTYPE", None)
+    argv = spec["argv"]
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             # Ignored by this interpreter, and the command would inherit that.
@@ -46,7 +44,7 @@ def _become(spec: dict[str, Any]) -> None:
         privileges.become(privileges.rights_from(spec["rights"]))
         namespaces.die_with_parent()
         privileges.close_at_exec()
-        os.execvpe(argv[0], argv, environment)  # noqa: S606 - our purpose
+        os.execvpe(argv[0], argv, spec["environment"])  # noqa: S606 - our purpose
     except OSError as error:
         sys.stderr.write(f'exec: "{argv[0]}": {error.strerror}\n')
         sys.stderr.flush()
@@ -59,8 +57,7 @@ def _become_directly(spec: dict[str, Any]) -> None:
         from skerry.edge.agent import bubblewrap
 
         try:
-            environment = dict(os.environ)  # noqa: TID251 - the command's
-            bubblewrap.become(spec["bubblewrap"], {**spec, "environment": environment})
+            bubblewrap.become(spec["bubblewrap"], spec)
         except OSError as error:
             sys.stderr.write(f"{error}\n")
             sys.stderr.flush()
@@ -68,9 +65,19 @@ def _become_directly(spec: dict[str, Any]) -> None:
     _become(spec)
 
 
+def _told(path: str) -> dict[str, Any]:
+    with open(path) as file:
+        os.unlink(path)
+        spec: dict[str, Any] = json.load(file)
+    terminal = os.environ.get("TERM")  # noqa: TID251 - of whoever looks on
+    if terminal is not None:
+        spec["environment"].setdefault("TERM", terminal)
+    return spec
+
+
 def main() -> None:
     """Enter, run, and end as the command ends."""
-    spec = json.loads(sys.argv[1])
+    spec = _told(sys.argv[1])
     if not spec["pid"]:
         privileges.enter_group(privileges.opened_group(spec["control_group"]))
         _become_directly(spec)

@@ -19,7 +19,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,11 +120,12 @@ class PlainRuntime:
             "directory": run.working_directory,
             "rights": rights_of(spec, self.abilities.users, os.geteuid())._asdict(),
             "control_group": spec.confinement.control_group,
-            "locale": run.environment.get("LC_CTYPE"),
+            "environment": dict(run.environment),
             "bubblewrap": self._wrapped(spec),
         }
-        words = (sys.executable, "-I", "-S", _ENTERING, json.dumps(task))
-        return replace(run, argv=words, working_directory="/")
+        words = (sys.executable, "-I", "-S", _ENTERING, _told_by_file(spec.directory, task))
+        # None of the container's variables: they would be obeyed by our own interpreter's loader.
+        return replace(run, argv=words, environment={}, working_directory="/")
 
     def _how(self, spec: ContainerSpec) -> dict[str, Any]:
         return {"sandbox": self._sandbox(spec), "bubblewrap": self._wrapped(spec)}
@@ -182,6 +184,17 @@ class PlainRuntime:
         found = translated(spec, argv, _root(spec))
         Path(found.working_directory).mkdir(parents=True, exist_ok=True)
         return found
+
+
+def _told_by_file(directory: Path, task: Mapping[str, Any]) -> str:
+    """Write a task where only this user reads it, and return where; whoever does it removes it.
+
+    Not as an argument: everybody on the machine can see those, and variables may be secret.
+    """
+    descriptor, path = tempfile.mkstemp(prefix="task-", dir=directory)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(task, file)
+    return path
 
 
 def rights_of(spec: ContainerSpec, users: Users, edge_user: int) -> Rights:

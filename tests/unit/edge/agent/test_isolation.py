@@ -281,6 +281,24 @@ async def test_a_command_in_a_container_has_its_confinement(edge: Edge) -> None:
         assert "/etc/shadow: No such file" in text
 
 
+async def test_variables_of_a_pod_are_not_obeyed_outside_it(edge: Edge) -> None:
+    """The loader writes where LD_DEBUG_OUTPUT says, in whatever process has the variable."""
+    env = [
+        {"name": "LD_DEBUG", "value": "files"},
+        {"name": "LD_DEBUG_OUTPUT", "value": str(edge.root.parent / "outside" / "seen")},
+        {"name": "LD_PRELOAD", "value": str(edge.root / "evil.so")},
+        {"name": "HUSH", "value": "secret"},
+    ]
+    probe = {"exec": {"command": ["sh", "-c", "test $HUSH = secret"]}, "periodSeconds": 1}
+    async with edge.agents():
+        await edge.run_pod(
+            "loaded", container("busybox", "sleep", "100", env=env, readinessProbe=probe)
+        )
+        pod = await edge.pod("loaded", ready)
+        place = edge.root / "node-0" / pod["metadata"]["uid"] / "containers" / "c" / "0"
+        assert list(place.glob("task-*")) == [], "what a command was told is not left behind"
+
+
 async def test_what_is_added_to_a_pod_to_look_at_it_is_confined_too(edge: Edge) -> None:
     debug = {
         **container("busybox", "sh", "-c", "cat /proc/1/environ /proc/1/cmdline; cat /etc/shadow"),

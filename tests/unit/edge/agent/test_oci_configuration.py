@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from skerry.edge.agent.plain import identity_of, rights_of
 from skerry.edge.agent.program_words import below_root, contained, translated
 from skerry.edge.agent.root_plan import Content, Step, Wanted, root_plan
 from skerry.edge.agent.runtime import Confinement, ContainerSpec, Image, Mount, Volume
-from tests.unit.edge.agent.harness import Edge, container, first, phase
+from tests.unit.edge.agent.harness import Edge, container, first, phase, ready
 from tests.unit.edge.agent.test_agent import log
 from tests.unit.edge.agent.test_root_plan import MadeUp
 
@@ -168,30 +169,30 @@ def volume(path: str, *, read_only: bool = False, links: bool = False) -> Conten
 
 def test_bubblewrap_is_told_the_same_plan() -> None:
     told = wrapped(volume("/data"), volume("/secret", read_only=True, links=True))
-    words = arguments(told, "/work", 9, lambda content: 7)
+    words = arguments(told, 9, lambda content: 7)
     text = " ".join(words)
-    assert text.startswith("bwrap --die-with-parent --unshare-pid --unshare-ipc --unshare-uts")
+    assert text.startswith("--clearenv --die-with-parent --unshare-pid --unshare-ipc")
     assert "--cap-drop ALL" in text
     assert "--ro-bind-try /usr /usr" in text
     assert "--ro-bind-try /dev/null /proc/kcore" in text
     assert "--ro-bind-try /proc/sys /proc/sys" in text
     assert "--bind-fd 7 /data" in text
     assert "--ro-bind-fd 7 /secret" in text
-    assert text.endswith("--seccomp 9 --chdir /work --")
+    assert text.endswith("--seccomp 9")
     assert "/etc/shadow" not in text
-    assert "--remount-ro / " not in text
+    assert "/" not in {after for word, after in pairwise(words) if word == "--remount-ro"}
     told = {**told, "identity": [5, 6], "steps": [*told["steps"], Step("seal", "/")]}
-    text = " ".join(arguments(told, "/", -1, lambda content: 7))
+    text = " ".join(arguments(told, -1, lambda content: 7))
     assert "--unshare-user --uid 5 --gid 6" in text
-    assert "--remount-ro / " in text
+    assert text.endswith("--remount-ro /")
     assert "--seccomp" not in text
 
 
 def test_bubblewrap_puts_nothing_inside_what_pods_write_to() -> None:
     with pytest.raises(ValueError, match="/data/inner lies in the volume at /data"):
-        arguments(wrapped(volume("/data"), volume("/data/inner")), "/", -1, lambda content: 7)
+        arguments(wrapped(volume("/data"), volume("/data/inner")), -1, lambda content: 7)
     inside = wrapped(volume("/secret", links=True), volume("/secret/inner"))
-    assert arguments(inside, "/", -1, lambda content: 7)
+    assert arguments(inside, -1, lambda content: 7)
 
 
 def test_a_program_that_is_no_bubblewrap_is_not_used(tmp_path: Path) -> None:
@@ -213,6 +214,24 @@ async def edge(tmp_path: Path) -> AsyncIterator[Edge]:
     world.bubblewrap = program
     async with world.up():
         yield world
+
+
+async def test_variables_of_a_pod_are_not_obeyed_outside_it(edge: Edge) -> None:
+    """The loader writes where LD_DEBUG_OUTPUT says, in whatever process has the variable."""
+    outside = edge.root / "outside"
+    outside.mkdir()
+    env = [
+        {"name": "LD_DEBUG", "value": "files"},
+        {"name": "LD_DEBUG_OUTPUT", "value": str(outside / "seen")},
+        {"name": "HUSH", "value": "secret"},
+    ]
+    probe = {"exec": {"command": ["sh", "-c", "test $HUSH = secret"]}, "periodSeconds": 1}
+    async with edge.agents():
+        await edge.run_pod(
+            "loaded", container("busybox", "sleep", "100", env=env, readinessProbe=probe)
+        )
+        await edge.pod("loaded", ready)
+    assert list(outside.iterdir()) == []
 
 
 async def test_a_pod_below_bubblewrap_sees_its_volumes_and_not_the_machine(edge: Edge) -> None:
