@@ -30,6 +30,12 @@ _PROGRAMS = ("crun", "runc")
 _TRIAL_SECONDS = 5.0
 _NO_RUNTIME = "image {} has a root file system, which takes crun or runc: install one of them"
 
+# It wants root among those that a user namespace has, where there is place for one user only.
+_NOT_BY_RUNC = (
+    "securityContext.runAsUser: {} cannot be had through runc on an edge that root does not run: "
+    "install crun"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class OciProgram:
@@ -90,6 +96,8 @@ class OciRuntime:
         spec = _with_named_user(spec)
         run = contained(spec, spec.argv)
         identity = identity_of(spec, self.abilities.users)
+        if identity is not None and self._program.name == "runc":
+            raise CannotStart(_NOT_BY_RUNC.format(identity[0]))
         return await self._plain.launch(run, oci=_bundle(run, self._program, identity))
 
     def adopt(self, directory: Path) -> Container | None:

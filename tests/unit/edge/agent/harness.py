@@ -193,6 +193,12 @@ class Edge(EngineWorld):
     async def delete(self, name: str, grace: int | None = None) -> None:
         await self.direct.delete(PODS, name, "default", DeleteOptions(grace_seconds=grace))
 
+    async def has_event(self, name: str, reason: str) -> None:
+        """Wait until a pod has an event of that reason."""
+        async with asyncio.timeout(_PATIENCE):
+            while reason not in await self.reasons(name):
+                await asyncio.sleep(0.01)  # nothing tells when one is recorded
+
     async def reasons(self, name: str) -> list[str]:
         """Return the reasons of a pod's events, once all recorded ones are written."""
         for agent in self.by_name.values():

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -178,3 +179,112 @@ def test_places_for_mounts_are_made_beside_the_images_own(tmp_path: Path) -> Non
     assert found == {"run", "run/secrets", "run/secrets/token", "etc", "etc/resolv.conf"}
     # A layer's directory hides the mode of the one below.
     assert (upper / "run").stat().st_mode & 0o777 == (lower / "run").stat().st_mode & 0o777
+
+
+async def _ended(edge: Edge, name: str, script: str, **more: Any) -> str:
+    """Run a script in a container of the image to its end and return what it wrote."""
+    spec = more.pop("spec", {})
+    made = container("acme/box:1", "sh", "-c", script, **more)
+    await edge.run_pod(name, made, restartPolicy="Never", **spec)
+    async with edge.agents():
+        pod = await edge.pod(name, lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        text = await log(edge, pod)
+    assert text, json.dumps(first(pod)["state"])
+    return text
+
+
+def _one_user_by_runc(edge: Edge) -> bool:
+    return os.geteuid() != 0 and edge.oci is not None and edge.oci.name == "runc"
+
+
+async def test_a_user_that_cannot_be_had_is_refused_by_name(edge: Edge) -> None:
+    if not _one_user_by_runc(edge):
+        pytest.skip("only runc on an edge that root does not run")
+    security = {"runAsUser": 1234}
+    made = container("acme/box", "sh", securityContext=security)
+    await edge.run_pod("refused", made, restartPolicy="Never")
+    async with edge.agents():
+        pod = await edge.pod("refused", phase("Failed"))
+    assert "securityContext.runAsUser: 1234" in first(pod)["state"]["terminated"]["message"]
+
+
+async def test_a_container_of_an_image_is_held_to_its_security_context(edge: Edge) -> None:
+    if _one_user_by_runc(edge):
+        pytest.skip("runc has one user there")
+    security = {
+        "runAsUser": 1234,
+        "runAsGroup": 2345,
+        "readOnlyRootFilesystem": True,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    text = await _ended(
+        edge,
+        "restricted",
+        "cat /proc/self/status; echo x > /greeting; echo x > /proc/sys/kernel/core_pattern; "
+        "echo x > /settings/colour; cat /proc/kallsyms; ls /sys",
+        securityContext=security,
+        volumeMounts=[{"name": "s", "mountPath": "/settings"}],
+        spec={"volumes": [{"name": "s", "configMap": {"name": "settings", "optional": True}}]},
+    )
+    lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    assert lines["Uid"].split() == ["1234"] * 4
+    assert lines["Gid"].split() == ["2345"] * 4
+    assert (lines["CapEff"], lines["CapBnd"]) == ("0" * 16, "0" * 16)
+    assert (lines["NoNewPrivs"], lines["Seccomp"]) == ("1", "2")
+    assert text.count("Read-only file system") + text.count("Permission denied") >= 3
+    assert text.endswith("devices\nkernel\n"), "nothing else of the machine is in /sys"
+
+
+async def test_the_usual_container_of_an_image_has_the_usual_rights(edge: Edge) -> None:
+    text = await _ended(edge, "usual", "cat /proc/self/status")
+    lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    assert (lines["CapEff"], lines["CapBnd"]) == ("00000000a80425fb",) * 2
+    assert (lines["NoNewPrivs"], lines["Seccomp"]) == ("0", "2")
+
+
+async def test_a_part_of_a_volume_is_mounted_alone(edge: Edge) -> None:
+    mount = {"name": "e", "mountPath": "/data"}
+    plant = container(
+        *("acme/box", "sh", "-c", "echo inside > /data/file; ls /data"),
+        name="plant",
+        volumeMounts=[{**mount, "subPath": "part"}],
+    )
+    text = await _ended(
+        edge,
+        "parted",
+        "cat /data/file; cat /all/part/file",
+        volumeMounts=[{**mount, "subPath": "part"}, {"name": "e", "mountPath": "/all"}],
+        spec={"volumes": [{"name": "e", "emptyDir": {}}], "initContainers": [plant]},
+    )
+    assert text == "inside\ninside\n"
+
+
+async def test_a_user_that_an_image_names_is_looked_up_in_it(edge: Edge) -> None:
+    if _one_user_by_runc(edge):
+        pytest.skip("runc has one user there")
+    layout, root = edge.root / "layout", edge.root / "root"
+    (root / "etc").mkdir()
+    (root / "etc" / "passwd").write_text("root:x:0:0::/:\nwww:x:33:44::/:\n")
+    _make_layout(root, layout)
+    index = json.loads((layout / "index.json").read_text())
+    place = layout / "blobs" / "sha256"
+    manifest = json.loads((place / index["manifests"][0]["digest"].partition(":")[2]).read_text())
+    config = json.loads((place / manifest["config"]["digest"].partition(":")[2]).read_text())
+    config["config"] |= {"User": "www", "Cmd": ["cat", "/proc/self/status"]}
+    manifest["config"] = {"digest": _blob(layout, json.dumps(config).encode())}
+    index = {"manifests": [{"digest": _blob(layout, json.dumps(manifest).encode())}]}
+    (layout / "index.json").write_text(json.dumps(index))
+    _list(edge, {"layout": str(layout)})
+    await edge.run_pod("named", container("acme/box:1"), restartPolicy="Never")
+    security = {"runAsNonRoot": True}
+    await edge.run_pod("vouched", container("acme/box:1", securityContext=security))
+    async with edge.agents():
+        pod = await edge.pod("named", lambda p: phase("Succeeded")(p) or phase("Failed")(p))
+        text = await log(edge, pod)
+        assert "Uid:\t33\t33\t33\t33" in text, (text, first(pod))
+        assert "Gid:\t44\t44\t44\t44" in text
+        waiting = await edge.pod(
+            "vouched", lambda p: "waiting" in (first(p).get("state") or {}) and "message" in str(p)
+        )
+        assert "image has non-numeric user (www)" in str(first(waiting)["state"])
