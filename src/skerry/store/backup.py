@@ -231,8 +231,7 @@ async def _write(
     created = rfc3339(clock.now())
     header = {"identity": store.identity, "revision": page.revision, "created": created, **extra}
     objects = 0
-    with path.open("xb") as raw:
-        os.fchmod(raw.fileno(), 0o600)
+    with _created_private(path) as raw:
         sealed = None if sealing is None else await asyncio.to_thread(_sealed, raw, sealing)
         file = _Digesting(sealed or raw)
         file.write(_MAGIC + json.dumps(header).encode() + b"\n")
@@ -251,6 +250,11 @@ async def _write(
         raw.flush()
         await asyncio.to_thread(os.fsync, raw.fileno())
     return BackupSummary(store.identity, page.revision, objects, created)
+
+
+def _created_private(path: Path) -> BinaryIO:
+    """Create a file that nobody else can open, not even before anything is in it."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _sealed(file: BinaryIO, sealing: Sealing) -> SealedWriter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SeededIds
 from skerry.store.backup import JUMP, BackupFile, BadBackup, Sealing, backup, restore
-from skerry.store.base import Compacted, Store, StoreError, Write
+from skerry.store.base import Compacted, Page, Store, StoreError, Write
 from skerry.store.memory import MemoryStore
 from skerry.store.restoring import UNFINISHED, RestorableStore
 from skerry.store.sealed_file import ScryptCost
@@ -247,3 +248,24 @@ async def test_a_backup_that_is_not_confirmed_leaves_the_one_before(tmp_path: Pa
         await backup(source, tmp_path / "b", SystemClock(), confirm=refuse)
     assert (tmp_path / "b").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+async def test_nobody_else_can_open_a_backup_while_it_is_written(tmp_path: Path) -> None:
+    modes: list[int] = []
+
+    class Watched(MemoryStore):
+        async def range(
+            self, prefix: str, *, after: str = "", limit: int = 0, revision: int | None = None
+        ) -> Page:
+            modes.extend(path.stat().st_mode & 0o777 for path in tmp_path.iterdir())
+            return await super().range(prefix, after=after, limit=limit, revision=revision)
+
+    source = Watched("source")
+    await source.commit([Write(f"/{n:04}", b"x") for n in range(1500)])
+    before = os.umask(0)
+    try:
+        await backup(source, tmp_path / "b", SystemClock())
+    finally:
+        os.umask(before)
+    assert modes
+    assert set(modes) == {0o600}

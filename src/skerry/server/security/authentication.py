@@ -10,6 +10,7 @@ some seconds (as kube-apiserver does, so a deleted ServiceAccount's token dies w
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
@@ -108,8 +109,9 @@ class Authentication:
         self._bootstrap = bootstrap
         self._account = account
         self._people = people
-        # People are the same in every cluster, whichever path they come by.
-        self._known_people: Remembered[str] = Remembered(clock, _TOKEN_SECONDS)
+        # People are the same in every cluster, whichever path they come by. By digest: their
+        # tokens may be long, and there may be many.
+        self._known_people: Remembered[bytes] = Remembered(clock, _TOKEN_SECONDS)
         # Tokens of ServiceAccounts hold in their own cluster only, which bounds the names here.
         self._tokens: Remembered[tuple[str, str]] = Remembered(clock, _TOKEN_SECONDS)
         # Static tokens hold for ever and wherever a path leads: never kept by cluster.
@@ -172,11 +174,11 @@ class Authentication:
             return Reviewed(None, (), f"[invalid bearer token, {error}]")
         return Reviewed(_authenticated(user), ())
 
-    async def _person(self, people: OidcTokens, token: str) -> User:
+    async def _person(self, people: OidcTokens, token: str, digest: bytes) -> User:
         """Return the person an ID token stands for."""
         found, expires = await people.user(token)
         user = self._outsider(found)
-        self._known_people.put(token, user, datetime.fromtimestamp(expires, UTC))
+        self._known_people.put(digest, user, datetime.fromtimestamp(expires, UTC))
         return user
 
     async def _by_header(self, authorization: str, cluster: str) -> User | None:
@@ -197,9 +199,10 @@ class Authentication:
         if len(token) > _MAX_TOKEN_LENGTH:
             raise Unauthorized
         if self._people is not None:
-            user = self._known_people.get(token)
+            digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+            user = self._known_people.get(digest)
             if user is None and self._people.concerns(token):
-                user = await self._person(self._people, token)
+                user = await self._person(self._people, token, digest)
             if user is not None:
                 return user
         return await self._by_account(token, authorization, cluster)
