@@ -104,7 +104,7 @@ def _check_own(operation: Operation, before: list[str], left: list[str]) -> None
     """Refuse what, through the view of an initializer, is not taking off that one."""
     marked = (name for name in before if "=".join(initializer_label(name)) == operation.call.labels)
     own = next(marked, "")
-    if left != [name for name in before if name != own] or not own:
+    if not own or sorted(left) != sorted(name for name in before if name != own):
         detail = f'only removing the "{own}" initializer is supported'
         error = FieldError.invalid("status.initializers", left, detail)
         raise Invalid.of(TENANCY, "Workspace", "cluster", [error])

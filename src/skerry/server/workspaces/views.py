@@ -61,7 +61,7 @@ class ExportViews:
         """
 
         known = target == WILDCARD or self.state.binding_to(target, cluster, export) is not None
-        types = self._types(cluster, export) if known else _NOTHING
+        types = self._types(cluster, export, target) if known else _NOTHING
 
         def guard(user: User, info: RequestInfo) -> Iterator[Right]:
             content = Attributes(
@@ -74,18 +74,13 @@ class ExportViews:
                 name=export,
             )
             yield user, content
-            resource = types.find(info.group, info.version, info.resource)
-            if resource is None or not resource.identity:
-                return
-            if not self._offers(cluster, export, resource.identity):
-                # Of another exporter's types nobody gets more than that exporter allows.
-                plural = info.resource.partition(":")[0]
-                yield (
-                    user,
-                    replace_attributes(
-                        attributes_of(info), resource=plural, claimed=resource.identity
-                    ),
-                )
+            plural = info.resource.partition(":")[0]
+            claimed = self._claimed_identity(cluster, export, info.group, plural)
+            if claimed and not self._offers(cluster, export, claimed):
+                # Of another exporter's types nobody gets more than that exporter allows, whether
+                # or not there is such a version, or anybody binds them.
+                asked = replace_attributes(attributes_of(info), resource=plural, claimed=claimed)
+                yield user, asked
 
         def visible(key: str) -> bool:
             return self._visible(cluster, export, ObjectKey.parse(key))
@@ -105,7 +100,8 @@ class ExportViews:
             view=view_name(cluster, export),
         )
 
-    def _types(self, cluster: str, name: str) -> TypeSet:
+    def _types(self, cluster: str, name: str, target: str) -> TypeSet:
+        """Return what the view has; of one workspace, what that really binds."""
         export = self.state.export("", name, cluster)
         if export is None:
             return _NOTHING
@@ -123,7 +119,31 @@ class ExportViews:
                 served += self._claimed(wanted, claim.get("identityHash", ""), system)
         if _BINDINGS not in taken:
             served += [_read_only(r) for r in system if r.info.group_resource == _BINDINGS]
+        if target != WILDCARD:
+            served = [r for r in served if not r.identity or self._is_bound(target, r)]
         return TypeSet(served)
+
+    def _is_bound(self, target: str, resource: Resource) -> bool:
+        return self.state.binds(
+            target, resource.info.group, resource.info.resource, resource.identity
+        )
+
+    def _claimed_identity(self, cluster: str, name: str, group: str, plural: str) -> str:
+        """Return of which identity a type is claimed that the export does not itself offer."""
+        obj = self.state.exports.get((cluster, name))
+        claims = ((obj or {}).get("spec") or {}).get("permissionClaims") or ()
+        identity = next(
+            (
+                str(claim.get("identityHash", ""))
+                for claim in claims
+                if (claim.get("group", ""), claim["resource"]) == (group, plural)
+            ),
+            "",
+        )
+        export = self.state.export("", name, cluster) if identity else None
+        offered = () if export is None else (each["spec"] for each in export.schemas)
+        own = any((each["group"], each["names"]["plural"]) == (group, plural) for each in offered)
+        return "" if own else identity
 
     def _claimed(
         self, wanted: tuple[str, str], identity: str, system: Sequence[Resource]

@@ -233,13 +233,34 @@ async def test_a_claim_past_policy_is_refused_in_kcps_words(hub: Hub) -> None:
     await hub.create(mine, BINDINGS, binding("w", "root:org:shop", "widgets"), "alice")
     view = await claiming(hub, mine, identity)
     why = 'resource "widgets" in API group "example.io" at the cluster scope: access denied'
-    for suffix in ("", f":{identity}"):
-        reply = await hub.ask("alice", "GET", f"{view}/*{WIDGETS}{suffix}")
-        assert reply.status in (403, 404), reply.body
-        if reply.status == 403:
-            assert reply.body["message"] == (
-                f'widgets.example.io is forbidden: User "alice" cannot list {why}'
-            )
+    # Also of versions that are not there, and of types that nobody binds.
+    other = "/apis/example.io/v7/widgets"
+    for door in (f"*{WIDGETS}", f"{mine}{WIDGETS}", f"*{WIDGETS}:{identity}", f"*{other}"):
+        reply = await hub.ask("alice", "GET", f"{view}/{door}")
+        assert reply.status == 403, (door, reply.body)
+        assert reply.body["message"] == (
+            f'widgets.example.io is forbidden: User "alice" cannot list {why}'
+        )
+    await hub.ask("alice", "DELETE", f"/clusters/{mine}{BINDINGS}/w")
+    await hub.gone(mine, f"{BINDINGS}/w")
+    assert (await hub.ask("alice", "GET", f"{view}/*{WIDGETS}")).status == 403
+
+
+@in_hub
+async def test_a_view_has_of_a_workspace_what_that_binds(hub: Hub) -> None:
+    """A binding that a local definition stands against brings nothing, nor into the view."""
+    where = await shop(hub, user("alice"))
+    mine = await home(hub, "alice")
+    await hub.create(mine, DEFINITIONS, definition(), "alice")
+    made = await hub.create(mine, BINDINGS, binding("w", "root:org:shop", "widgets"), "alice")
+    assert made["status"]["phase"] != "Bound"
+    await hub.create(mine, WIDGETS, widget("own"), "alice")
+    view = f"/services/apiexport/{where}/widgets/clusters"
+    for method, path in (("GET", WIDGETS), ("GET", f"{WIDGETS}/own"), ("DELETE", WIDGETS)):
+        reply = await hub.ask("kcp-admin", method, f"{view}/{mine}{path}")
+        assert reply.status == 404, (method, path, reply.body)
+    reply = await hub.ask("kcp-admin", "GET", f"{view}/*{WIDGETS}")
+    assert (reply.status, reply.body["items"]) == (200, [])
 
 
 # -- reserved annotations --------------------------------------------------------------------
