@@ -24,6 +24,7 @@ _UNDERSTOOD = {"kind", "apiVersion", "name", "nodes", "networking"}
 _NODE_UNDERSTOOD = {"role", "extraPortMappings", "labels"}
 _NETWORKING_UNDERSTOOD = {"apiServerPort", "apiServerAddress", "serviceSubnet"}
 _RECORD = "edge.json"
+_WARNING = "warning"
 # auto: the strongest separation this machine offers.
 RUNTIMES = ("auto", "oci", "namespaces", "bubblewrap", "processes")
 # Below an edge's directory: one directory per node, with one per pod.
@@ -182,6 +183,17 @@ def save_config(directory: Path, config: EdgeConfig) -> None:
     temporary = directory / f"{_RECORD}.new"
     temporary.write_text(json.dumps(record, indent=2))
     temporary.replace(directory / _RECORD)
+
+
+def save_warning(directory: Path, text: str) -> None:
+    """Keep what whoever starts the edge must be told of it; empty for nothing."""
+    (directory / _WARNING).write_text(text)
+
+
+def load_warning(directory: Path) -> str:
+    """Return what was kept; empty when nothing was."""
+    path = directory / _WARNING
+    return path.read_text() if path.exists() else ""
 
 
 def load_config(directory: Path) -> EdgeConfig:

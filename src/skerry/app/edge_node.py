@@ -19,7 +19,13 @@ from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.keys import PLAIN
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import embedded_transport
-from skerry.app.edge_config import NETWORK_DIRECTORY, PODS_DIRECTORY, EdgeConfig, NodeConfig
+from skerry.app.edge_config import (
+    NETWORK_DIRECTORY,
+    PODS_DIRECTORY,
+    EdgeConfig,
+    NodeConfig,
+    save_warning,
+)
 from skerry.app.edge_connect import AgentConnection
 from skerry.app.security import build_security
 from skerry.app.settings import ServerSettings, StoreSettings
@@ -36,7 +42,7 @@ from skerry.edge.agent.dns import DnsServer
 from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.network import LOOPBACK, Forwarder, Network, PortTaken, publish
-from skerry.edge.agent.node import capacity
+from skerry.edge.agent.node import capacity, isolation_condition
 from skerry.edge.agent.oci import OciRuntime, oci_program
 from skerry.edge.agent.plain import PlainRuntime
 from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork
@@ -77,6 +83,8 @@ def edge_kind(config: EdgeConfig, settings: AgentSettings | None = None) -> Kind
         found = await plain_face(foundation)
         machine = await offered(config, foundation.settings.data_dir.resolve())
         machine = replace(machine, control_groups=control_groups.found(config.name))
+        _, isolated, _, told = isolation_condition(machine.runtime)
+        save_warning(foundation.settings.data_dir, "" if isolated == "True" else told)
         edge = Edge(config, foundation, found.api, machine, settings or AgentSettings())
         found.beside.append(edge.run)
         found.complete = edge.complete

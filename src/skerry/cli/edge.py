@@ -16,6 +16,7 @@ from skerry.app.edge_config import (
     RUNTIMES,
     EdgeConfig,
     EdgeConfigError,
+    load_warning,
     parse_config,
     plain_config,
 )
@@ -262,3 +263,5 @@ def _started(found: EdgeProcess, kubeconfig: str) -> None:
     for port in config.published:
         where = f"{port.address}:{port.host_port}"
         print(f"  {where} leads to port {port.container_port} of {port.node}")
+    if warning := load_warning(found.directory):
+        print(f"Warning: {warning}", file=sys.stderr)

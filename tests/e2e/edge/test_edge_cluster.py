@@ -293,7 +293,12 @@ def test_kubectl_reads_logs_runs_commands_and_rolls_back(machine: Machine) -> No
 
 @pytest.mark.parametrize("runtime", ["auto", "processes"])
 def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: str) -> None:
-    machine.skerry("edge", "create", "florin", "--runtime", runtime)
+    made = machine.skerry("edge", "create", "florin", "--runtime", runtime)
+    conditions = machine.get("nodes")["items"][0]["status"]["conditions"]
+    (isolated,) = [c for c in conditions if c["type"] == "ProcessIsolation"]
+    # Whoever starts an edge that cannot keep its pods apart is told so.
+    told = f"Warning: {isolated['message']}" in made.stderr
+    assert told is (isolated["status"] == "False")
     site = WORKLOAD.format(name="common", port=8081)
     machine.kubectl("apply", "-f", "-", stdin=site)
     place = ("-n", "commonstuff")

@@ -87,7 +87,7 @@ class PlainRuntime:
             "argv": run.argv,
             "environment": dict(run.environment),
             "directory": run.working_directory,
-            "rights": rights_of(run, self.abilities.users, os.geteuid())._asdict(),
+            "rights": rights_of(run, self.abilities.users)._asdict(),
             "control_group": run.confinement.control_group,
             "log": str(run.directory / LOG),
             "log_bytes": _LOG_BYTES,
@@ -118,7 +118,7 @@ class PlainRuntime:
             "namespaces": record.get("namespaces") or (),
             "argv": run.argv,
             "directory": run.working_directory,
-            "rights": rights_of(spec, self.abilities.users, os.geteuid())._asdict(),
+            "rights": rights_of(spec, self.abilities.users)._asdict(),
             "control_group": spec.confinement.control_group,
             "environment": dict(run.environment),
             "bubblewrap": self._wrapped(spec),
@@ -197,7 +197,7 @@ def _told_by_file(directory: Path, task: Mapping[str, Any]) -> str:
     return path
 
 
-def rights_of(spec: ContainerSpec, users: Users, edge_user: int) -> Rights:
+def rights_of(spec: ContainerSpec, users: Users) -> Rights:
     """Return what a program begins with; see ``Confinement`` for what was asked."""
     asked = spec.confinement
     rights = Rights(
@@ -209,8 +209,9 @@ def rights_of(spec: ContainerSpec, users: Users, edge_user: int) -> Rights:
         return rights._replace(
             user=asked.user or 0, group=asked.group or 0, groups=list(asked.groups)
         )
-    if users == "own" and edge_user != 0:
-        # Without a namespace a user may set a filter only by that promise.
+    if users == "own":
+        # Without a namespace a filter may be set only by that promise, unless by root; and root in
+        # a container around us has not every right.
         return rights._replace(no_new_privileges=True)
     return rights
 

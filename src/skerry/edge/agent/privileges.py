@@ -71,8 +71,7 @@ def become(rights: Rights) -> None:
         promise_no_new_privileges()
     if rights.seccomp:
         set_filter(bytes.fromhex(rights.seccomp))
-    if not rights.no_new_privileges or _held():
-        _limit_capabilities(rights.capabilities)
+    _limit_capabilities(rights.capabilities, bounded=rights.no_new_privileges)
     if rights.groups is not None:
         os.setgroups(rights.groups)
     if rights.group is not None:
@@ -82,8 +81,12 @@ def become(rights: Rights) -> None:
     _keep_capabilities(rights.capabilities if os.geteuid() == 0 else ())
 
 
-def _limit_capabilities(kept: Collection[int]) -> None:
-    """Let no program that this process becomes or starts have others than *kept*."""
+def _limit_capabilities(kept: Collection[int], *, bounded: bool) -> None:
+    """Let no program that this process becomes or starts have others than *kept*.
+
+    That takes a right which not everybody has. Who has promised to gain nothing is *bounded* by
+    what is given up here anyway.
+    """
     _call("prctl", _library.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
     for number in range(_CAPABILITIES):
         if number in kept:
@@ -92,25 +95,19 @@ def _limit_capabilities(kept: Collection[int]) -> None:
         if present < 0:
             return  # the kernel knows no more
         if present:
-            _call("prctl", _library.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0))
-
-
-def _held() -> bool:
-    """Tell whether this process has any capability; without, and gaining none, there is no limit
-    to set, which would take one."""
-    return any(half.permitted for half in _capabilities()[1])
-
-
-def _capabilities() -> tuple[_Header, ctypes.Array[_Data]]:
-    header = _Header(_CAPABILITY_VERSION, 0)
-    held = (_Data * 2)()
-    _call("capget", _library.capget(ctypes.byref(header), ctypes.byref(held)))
-    return header, held
+            try:
+                _call("prctl", _library.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0))
+            except PermissionError:
+                if not bounded:
+                    raise
+                return
 
 
 def _keep_capabilities(kept: Collection[int]) -> None:
     """Give up every capability but *kept*; none is passed on but by the rule for root."""
-    header, held = _capabilities()
+    header = _Header(_CAPABILITY_VERSION, 0)
+    held = (_Data * 2)()
+    _call("capget", _library.capget(ctypes.byref(header), ctypes.byref(held)))
     for half in range(2):
         bits = sum(1 << number % 32 for number in kept if number // 32 == half)
         # What one does not have one cannot keep.

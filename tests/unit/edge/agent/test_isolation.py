@@ -436,7 +436,7 @@ async def test_a_sub_path_that_is_swapped_all_the_time_never_leads_out(edge: Edg
             volumes=[{"name": "e", "emptyDir": {}}],
         )
         seen = await edge.pod("swapped", lambda p: first(p).get("restartCount", 0) >= 6)
-        logs = (edge.root / "node-0" / seen["metadata"]["uid"]).rglob("log")
+        logs = (edge.root / "node-0" / seen["metadata"]["uid"] / "containers").rglob("log")
         assert not any("not to be seen" in path.read_text() for path in logs)
         await edge.delete("swapped", grace=0)
         await edge.gone("swapped")

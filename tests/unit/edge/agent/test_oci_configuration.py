@@ -84,21 +84,20 @@ class TestRights:
     asked = Confinement(5, 6, (7,), frozenset({10, 0}), False, False)
 
     def test_root_gives_any_user(self) -> None:
-        found = rights_of(spec(self.asked), "any", 0)
+        found = rights_of(spec(self.asked), "any")
         assert (found.user, found.group, found.groups) == (5, 6, [7])
         assert found.capabilities == [0, 10]
-        assert rights_of(spec(), "any", 0).groups == [], "none of the agent's are left"
+        assert rights_of(spec(), "any").groups == [], "none of the agent's are left"
 
     def test_one_user_comes_from_a_namespace(self) -> None:
-        found = rights_of(spec(self.asked), "one", 1000)
+        found = rights_of(spec(self.asked), "one")
         assert (found.user, found.group, found.groups) == (None, None, None)
         assert identity_of(spec(self.asked), "one") == (5, 6)
         assert identity_of(spec(), "one") is None
         assert identity_of(spec(self.asked), "any") is None
 
     def test_a_user_without_namespaces_gains_nothing_more(self) -> None:
-        assert rights_of(spec(), "own", 1000).no_new_privileges
-        assert not rights_of(spec(), "own", 0).no_new_privileges
+        assert rights_of(spec(), "own").no_new_privileges
 
 
 class TestWords:
