@@ -43,6 +43,7 @@ from skerry.server.workspaces.edge_marks import EdgeMarks
 from skerry.server.workspaces.edge_requests import EdgeRequests, SignedRequests
 from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.forms import OfForm
+from skerry.server.workspaces.genuine import Genuine
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.reserved import ReservedMetadata
@@ -131,9 +132,15 @@ class HubServer(ApiServer):
         own: list[Admission] = [
             EdgeRestriction(self.mailboxes, clock),
             ByType(self._edge_rules(parts)),
-            ReservedMetadata(),
-            self.birth,
-            self._clusters,
+            Genuine(
+                state,
+                [
+                    ReservedMetadata(),
+                    self.birth,
+                    self._clusters,
+                    TypeRules(state, clock, self._base_url),
+                ],
+            ),
             AccountTokens(
                 TokenSecrets(parts.store, self._facts.tokens, self._facts.root_ca, is_inert),
                 catalogue,
@@ -141,7 +148,6 @@ class HubServer(ApiServer):
                 ids,
                 lambda cluster: self.mailboxes.mailbox(cluster) is not None,
             ),
-            TypeRules(state, clock, self._base_url),
             SchemaRules(state),
             ExportRules(
                 state,

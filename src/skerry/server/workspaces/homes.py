@@ -106,9 +106,8 @@ class Homes:
 
     def _check_create(self, call: Call) -> None:
         creating = replace(attributes_of(call.info), verb="create")
-        decision = self._authorizer.authorize(call.user, creating)
-        if not decision.allowed:
-            raise forbidden(call.user, creating, decision.reason)
+        if not self._authorizer.authorize(call.user, creating).allowed:
+            raise forbidden(call.user, creating, "workspace access not permitted")
 
     async def _create(self, cluster: str, user: str) -> None:
         resolved = resolve(TypeName(ROOT, "home"), self._state.workspace_type)

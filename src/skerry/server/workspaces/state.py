@@ -62,6 +62,8 @@ class HubState:
     slices: dict[tuple[str, str], Object] = field(default_factory=dict)
     # Schemas that were deleted while bound, by UID: their types are in use until unbound.
     kept: dict[str, Object] = field(default_factory=dict)
+    # The identity of root's export of workspaces and their types.
+    tenancy_identity: str = ""
     # Called with a cluster's name when the types it serves may have changed.
     types_changed: Callable[[str], None] = lambda _: None
     # Called with types that no binding brings any more, or none as they were.
@@ -92,6 +94,7 @@ class HubState:
 
     async def follow(self, store: Store, dispatcher: Dispatcher, tenancy_identity: str) -> None:
         """Read everything and keep it up; call before the dispatcher runs."""
+        self.tenancy_identity = tenancy_identity
         workspaces = f"workspaces:{tenancy_identity}"
         workspace_types = f"workspacetypes:{tenancy_identity}"
         for group, resource, observe in (

@@ -200,7 +200,11 @@ async def test_a_home_is_made_for_who_may_create_it(hub: Hub) -> None:
     assert (await hub.get("root", f"{WORKSPACES}/~", "alice"))["spec"] == mine["spec"]
     refused = await hub.ask("bob", "GET", f"/clusters/root{WORKSPACES}/~")
     assert refused.status == 403
-    assert "cannot create" in refused.body["message"]
+    assert refused.body["message"] == (
+        'workspaces.tenancy.kcp.io "~" is forbidden: User "bob" cannot create resource '
+        '"workspaces" in API group "tenancy.kcp.io" at the cluster scope: workspace access not '
+        "permitted"
+    )
 
 
 @in_hub
