@@ -33,6 +33,7 @@ SYNCER_CONFIGS = GroupResource("edge.kcp.io", "syncerconfigs")
 LEASES = GroupResource("coordination.k8s.io", "leases")
 REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 SECRETS = GroupResource("", "secrets")
+LOGICAL_CLUSTERS = GroupResource("core.kcp.io", "logicalclusters")
 # What brings types into a mailbox; syncers of earlier versions watch it.
 MAKE_TYPES = frozenset((DEFINITIONS, GroupResource("apis.kcp.io", "apibindings")))
 

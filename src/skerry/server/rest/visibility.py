@@ -16,6 +16,7 @@ from skerry.api.errors import Forbidden
 from skerry.api.kinds import GroupResource
 from skerry.logic.syncing.edge_rights import (
     LEASES,
+    LOGICAL_CLUSTERS,
     MAKE_TYPES,
     REQUESTS,
     SYNCER_CONFIGS,
@@ -26,6 +27,9 @@ from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
 from skerry.server.http.message import User
 from skerry.server.rest.call import Call
+
+# What syncers with a ServiceAccount read besides.
+_READ_BEFORE = MAKE_TYPES | {LOGICAL_CLUSTERS}
 
 Sees = Callable[[bytes], bool]
 
@@ -75,7 +79,7 @@ def view_of(user: User, kind: GroupResource) -> Sees | None:
         return lambda value: decode_as(_requests, value).spec.username == user.name
     if user.groups != EDGE_GROUPS:
         return lambda _: False
-    if kind == SYNCER_CONFIGS or (kind in MAKE_TYPES and user.name.startswith(ACCOUNT_PREFIX)):
+    if kind == SYNCER_CONFIGS or (kind in _READ_BEFORE and user.name.startswith(ACCOUNT_PREFIX)):
         return None
     return _is_lease_seen if kind == LEASES else _is_seen
 

@@ -41,10 +41,8 @@ from skerry.server.http.message import User
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Store, Write
 
-# In a user's extra: the credential has ended, and its bearer may only read its request.
-ENDED = "edge.kcp.io/bootstrap-ended"
-# How long a redeemed credential may still read its request: a person may approve after a holiday.
-READING_LIFETIME = timedelta(days=30)
+# How long a redeemed credential still counts for its key: a person may approve after a holiday.
+REDEEMED_LIFETIME = timedelta(days=30)
 # A manifest may lie about for so long; a credential that outlives its reason is a risk.
 MAX_LIFETIME = timedelta(days=7)
 _SECRETS = ("", "secrets")
@@ -81,23 +79,11 @@ class BootstrapTokens:
         named = secret_value(secret, TOKEN_ID) == parsed.id
         if not right or not named or secret.get("type") != BOOTSTRAP_TYPE:
             raise Unauthorized
-        return User(
-            bootstrap_user(cluster, parsed.id),
-            secret["metadata"]["uid"],
-            BOOTSTRAP_GROUPS,
-            self._extra(secret),
-            cluster,
-        )
-
-    def _extra(self, secret: Object) -> dict[str, tuple[str, ...]]:
-        """Return what a credential's bearer is told to be besides; raises when it has ended."""
-        ends, now = _expiration(secret), self._clock.now()
-        if ends is not None and now < ends:
-            return {}
-        if ends is None or not secret_value(secret, KEY_DIGEST) or now > ends + READING_LIFETIME:
+        if _is_useless(secret, self._clock.now()):
             log.info("bootstrap credential refused", v=2, reason="it has ended")
             raise Unauthorized
-        return {ENDED: ("true",)}
+        name, uid = bootstrap_user(cluster, parsed.id), secret["metadata"]["uid"]
+        return User(name, uid, BOOTSTRAP_GROUPS, home=cluster)
 
 
 class BootstrapSecrets:
@@ -193,10 +179,11 @@ def _key(cluster: str, token_id: str) -> str:
 
 
 def _is_useless(secret: Object, now: datetime) -> bool:
+    """Tell whether a credential has ended; one that was redeemed counts for its key a while."""
     ends = _expiration(secret)
     if ends is None:
         return True
-    return now > (ends + READING_LIFETIME if secret_value(secret, KEY_DIGEST) else ends)
+    return now > (ends + REDEEMED_LIFETIME if secret_value(secret, KEY_DIGEST) else ends)
 
 
 def _invalid(secret: Object, errors: Sequence[FieldError]) -> Invalid:

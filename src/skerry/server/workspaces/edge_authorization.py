@@ -7,20 +7,28 @@ from __future__ import annotations
 
 from skerry.api.edge_identity import EDGE_GROUPS, MAILBOX_NAMESPACE
 from skerry.api.kinds import GroupResource
-from skerry.logic.syncing.edge_rights import CHANGE, MAKE_TYPES, READ, REQUESTS, may
+from skerry.logic.syncing.edge_rights import (
+    CHANGE,
+    LOGICAL_CLUSTERS,
+    MAKE_TYPES,
+    READ,
+    REQUESTS,
+    may,
+)
 from skerry.logic.syncing.manifest import account_name
 from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
 from skerry.server.extensions import BATCH, CA_BUNDLE, ROOT, WATCH
 from skerry.server.http.message import User
-from skerry.server.workspaces.bootstrap_credentials import ENDED
 from skerry.server.workspaces.edge_certificates import LAPSED
 from skerry.server.workspaces.mailboxes import Mailboxes
 
 _ALLOWED = Decision(True)
 _DENIED = Decision(False, "access denied")
+_LAPSED = Decision(
+    False, "the certificate has lapsed and is good for requesting its successor only"
+)
 _ACCOUNTS = GroupResource("", "serviceaccounts")
-_CLUSTERS = ("core.kcp.io", "logicalclusters")
 # Discovery, and the extensions, each part of which is authorized on its own.
 _READABLE = frozenset(("/", "/api", "/apis", "/version", ROOT, CA_BUNDLE))
 _READABLE_BELOW = ("/api/", "/apis/")
@@ -36,7 +44,7 @@ def is_for_approvers(attributes: Attributes) -> bool:
         if attributes.subresource == "approval":
             return attributes.verb in CHANGE
         return attributes.verb in READ and not attributes.subresource
-    if kind == _CLUSTERS:
+    if kind == LOGICAL_CLUSTERS:
         return attributes.verb in ("get", "patch", "update") and not attributes.subresource
     return False
 
@@ -56,10 +64,12 @@ class EdgeAuthorizer:
             return _DENIED
         if user.name.startswith(ACCOUNT_PREFIX) and self._mailboxes.is_shut(user.home):
             return _DENIED
-        if attributes.path:
-            return _ALLOWED if self._may_visit(user, attributes) else _DENIED
         if user.groups != EDGE_GROUPS or LAPSED in user.extra:
-            return _ALLOWED if self._may_request(user, attributes) else _DENIED
+            if _is_request(attributes):
+                return _ALLOWED
+            return _LAPSED if LAPSED in user.extra else _DENIED
+        if attributes.path:
+            return _ALLOWED if _may_visit(attributes) else _DENIED
         kind = GroupResource(attributes.group, attributes.resource)
         if user.name.startswith(ACCOUNT_PREFIX) and self._may_as_before(user, kind, attributes):
             return _ALLOWED
@@ -73,28 +83,16 @@ class EdgeAuthorizer:
         )
         return _ALLOWED if allowed else _DENIED
 
-    def _may_visit(self, user: User, attributes: Attributes) -> bool:
-        if user.groups != EDGE_GROUPS or LAPSED in user.extra:
-            return False
-        if attributes.verb in ("get", "head"):
-            return _is_discovery(attributes.path)
-        return attributes.verb == "post" and attributes.path in _POSTED
-
-    def _may_request(self, user: User, attributes: Attributes) -> bool:
-        """Tell whether this is about a request for a certificate; admission sees whose."""
-        if (attributes.group, attributes.resource) != REQUESTS or attributes.subresource:
-            return False
-        if attributes.verb == "create":
-            return ENDED not in user.extra
-        return attributes.verb in ("get", "watch") and bool(attributes.name)
-
     def _may_as_before(self, user: User, kind: GroupResource, attributes: Attributes) -> bool:
-        """Tell whether this is what only syncers of earlier versions do.
+        """Tell whether this is what only syncers with a ServiceAccount do.
 
-        They renew the token of their ServiceAccount, and learn of types by what makes them.
+        They renew its token, learn of types by what makes them, and of their SyncTarget's UID,
+        which a certificate names, by the mailbox's LogicalCluster.
         """
         if kind in MAKE_TYPES:
             return attributes.verb in ("list", "watch")
+        if kind == LOGICAL_CLUSTERS:
+            return (attributes.verb, attributes.subresource) == ("get", "")
         return kind == _ACCOUNTS and self._renews_token(user, attributes)
 
     def _renews_token(self, user: User, attributes: Attributes) -> bool:
@@ -107,3 +105,18 @@ class EdgeAuthorizer:
             and (attributes.verb, attributes.subresource) == ("create", "token")
             and (attributes.namespace, attributes.name) == (MAILBOX_NAMESPACE, own)
         )
+
+
+def _may_visit(attributes: Attributes) -> bool:
+    if attributes.verb in ("get", "head"):
+        return _is_discovery(attributes.path)
+    return attributes.verb == "post" and attributes.path in _POSTED
+
+
+def _is_request(attributes: Attributes) -> bool:
+    """Tell whether this is about a request for a certificate; admission sees whose."""
+    if (attributes.group, attributes.resource) != REQUESTS or attributes.subresource:
+        return False
+    return attributes.verb == "create" or (
+        attributes.verb in ("get", "watch") and bool(attributes.name)
+    )

@@ -164,8 +164,13 @@ async def test_a_request_that_waited_for_a_person_can_be_read_after_the_credenti
     found = await hub.ask(token.bearer, "GET", path)
     assert found.status == 200, found.body
     assert (await edge.request(token, key=new_key())).status == 403
+    # Its key may ask again, should the request have been cleaned away meanwhile.
+    await hub.ask("kcp-admin", "DELETE", path)
+    assert (await edge.request(token)).status == 201
     edge.take(found.body)
     assert (await edge.ask("GET", CONFIGS)).status == 200
+    hub.clock.ahead = timedelta(days=31, hours=2)
+    assert (await edge.request(token)).status == 401
 
 
 @in_edge_hub
@@ -495,6 +500,7 @@ async def test_a_lapsed_certificate_requests_its_successor_and_does_nothing_else
     ):
         reply = await edge.ask(method, path, HEARTBEAT)
         assert reply.status == 403, (method, path)
+        assert "lapsed" in reply.body["message"]
     key = new_key()
     renewed = await edge.request(key=key)
     assert renewed.status == 201, renewed.body

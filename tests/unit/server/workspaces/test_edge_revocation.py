@@ -364,6 +364,7 @@ async def test_the_account_of_an_earlier_edge_has_the_rights_of_an_edge(hub: Edg
     assert await ask("POST", f"{UP}/configmaps", report("mine")) == 201
     # What its syncer does that later ones do not: renew its token, learn of types, boast.
     assert await ask("GET", BINDINGS) == await ask("GET", DEFINITIONS) == 200
+    assert await ask("GET", f"{CLUSTERS}/cluster") == 200
     long = {"spec": {"leaseDurationSeconds": 7200}}
     assert await ask("PATCH", f"{LEASES}/syncer-heartbeat", long, MERGE) == 200
     lease = await hub.get(edge.mailbox, f"{LEASES}/syncer-heartbeat")
@@ -372,6 +373,7 @@ async def test_the_account_of_an_earlier_edge_has_the_rights_of_an_edge(hub: Edg
     for method, path, obj in (
         ("DELETE", f"{BINDINGS}/bind-edge", None),
         ("GET", f"{BINDINGS}/bind-edge", None),
+        ("PATCH", f"{CLUSTERS}/cluster", {"metadata": {"annotations": {"a": "b"}}}),
         ("GET", BINDERS, None),
         ("POST", BINDERS, grants("more", "cluster-admin", "bob")),
         ("POST", ACCOUNTS, {"metadata": {"name": "second"}}),
