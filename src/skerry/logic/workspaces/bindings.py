@@ -9,6 +9,7 @@ from typing import Any
 from skerry.api.kinds import GroupResource
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.names import label_hash
+from skerry.logic.workspaces.projected import is_inert
 
 FINALIZER = "apis.kcp.io/apibinding-finalizer"
 EXPORT_LABEL = "internal.apis.kcp.io/export"
@@ -122,6 +123,18 @@ def bound_status(
     }
     _settle_claims(status, export, spec.get("permissionClaims") or [])
     return status
+
+
+def agreed_spec(binding: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec of *binding*; of a copy, without the claims that its source accepts.
+
+    The translator writes copies with the rights of the hub. Their source agreed to show its own
+    workspace, and not what others placed in the mailbox.
+    """
+    spec: Mapping[str, Any] = binding.get("spec") or {}
+    if not is_inert(binding):
+        return spec
+    return {name: value for name, value in spec.items() if name != "permissionClaims"}
 
 
 def _settle_claims(status: Object, export: Export, answers: Sequence[Mapping[str, Any]]) -> None:

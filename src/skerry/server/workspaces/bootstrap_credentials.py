@@ -33,6 +33,7 @@ from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
+from skerry.logic.workspaces.projected import is_inert
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import may_decide
 from skerry.server.admission.operation import Operation
@@ -77,7 +78,7 @@ class BootstrapTokens:
         digest = secret_value(secret, TOKEN_HASH)
         right = hmac.compare_digest(digest.encode(), parsed.digest.encode())
         named = secret_value(secret, TOKEN_ID) == parsed.id
-        if not right or not named or secret.get("type") != BOOTSTRAP_TYPE:
+        if not right or not named or secret.get("type") != BOOTSTRAP_TYPE or is_inert(secret):
             raise Unauthorized
         if _is_useless(secret, self._clock.now()):
             log.info("bootstrap credential refused", v=2, reason="it has ended")
@@ -89,8 +90,9 @@ class BootstrapTokens:
 class BootstrapSecrets:
     """Guards the Secrets behind bootstrap credentials.
 
-    They are well formed and in a mailbox; whoever makes one that is approved from the start may
-    approve; and once made, a credential is redeemed or withdrawn but not changed.
+    They are well formed, in a mailbox and not passing through it; whoever makes one that is
+    approved from the start may approve; and once made, a credential is redeemed or withdrawn but
+    not changed.
     """
 
     def __init__(
@@ -115,6 +117,10 @@ class BootstrapSecrets:
         mailbox = self._mailboxes.mailbox(operation.call.info.cluster)
         if mailbox is None or operation.call.namespace != MAILBOX_NAMESPACE:
             detail = f"wants the namespace {MAILBOX_NAMESPACE} of a mailbox"
+            raise _invalid(secret, [FieldError.invalid("type", BOOTSTRAP_TYPE, detail)])
+        if is_inert(secret):
+            # The translator carries it with the rights of the hub, for whoever placed it.
+            detail = "a projected copy or a report is no credential"
             raise _invalid(secret, [FieldError.invalid("type", BOOTSTRAP_TYPE, detail)])
         target = self._mailboxes.sync_target(mailbox)
         if errors := secret_errors(secret, target, self._clock.now()):

@@ -14,6 +14,7 @@ from skerry.logic.resource import Object
 from skerry.logic.workspaces.bindings import (
     EXPORT_LABEL,
     FINALIZER,
+    agreed_spec,
     binding_labels,
     bound_status,
     is_pinned_elsewhere,
@@ -331,7 +332,7 @@ class BindingRules:
         )
         now = rfc3339(self._clock.now())
         old = (operation.old or {}).get("status") or {}
-        obj["status"] = bound_status(export, taken, obj.get("spec") or {}, old, now, cluster)
+        obj["status"] = bound_status(export, taken, agreed_spec(obj), old, now, cluster)
 
     def _check_bind(self, operation: Operation, path: str, name: str, cluster: str) -> None:
         """Refuse who may not bind the export; one beside the binding may still have to come."""

@@ -25,6 +25,7 @@ from skerry.logic.workspaces.births import (
     owner_of,
 )
 from skerry.logic.workspaces.names import ROOT
+from skerry.logic.workspaces.projected import is_passing_through
 from skerry.server.codec import decode_as
 
 # A burst of births writes equal statuses; those of another second differ in their times only.
@@ -156,6 +157,8 @@ class _BindingSpec(msgspec.Struct, gc=False):
 
 
 class _BindingMetadata(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
     deletion: str | None = msgspec.field(name="deletionTimestamp", default=None)
 
 
@@ -201,15 +204,18 @@ class BindingReader:
     """Reads stored APIBindings; equal statuses are looked into once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, bytes, bool], Binding] = {}
+        self._known: dict[tuple[str, str, bytes, bool, bool], Binding] = {}
 
     def read(self, value: bytes) -> Binding:
         """Return what a stored APIBinding comes to."""
         obj = decode_as(_bindings, value)
         reference = obj.spec.reference or _Reference()
         export = reference.export or _Export()
-        deleting = obj.metadata.deletion is not None
-        key = (export.path or "", export.name or "", bytes(obj.status), deleting)
+        metadata = obj.metadata
+        deleting = metadata.deletion is not None
+        # Whoever placed a copy has no say in the mailbox.
+        agrees = not is_passing_through(metadata.labels, metadata.annotations)
+        key = (export.path or "", export.name or "", bytes(obj.status), deleting, agrees)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _STATUSES:
@@ -218,7 +224,7 @@ class BindingReader:
         return known
 
 
-def _binding(path: str, name: str, text: bytes, deleting: bool) -> Binding:
+def _binding(path: str, name: str, text: bytes, deleting: bool, agrees: bool) -> Binding:
     status: dict[str, Any] = orjson.loads(text) or {}
     cluster = status.get("apiExportClusterName", "")
     bound = tuple(
@@ -232,7 +238,8 @@ def _binding(path: str, name: str, text: bytes, deleting: bool) -> Binding:
         )
         for each in status.get("boundResources") or []
     )
-    claims = tuple(Claim.of(each) for each in status.get("appliedPermissionClaims") or [])
+    applied = status.get("appliedPermissionClaims") if agrees else None
+    claims = tuple(Claim.of(each) for each in applied or [])
     conditions = status.get("conditions") or []
     ready = bool(conditions) and all(each.get("status") == "True" for each in conditions)
     return Binding(cluster, path, name, bound, claims, ready, deleting)

@@ -16,7 +16,12 @@ from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.bindings import FINALIZER, bound_status, is_pinned_elsewhere
+from skerry.logic.workspaces.bindings import (
+    FINALIZER,
+    agreed_spec,
+    bound_status,
+    is_pinned_elsewhere,
+)
 from skerry.logic.workspaces.births import CLUSTER_FINALIZER, PHASE_LABEL, WORKSPACE_FINALIZER
 from skerry.logic.workspaces.names import ROOT
 from skerry.logic.workspaces.remaining import set_condition
@@ -341,7 +346,7 @@ class WorkspaceUpkeep:
         taken = self._state.taken_names(cluster, name, self._catalogue.definitions(cluster))
         old = obj.get("status") or {}
         now = rfc3339(self._clock.now())
-        status = bound_status(export, taken, obj["spec"], old, now, cluster)
+        status = bound_status(export, taken, agreed_spec(obj), old, now, cluster)
         if status != old:
             obj["status"] = status
             await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
