@@ -19,9 +19,9 @@ class DurationRange(click.ParamType[timedelta]):
 
     name = "duration"
 
-    def __init__(self, least: timedelta, most: timedelta) -> None:
-        self._min = least
-        self._max = most
+    def __init__(self, minimum: timedelta, maximum: timedelta) -> None:
+        self._min = minimum
+        self._max = maximum
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None

@@ -28,11 +28,11 @@ _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 class TokenHandler:
     """Issues tokens through serviceaccounts/NAME/token."""
 
-    def __init__(self, store: Store, tokens: ServiceAccountTokens, longest: timedelta) -> None:
-        """Tokens live as long as they are asked to, but no longer than *longest*."""
+    def __init__(self, store: Store, tokens: ServiceAccountTokens, max_lifetime: timedelta) -> None:
+        """Tokens live as long as they are asked to, but no longer than *max_lifetime*."""
         self._store = store
         self._tokens = tokens
-        self._max_seconds = int(longest.total_seconds())
+        self._max_seconds = int(max_lifetime.total_seconds())
 
     async def handle(self, call: Call) -> Answer:
         """Answer a TokenRequest."""
