@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 from skerry.api.edge_identity import (
@@ -28,8 +28,8 @@ from skerry.api.edge_identity import (
     parse_bootstrap_token,
     secret_value,
 )
-from skerry.api.errors import FieldError, Forbidden, Invalid, Unauthorized
-from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests, Unauthorized
+from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.resource import Object
@@ -40,12 +40,14 @@ from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import User
 from skerry.server.workspaces.mailboxes import Mailboxes
-from skerry.store.base import Store, Write
+from skerry.store.base import Entry, Store, Write
 
 # How long a redeemed credential still counts for its key: a person may approve after a holiday.
 REDEEMED_LIFETIME = timedelta(days=30)
 # A manifest may lie about for so long; a credential that outlives its reason is a risk.
 MAX_LIFETIME = timedelta(days=7)
+# One for each machine somebody is about to set up; a revocation deletes them in one transaction.
+MAX_CREDENTIALS = 20
 _SECRETS = ("", "secrets")
 _FIELDS = frozenset((TOKEN_ID, TOKEN_HASH, EXPIRATION, SYNC_TARGET, APPROVED))
 _TOKEN_ID = re.compile("[a-z0-9]{6,32}").fullmatch
@@ -133,13 +135,27 @@ class BootstrapSecrets:
         await self._delete_ended(operation)
 
     async def _delete_ended(self, operation: Operation) -> None:
-        """Delete credentials that nobody can use any more."""
-        prefix = type_prefix("", "secrets", operation.call.info.cluster, MAILBOX_NAMESPACE)
-        now = self._clock.now()
-        for entry in (await self._store.range(prefix)).entries:
-            secret = decode(entry.value, entry.revision)
-            if secret.get("type") == BOOTSTRAP_TYPE and _is_useless(secret, now):
+        """Delete credentials that nobody can use any more; refuse where too many are left."""
+        now, left = self._clock.now(), 0
+        async for entry, secret in credentials_in(self._store, operation.call.info.cluster):
+            if _is_useless(secret, now):
                 operation.writes.append(Write(entry.key, None, expected=entry.revision))
+            else:
+                left += 1
+        if left >= MAX_CREDENTIALS:
+            raise TooManyRequests(
+                f"the mailbox has {left} bootstrap credentials: delete some of them, want at most "
+                f"{MAX_CREDENTIALS}"
+            )
+
+
+async def credentials_in(store: Store, cluster: str) -> AsyncIterator[tuple[Entry, Object]]:
+    """Yield the Secrets of bootstrap credentials in a mailbox."""
+    prefix = _key(cluster, "")
+    for entry in (await store.range(prefix)).entries:
+        secret = decode(entry.value, entry.revision)
+        if secret.get("type") == BOOTSTRAP_TYPE:
+            yield entry, secret
 
 
 def secret_errors(secret: Object, sync_target: str, now: datetime) -> list[FieldError]:

@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from skerry.api.edge_identity import (
-    BOOTSTRAP_TYPE,
     EDGE_GROUPS,
     KEY_DIGEST,
     MAILBOX_NAMESPACE,
     edge_of_user,
     secret_value,
 )
-from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupResource
 from skerry.logic.syncing.edge_rights import is_heartbeat
 from skerry.logic.syncing.manifest import account_name
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.security.client_certificates import CREDENTIAL
+from skerry.server.workspaces.bootstrap_credentials import credentials_in
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Entry, Store, Write
 
@@ -67,10 +67,12 @@ class EdgeArrival:
             entry = await self._store.get(key.path())
             if entry is not None:
                 yield entry
-        prefix = type_prefix("", "secrets", cluster, MAILBOX_NAMESPACE)
-        for entry in (await self._store.range(prefix)).entries:
-            secret = decode(entry.value, entry.revision)
-            redeemed = secret.get("type") == BOOTSTRAP_TYPE and secret_value(secret, KEY_DIGEST)
-            notes = secret["metadata"].get("annotations") or {}
-            if redeemed or (account and notes.get(_ACCOUNT) == account):
+        async for entry, secret in credentials_in(self._store, cluster):
+            if secret_value(secret, KEY_DIGEST):
+                yield entry
+        # Tokens without end that earlier versions made for the account.
+        tokens = ObjectKey("", "secrets", cluster, MAILBOX_NAMESPACE, f"{account}-token-").path()
+        for entry in (await self._store.range(tokens)).entries:
+            notes = decode(entry.value, entry.revision)["metadata"].get("annotations") or {}
+            if notes.get(_ACCOUNT) == account:
                 yield entry

@@ -11,8 +11,6 @@ from __future__ import annotations
 from skerry.api.edge_identity import (
     APPROVAL_POLICY,
     AUTO_APPROVAL,
-    BOOTSTRAP_TYPE,
-    MAILBOX_NAMESPACE,
     MANUAL_APPROVAL,
     REVOKED,
     SIGNER,
@@ -30,6 +28,7 @@ from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import User
 from skerry.server.security.authorization import MASTERS
+from skerry.server.workspaces.bootstrap_credentials import credentials_in
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import CORE
 from skerry.store.base import Store, Write
@@ -102,10 +101,8 @@ class EdgeMarks:
 
     async def _delete_credentials(self, operation: Operation, cluster: str) -> None:
         """Delete what would let an edge in: credentials that were minted, requests that wait."""
-        secrets = type_prefix("", "secrets", cluster, MAILBOX_NAMESPACE)
-        for entry in (await self._store.range(secrets)).entries:
-            if decode(entry.value, entry.revision).get("type") == BOOTSTRAP_TYPE:
-                operation.writes.append(Write(entry.key, None, expected=entry.revision))
+        async for entry, _ in credentials_in(self._store, cluster):
+            operation.writes.append(Write(entry.key, None, expected=entry.revision))
         for entry in (await self._store.range(type_prefix(*REQUESTS, cluster))).entries:
             if signer_of(decode(entry.value, entry.revision)) == SIGNER:
                 operation.writes.append(Write(entry.key, None, expected=entry.revision))

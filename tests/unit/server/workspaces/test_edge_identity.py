@@ -588,3 +588,22 @@ async def test_the_credential_goes_when_the_edge_has_arrived(hub: EdgeHub) -> No
     assert len((await hub.get(edge.mailbox, SECRETS))["items"]) == 1
     assert (await edge.ask("POST", LEASES, HEARTBEAT)).status == 201
     assert (await hub.get(edge.mailbox, SECRETS))["items"] == []
+
+
+@in_edge_hub
+async def test_credentials_do_not_pile_up(hub: EdgeHub) -> None:
+    edge = await hub.edge()
+    for number in range(20):
+        await edge.credential(token_id=f"abc{number:03}", approved=False)
+    ends = rfc3339(hub.clock.now() + timedelta(hours=1))
+    one_more = bootstrap_secret(
+        BootstrapToken("abc999", "s" * 43),
+        sync_target=edge.target,
+        expiration=ends,
+        approved=False,
+    )
+    path = f"/clusters/{edge.mailbox}{SECRETS}"
+    assert (await hub.ask("kcp-admin", "POST", path, one_more)).status == 429
+    hub.clock.ahead = timedelta(hours=2)
+    await edge.credential(token_id="abc999", approved=False)
+    assert len((await hub.get(edge.mailbox, SECRETS))["items"]) == 1
