@@ -66,7 +66,7 @@ from skerry.logic.resource import Object
 from skerry.logic.translation.categories import (
     DEFINITIONS,
     NAMESPACES,
-    is_system_object,
+    is_never_copied,
 )
 from skerry.logic.translation.items import Item
 from skerry.logic.translation.what import mailbox_name
@@ -250,7 +250,7 @@ class Hub:
             Subject(item_of(info, obj), obj, spaces.get(obj["metadata"].get("namespace", "")))
             for info, objects in zip(kinds, lists, strict=True)
             for obj in objects
-            if wanted or not is_system_object(info.group_resource, obj)
+            if wanted or not is_never_copied(info.group_resource, obj)
         ]
         if wanted and not found:
             raise Unanswered(f"there is no object {wanted!r} in {self.workspace}")

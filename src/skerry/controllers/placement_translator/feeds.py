@@ -33,6 +33,7 @@ from skerry.logic.translation.categories import (
     DEFINITIONS,
     binding_reference,
     category_of,
+    is_never_copied,
     is_system_object,
 )
 from skerry.logic.translation.copies import copied, digest, is_projected, is_upsynced, labelled
@@ -118,7 +119,7 @@ def record_of(key: FeedKey, obj: Object) -> Record:
     if not key.presence:
         copy = copied(resource, obj)
         proof = digest(resource, labelled(copy))
-        if not projected and not system:
+        if not projected and not is_never_copied(resource, obj):
             text = bytes(memoryview(orjson.dumps(copy)))
     return Record(
         intern(cluster_of(obj) or key.cluster),

@@ -18,6 +18,7 @@ from skerry.logic.translation.categories import (
     NAMESPACES,
     Category,
     category_of,
+    is_edge_object,
     is_system_object,
 )
 from skerry.logic.translation.items import Item
@@ -56,6 +57,9 @@ def travelling(subject: Subject) -> Link:
         return Link("category", False, reason, (f"{item.type}: {category.value}",))
     if is_system_object(item.type, subject.object):
         text = "every workspace has its own such object, which is never copied"
+        return Link("category", False, "SystemObject", (text,))
+    if is_edge_object(item.type, subject.object):
+        text = "every mailbox has its own such object for its edge, which is never copied"
         return Link("category", False, "SystemObject", (text,))
     return Link("category", True)
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from skerry.api.edge_identity import BOOTSTRAP_TYPE
 from skerry.api.kinds import GroupResource
+from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 
 
 class Category(Enum):
@@ -91,6 +93,23 @@ def category_of(resource: GroupResource) -> Category:
     if resource.group in CENTRAL_GROUPS:
         return Category.NOT_FOR_EDGE
     return _TABLE.get(resource, Category.REGULAR)
+
+
+def is_edge_object(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether a mailbox has such an object for its edge: its heartbeat, its credentials.
+
+    A copy in its place would speak for the edge, with the word of whoever placed it.
+    """
+    if resource == GroupResource("", "secrets"):
+        return obj.get("type") == BOOTSTRAP_TYPE
+    metadata = obj["metadata"]
+    place = (metadata.get("namespace"), metadata["name"])
+    return resource == LEASES.group_resource and place == (HEARTBEAT_NAMESPACE, HEARTBEAT_LEASE)
+
+
+def is_never_copied(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether an object stays where it is, although others of its type travel."""
+    return is_system_object(resource, obj) or is_edge_object(resource, obj)
 
 
 def is_system_object(resource: GroupResource, obj: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from skerry.logic.customization.customize import Customized, Problem, Withheld, customize
 from skerry.logic.resource import Object
+from skerry.logic.translation.categories import is_never_copied
 from skerry.logic.translation.copies import digest, labelled
 from skerry.logic.translation.items import Item, LocationName, PlacementName
 
@@ -15,6 +16,7 @@ CONFLICTING_OBJECTS = "ConflictingObjects"
 LOCATIONS_DISAGREE = "LocationsDisagree"
 VERSIONS_DISAGREE = "VersionsDisagree"
 KIND_WITHHELD = "KindWithheld"
+NEVER_COPIED = "NeverCopied"
 CONFLICTS = frozenset((CONFLICTING_OBJECTS, LOCATIONS_DISAGREE, VERSIONS_DISAGREE))
 
 
@@ -96,6 +98,9 @@ def _customized(item: Item, origin: Origin, *, strict: bool) -> Merged:
         problem = first.problem
         text = f"{item} is withheld: {problem.message}"
         return Merged(None, _tell(origin, Problem(problem.reason, text)))
+    if first.object is not origin.copy and is_never_copied(item.type, first.object):
+        text = f"{item} is withheld: as customized, it is one that every workspace has for itself"
+        return Merged(None, _tell(origin, Problem(NEVER_COPIED, text)))
     told = [
         each
         for problem in first.undone

@@ -22,7 +22,7 @@ from skerry.logic.translation.categories import (
     Category,
     binding_reference,
     category_of,
-    is_system_object,
+    is_never_copied,
 )
 from skerry.logic.translation.configs import EMPTY_SPEC, config_spec
 from skerry.logic.translation.copies import bare_namespace, copied, is_projected
@@ -249,7 +249,7 @@ class _Reference:
     def _objects(self, cluster: str, resource: GroupResource) -> Iterator[Object]:
         """Yield the objects that may travel: not the system's, not on their way out, no copies."""
         for obj in self._sources.objects.get(cluster, {}).get(resource, ()):
-            own = is_system_object(resource, obj) or is_projected(obj)
+            own = is_never_copied(resource, obj) or is_projected(obj)
             if not own and "deletionTimestamp" not in obj["metadata"]:
                 yield obj
 

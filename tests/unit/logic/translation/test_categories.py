@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from skerry.api.kinds import GroupResource
-from skerry.logic.translation.categories import Category, category_of, is_system_object
+from skerry.logic.translation.categories import (
+    Category,
+    category_of,
+    is_edge_object,
+    is_never_copied,
+    is_system_object,
+)
+
+LEASES = GroupResource("coordination.k8s.io", "leases")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,10 @@ def _binding(path: str, export: str) -> dict[str, Any]:
     return _named("b", spec={"reference": {"export": {"path": path, "name": export}}})
 
 
+def _lease(namespace: str, name: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": namespace, "name": name}}
+
+
 @pytest.mark.parametrize(
     ("resource", "obj", "system"),
     [
@@ -84,3 +96,21 @@ def test_bindings_that_every_mailbox_has_are_never_copied(
 ) -> None:
     resource = GroupResource("apis.kcp.io", "apibindings")
     assert is_system_object(resource, _binding(path, export)) is system
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj", "own"),
+    [
+        (GroupResource("", "secrets"), _named("t", type="edge.kcp.io/bootstrap-token"), True),
+        (GroupResource("", "secrets"), _named("bootstrap-token-abc123", type="Opaque"), False),
+        (LEASES, _lease("default", "syncer-heartbeat"), True),
+        (LEASES, _lease("shop", "syncer-heartbeat"), False),
+        (LEASES, _lease("default", "mine"), False),
+        (GroupResource("", "configmaps"), _lease("default", "syncer-heartbeat"), False),
+    ],
+)
+def test_what_a_mailbox_has_for_its_edge_is_never_copied(
+    resource: GroupResource, obj: dict[str, Any], own: bool
+) -> None:
+    assert is_edge_object(resource, obj) is own
+    assert is_never_copied(resource, obj) is own

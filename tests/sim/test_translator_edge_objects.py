@@ -1,0 +1,81 @@
+"""No copy takes the place of what a mailbox has for its edge: its heartbeat, its credentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skerry.controllers.placement_translator.keys import CUSTOMIZERS
+from skerry.logic.placement.heartbeat import LEASES
+from tests.sim.loop import virtual
+from tests.sim.test_translator import customizer
+from tests.sim.translator_hub import CONFIG_MAPS, NAMESPACES, SECRETS, Hub, config_map
+
+CUSTOMIZED = {"annotations": {"edge.kcp.io/customizer": "c"}}
+
+
+def lease(name: str, holder: str = "tenant") -> dict[str, Any]:
+    spec = {"holderIdentity": holder, "renewTime": "2099-01-01T00:00:00.000000Z"}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def secret(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, **metadata}}
+
+
+async def placed_default(hub: Hub) -> None:
+    chosen = {"metadata": {"labels": {"go": "yes"}}}
+    await hub.at("root:wmw").patch(NAMESPACES, "default", chosen)
+    await hub.put(CONFIG_MAPS, config_map("page", {"k": "v"}), "default")
+    await hub.place("p", "florin")
+    await hub.settle()
+
+
+@virtual
+async def test_nobody_places_a_heartbeat() -> None:
+    hub = Hub()
+    async with hub.running(), hub.translating():
+        own = hub.at(hub.clusters["florin"])
+        await own.create(LEASES, lease("syncer-heartbeat", "edge"), "default")
+        await hub.put(LEASES, lease("syncer-heartbeat"), "default")
+        await hub.put(LEASES, lease("another"), "default")
+        await placed_default(hub)
+        live = await own.get(LEASES, "syncer-heartbeat", "default")
+        assert live["spec"]["holderIdentity"] == "edge"
+        assert "labels" not in live["metadata"]
+        names = {item.name for item in await hub.copies("florin")}
+        assert {"another", "page"} <= names
+        assert "syncer-heartbeat" not in names
+        await hub.assert_as_expected("florin")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "edge.kcp.io/bootstrap-token",
+        "bootstrap.kubernetes.io/token",
+        "kubernetes.io/service-account-token",
+    ],
+)
+@virtual
+async def test_no_customizer_makes_a_credential(kind: str) -> None:
+    hub = Hub()
+    async with hub.running(), hub.translating():
+        name = "bootstrap-token-abc123"
+        await hub.put(SECRETS, secret(name, **CUSTOMIZED), "default")
+        await hub.put(CUSTOMIZERS, customizer("c", "$.type", f'"{kind}"'), "default")
+        await placed_default(hub)
+        assert name not in {item.name for item in await hub.copies("florin")}
+        told = (await hub.conditions("p", "wmw"))["Translated"]
+        assert (told["status"], told["reason"]) == ("False", "NeverCopied")
+        assert told["message"].startswith(f"secrets default/{name} is withheld: ")
+        await hub.put(CUSTOMIZERS, customizer("c", "$.type", '"Opaque"'), "default")
+        await hub.settle()
+        assert name in {item.name for item in await hub.copies("florin")}
+        await hub.assert_as_expected("florin")
