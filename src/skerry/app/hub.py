@@ -102,7 +102,14 @@ async def _hub_face(
     issuer = EdgeIssuer(
         lambda: authorities.authority, f.clock, f.ids, f.settings.edge_certificate_lifetime
     )
-    facts = HubFacts(f.url, authorities.bundle, f.security.tokens, issuer)
+    facts = HubFacts(
+        f.url,
+        authorities.bundle,
+        f.security.tokens,
+        issuer,
+        f.settings.workspace_limits,
+        f.settings.mailbox_limits,
+    )
     api = HubServer(server_parts(f, KCP, "cluster"), f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams

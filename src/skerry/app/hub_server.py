@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl
 
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
 from skerry.logic.resource import Object
+from skerry.logic.workspaces.limits import Limits
 from skerry.logic.workspaces.names import WILDCARD
 from skerry.logic.workspaces.projected import is_inert
 from skerry.server.admission.certificates import TYPE as REQUESTS
@@ -19,7 +20,7 @@ from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.edges import EdgeRestriction
 from skerry.server.admission.namespaces import NamespaceLifecycle
-from skerry.server.admission.operation import Admission, ByType
+from skerry.server.admission.operation import Admission, ByType, Chain
 from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.token_secrets import TokenSecrets
@@ -53,6 +54,7 @@ from skerry.server.workspaces.slices import SliceRules, Slices
 from skerry.server.workspaces.stamp import ClusterStamp
 from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
+from skerry.server.workspaces.usage import LimitAnnotations, WorkspaceLimits, WorkspaceUsage
 from skerry.server.workspaces.views import view_name
 from skerry.server.workspaces.wholesale import WholesaleLists
 
@@ -85,6 +87,9 @@ class HubFacts:
     tokens: ServiceAccountTokens
     # Without one, this hub signs no certificates.
     issuer: EdgeIssuer | None = None
+    # How much a workspace, and a mailbox, may hold by default.
+    workspace_limits: Limits = field(default_factory=Limits)
+    mailbox_limits: Limits = field(default_factory=Limits)
 
 
 class HubServer(ApiServer):
@@ -97,6 +102,7 @@ class HubServer(ApiServer):
         self.mailboxes = mailboxes
         self._facts = facts
         self._rbac = rbac
+        self.usage = WorkspaceUsage(parts.store)
         self._hub_catalogue = HubCatalogue(state)
         self._upkeep: WorkspaceUpkeep | None = None
         self._parts = replace(
@@ -170,6 +176,12 @@ class HubServer(ApiServer):
             *parts.admission,
             PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_inert),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
+            WorkspaceLimits(
+                self.usage,
+                self.mailboxes,
+                self._facts.workspace_limits,
+                self._facts.mailbox_limits,
+            ),
         ]
 
     def _edge_rules(self, parts: Parts) -> dict[tuple[str, str], Admission]:
@@ -178,7 +190,7 @@ class HubServer(ApiServer):
         return {
             REQUESTS: self._certificate_rules(parts),
             ("", "secrets"): BootstrapSecrets(*known),
-            ("core.kcp.io", "logicalclusters"): EdgeMarks(*known),
+            ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
         }
 
@@ -252,6 +264,7 @@ class HubServer(ApiServer):
         await self.catalogue.load(parts.store)
         await self.state.follow(parts.store, self.dispatcher, identity)
         await self.mailboxes.follow(parts.store, self.dispatcher)
+        self.usage.follow(self.dispatcher)
         for observed in self._observed:
             await observed.follow(parts.store, self.dispatcher)
         self._upkeep = WorkspaceUpkeep(
@@ -268,5 +281,6 @@ class HubServer(ApiServer):
         """Keep everything going until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run())
+            tasks.create_task(steadily("usage", self.usage.run, self._clock))
             if self._upkeep is not None:
                 tasks.create_task(steadily("workspaces", self._upkeep.run, self._clock))

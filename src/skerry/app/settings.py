@@ -12,6 +12,7 @@ from typing import Literal
 
 from skerry.api.edge_identity import CERTIFICATE_LIFETIME
 from skerry.logic.oidc import OidcSettings
+from skerry.logic.workspaces.limits import MAILBOX_LIMITS, WORKSPACE_LIMITS, Limits
 from skerry.store.open import StoreSettings
 
 __all__ = ["MAX_TOKEN_LIFETIME", "OidcSettings", "ServerSettings", "StoreSettings"]
@@ -64,6 +65,12 @@ class ServerSettings:
 
     oidc_ca_file: Path | None = None
     """Authorities, PEM, that vouch for the issuer; default those of the system."""
+
+    workspace_limits: Limits = WORKSPACE_LIMITS
+    """How many objects and bytes a workspace may hold; 0 is no limit."""
+
+    mailbox_limits: Limits = MAILBOX_LIMITS
+    """The same of a mailbox, for what its edge writes there."""
 
     anonymous: bool = True
     """Whether requests without credentials are let in as system:anonymous."""

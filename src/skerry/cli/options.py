@@ -13,6 +13,7 @@ import click
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings, StoreSettings
 from skerry.cli.durations import DurationRange
 from skerry.cli.oidc_flags import OIDC_FLAGS, taken_oidc
+from skerry.logic.workspaces.limits import MAILBOX_LIMITS, WORKSPACE_LIMITS, Limits
 
 Command = Callable[..., Any]
 Flag = Callable[[Command], Command]
@@ -130,6 +131,34 @@ _SERVER_FLAGS: list[Flag] = [
         help="Life of the certificates that a hub issues to edges, e.g. 24h.",
     ),
     click.option(
+        "--workspace-max-objects",
+        type=click.IntRange(min=0),
+        default=WORKSPACE_LIMITS.objects,
+        show_default=True,
+        help="Objects that a workspace of a hub may hold, e.g. 5000; 0: any number.",
+    ),
+    click.option(
+        "--workspace-max-mib",
+        type=click.IntRange(min=0),
+        default=WORKSPACE_LIMITS.bytes >> 20,
+        show_default=True,
+        help="MiB that a workspace of a hub may hold; 0: any amount.",
+    ),
+    click.option(
+        "--mailbox-max-objects",
+        type=click.IntRange(min=0),
+        default=MAILBOX_LIMITS.objects,
+        show_default=True,
+        help="Objects up to which an edge may write to its mailbox; 0: any number.",
+    ),
+    click.option(
+        "--mailbox-max-mib",
+        type=click.IntRange(min=0),
+        default=MAILBOX_LIMITS.bytes >> 20,
+        show_default=True,
+        help="MiB up to which an edge may write to its mailbox; 0: any amount.",
+    ),
+    click.option(
         "--encryption-key-file",
         type=EXISTING_FILE,
         help="Keys that encrypt Secrets at rest  [default: DATA-DIR/pki/encryption.keys, made at "
@@ -190,6 +219,8 @@ def server_flags(command: Command) -> Command:
             anonymous=flags.pop("anonymous"),
             max_token_lifetime=flags.pop("service_account_max_token_expiration"),
             edge_certificate_lifetime=flags.pop("edge_certificate_lifetime"),
+            workspace_limits=_limits(flags, "workspace"),
+            mailbox_limits=_limits(flags, "mailbox"),
             encryption_key_file=flags.pop("encryption_key_file"),
             admission_control_config_file=flags.pop("admission_control_config_file"),
             audit_log=flags.pop("audit_log"),
@@ -201,6 +232,10 @@ def server_flags(command: Command) -> Command:
         return command(settings=settings, **flags)
 
     return with_flags(wrapped, [*_STORE_FLAGS, *_SERVER_FLAGS])
+
+
+def _limits(flags: dict[str, Any], of: str) -> Limits:
+    return Limits(flags.pop(f"{of}_max_objects"), flags.pop(f"{of}_max_mib") << 20)
 
 
 def with_flags(command: Command, flags: Sequence[Flag]) -> Command:

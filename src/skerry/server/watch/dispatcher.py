@@ -68,6 +68,7 @@ class Dispatcher:
         self._memory_floor = 0
         self._subscribers: dict[str, dict[Subscriber, None]] = {}
         self._observers: dict[str, list[Observer]] = {}
+        self._observers_of_all: list[Observer] = []
         self._resets: list[Reset] = []
         # By type prefix: below which prefix a deletion is awaited, and what to do then.
         self._awaited: dict[str, list[tuple[str, Callable[[], None]]]] = {}
@@ -91,6 +92,14 @@ class Dispatcher:
         self._observers.setdefault(prefix, []).append(observer)
         if reset is not None:
             self._resets.append(reset)
+
+    def observe_all(self, observer: Observer, reset: Reset) -> None:
+        """Call *observer* with every change there is.
+
+        When changes were missed it is not shown what there is, only *reset*: it has to read.
+        """
+        self._observers_of_all.append(observer)
+        self._resets.append(reset)
 
     def observe_once(self, prefix: str, below: str, action: Callable[[], None]) -> None:
         """Call *action* at the next deletion below *below*, a part of the type prefix *prefix*."""
@@ -151,6 +160,8 @@ class Dispatcher:
                 *self._observers.get(type_prefix, ()),
                 *self._observers.get(prefixes[-1], ()),
             ):
+                observer(change)
+            for observer in self._observers_of_all:
                 observer(change)
             if change.event.value is None and type_prefix in self._awaited:
                 self._deleted(type_prefix, change.event.key)

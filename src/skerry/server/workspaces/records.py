@@ -24,6 +24,7 @@ from skerry.logic.workspaces.births import (
     TYPE_ANNOTATION,
     owner_of,
 )
+from skerry.logic.workspaces.limits import MAX_BYTES, MAX_OBJECTS
 from skerry.logic.workspaces.names import ROOT
 from skerry.logic.workspaces.projected import is_passing_through
 from skerry.server.codec import decode_as
@@ -50,6 +51,9 @@ class Cluster(msgspec.Struct, frozen=True, gc=False):
     # Since when its edge is revoked, and whether requests of its own edges need a person.
     revoked: str = ""
     edge_approval: str = ""
+    # How much it may hold, where that is not the hub's default.
+    max_objects: str = ""
+    max_bytes: str = ""
 
 
 class BoundType(msgspec.Struct, frozen=True, gc=False):
@@ -191,6 +195,8 @@ def cluster_of(name: str, value: bytes) -> Cluster:
         mailbox_named(path.rpartition(":")[2]),
         annotations.get(REVOKED, ""),
         sys.intern(annotations.get(APPROVAL_POLICY, "")),
+        annotations.get(MAX_OBJECTS, ""),
+        annotations.get(MAX_BYTES, ""),
     )
 
 

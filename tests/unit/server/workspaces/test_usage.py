@@ -1,0 +1,161 @@
+"""No tenant and no edge fills the store: default limits of workspaces and mailboxes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skerry.app.settings import StoreSettings
+from skerry.logic.workspaces.limits import MAX_BYTES, MAX_OBJECTS, Limits
+from tests.unit.server.workspaces.edges import EdgeHub, running_edge_hub
+from tests.unit.server.workspaces.hub import CLUSTERS, CONFIG_MAPS
+
+MERGE = "application/merge-patch+json"
+
+
+def config_map(name: str, size: int = 1, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **metadata}, "data": {"a": "x" * size}}
+
+
+async def annotate(hub: EdgeHub, user: str, cluster: str, **values: str) -> int:
+    names = {"objects": MAX_OBJECTS, "bytes": MAX_BYTES}
+    change = {"metadata": {"annotations": {names[k]: v for k, v in values.items()}}}
+    path = f"/clusters/{cluster}{CLUSTERS}/cluster"
+    return (await hub.ask(user, "PATCH", path, change, content_type=MERGE)).status
+
+
+async def ask(hub: EdgeHub, user: str, cluster: str, method: str, path: str, obj: Any) -> Any:
+    kind = {"PATCH": MERGE}.get(method, "application/json")
+    return await hub.ask(user, method, f"/clusters/{cluster}{path}", obj, content_type=kind)
+
+
+async def counted(hub: EdgeHub) -> None:
+    while not hub.running.api.usage.complete:  # type: ignore[attr-defined]
+        await hub.settled()
+
+
+def used(hub: EdgeHub, cluster: str) -> Any:
+    return hub.running.api.usage.of(cluster)  # type: ignore[attr-defined]
+
+
+async def test_a_full_workspace_takes_no_further_object_however_it_is_made(tmp_path: Path) -> None:
+    async with running_edge_hub(tmp_path) as hub:
+        await counted(hub)
+        shop = await hub.workspace("root", "shop", admin="alice")
+        room = used(hub, shop).objects + 1
+        assert await annotate(hub, "kcp-admin", shop, objects=str(room)) == 200
+        assert (await ask(hub, "alice", shop, "POST", CONFIG_MAPS, config_map("a"))).status == 201
+        await hub.settled()
+        refused = await ask(hub, "alice", shop, "POST", CONFIG_MAPS, config_map("b"))
+        assert refused.status == 403
+        assert (
+            f"exceeded quota: workspace, requested: objects=1, used: objects={room}"
+            in (refused.body["message"])
+        )
+        applied = {"apiVersion": "v1", "kind": "ConfigMap", **config_map("c")}
+        path = f"/clusters/{shop}{CONFIG_MAPS}/c?fieldManager=m"
+        for reply in (
+            await hub.ask(
+                "alice", "PATCH", path, applied, content_type="application/apply-patch+yaml"
+            ),
+            await ask(
+                hub,
+                "alice",
+                shop,
+                "PUT",
+                "/apis/coordination.k8s.io/v1/namespaces/default/leases/l",
+                {"metadata": {"name": "l"}, "spec": {}},
+            ),
+            await ask(
+                hub, "alice", shop, "POST", CONFIG_MAPS, config_map("", generateName="generated-")
+            ),
+            await ask(hub, "alice", shop, "POST", "/api/v1/namespaces", config_map("n")),
+        ):
+            assert reply.status == 403, reply.body
+        # What is there can be changed and deleted, and then there is room again.
+        assert (
+            await ask(hub, "alice", shop, "PATCH", f"{CONFIG_MAPS}/a", {"data": {"b": "c"}})
+        ).status == 200
+        assert (await ask(hub, "alice", shop, "DELETE", f"{CONFIG_MAPS}/a", None)).status == 200
+        await hub.settled()
+        assert (await ask(hub, "alice", shop, "POST", CONFIG_MAPS, config_map("b"))).status == 201
+        # Administrators of the hub, and so its controllers, are not kept from repairing.
+        await hub.create(shop, CONFIG_MAPS, config_map("d"))
+
+
+async def test_a_workspace_full_of_bytes_lets_objects_shrink_and_not_grow(tmp_path: Path) -> None:
+    async with running_edge_hub(tmp_path) as hub:
+        await counted(hub)
+        shop = await hub.workspace("root", "shop", admin="alice")
+        await hub.create(shop, CONFIG_MAPS, config_map("a", 5000))
+        await hub.settled()
+        limit = used(hub, shop).bytes - 1000
+        assert await annotate(hub, "kcp-admin", shop, bytes=str(limit)) == 200
+        one = f"{CONFIG_MAPS}/a"
+        grown = await ask(hub, "alice", shop, "PATCH", one, {"data": {"a": "x" * 6000}})
+        assert (grown.status, "limited: bytes=" in grown.body["message"]) == (403, True)
+        assert (await ask(hub, "alice", shop, "PATCH", one, {"data": {"a": "x"}})).status == 200
+
+
+async def test_only_administrators_of_the_hub_change_what_a_workspace_may_hold(
+    tmp_path: Path,
+) -> None:
+    async with running_edge_hub(tmp_path) as hub:
+        shop = await hub.workspace("root", "shop", admin="alice")
+        assert await annotate(hub, "alice", shop, objects="0") == 403
+        assert await annotate(hub, "kcp-admin", shop, objects="7") == 200
+        assert await annotate(hub, "alice", shop, objects="8") == 403
+        for wrong in ("-1", "many", "1e3"):
+            assert await annotate(hub, "kcp-admin", shop, objects=wrong) == 422
+            assert await annotate(hub, "kcp-admin", shop, bytes=wrong) == 422
+
+
+async def test_an_edge_cannot_fill_its_mailbox(tmp_path: Path) -> None:
+    async with running_edge_hub(tmp_path, mailbox_limits=Limits(objects=60)) as hub:
+        await counted(hub)
+        edge = await (await hub.edge()).join()
+        path = "/api/v1/namespaces/up/configmaps"
+        statuses = []
+        for number in range(60):
+            note = {"edge.kcp.io/upsynced": "true"}
+            report = config_map(f"r{number}", annotations=note)
+            statuses.append((await edge.ask("POST", path, report)).status)
+            await hub.settled()
+        assert statuses[0] == 201
+        assert statuses[-1] == 403
+        assert used(hub, edge.mailbox).objects == 60
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_the_count_equals_what_the_store_holds_also_after_a_restart(
+    tmp_path: Path, again: bool
+) -> None:
+    store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
+    async with running_edge_hub(tmp_path, store) as hub:
+        shop = await hub.workspace("root", "shop", admin="alice")
+        for number in range(20):
+            await hub.create(shop, CONFIG_MAPS, config_map(f"c{number}", number * 10))
+        for number in range(0, 20, 3):
+            await ask(hub, "alice", shop, "DELETE", f"{CONFIG_MAPS}/c{number}", None)
+        await ask(hub, "alice", shop, "PATCH", f"{CONFIG_MAPS}/c1", {"data": {"b": "x" * 300}})
+        if not again:
+            await _compare(hub)
+    if again:
+        async with running_edge_hub(tmp_path, store) as hub:
+            await _compare(hub)
+
+
+async def _compare(hub: EdgeHub) -> None:
+    await counted(hub)
+    await hub.settled()
+    found: dict[str, list[int]] = {}
+    for entry in (await hub.running.api.store.range("/")).entries:
+        parts = entry.key.split("/", 5)
+        if len(parts) == 6:
+            total = found.setdefault(parts[3], [0, 0])
+            total[0] += 1
+            total[1] += len(entry.value)
+    assert found
+    assert {cluster: list(used(hub, cluster)) for cluster in found} == found
