@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skerry.api.edge_identity import parse_bootstrap_token
-from skerry.edge.syncer.credential import EdgeTerms, HubCredential, HubWays
+from skerry.edge.syncer.credential import HubCredential
 from skerry.edge.syncer.credential_gate import CredentialGate
+from skerry.edge.syncer.enrolment import EdgeTerms, Enrolment, HubWays
 from skerry.edge.syncer.identity_store import FileStore, IdentityStore, SecretStore
 from skerry.edge.syncer.keys import make_key
 from skerry.edge.syncer.metrics import SyncerMetrics
@@ -83,22 +84,21 @@ def hub_line(
     def dial(other: ClientConfig) -> Transport:
         return connect(other, clock=clock, limits=HUB_LIMITS)
 
+    terms = EdgeTerms(
+        sync_target,
+        mailbox_of(config, cluster),
+        uid or sync_target_uid(config.user_extensions),
+        read,
+    )
+    ways = HubWays(
+        main=Client(transport, cluster=cluster, clock=clock, user_agent="skerry-syncer"),
+        identify=lambda other: identify(transport, other, clock),
+        dial=dial,
+    )
     credential = HubCredential(
-        EdgeTerms(
-            sync_target,
-            mailbox_of(config, cluster),
-            uid or sync_target_uid(config.user_extensions),
-            read,
-        ),
-        config,
-        _store(data_dir, secret),
-        HubWays(
-            main=Client(transport, cluster=cluster, clock=clock, user_agent="skerry-syncer"),
-            identify=lambda other: identify(transport, other, clock),
-            gate=gate,
-            dial=dial,
-        ),
-        make_key,
+        Enrolment(terms, config, _store(data_dir, secret), ways, make_key),
+        ways,
+        gate,
         ids=ids,
         metrics=metrics,
         account=account,

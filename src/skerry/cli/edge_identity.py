@@ -31,6 +31,7 @@ from skerry.app.edge_approval import (
 )
 from skerry.app.edge_join import Joined
 from skerry.app.syncer_data import SyncerStartError
+from skerry.kit import log as logging
 from skerry.kit.clock import rfc3339
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
@@ -354,6 +355,9 @@ def join(
     def waiting(fingerprint: str) -> None:
         print(f"key {fingerprint}", file=sys.stderr)
         print(f"waiting for approval: skerry edge approve {name}", file=sys.stderr, flush=True)
+
+    # Only what is wrong: what is right is said below.
+    logging.configure(verbosity=-1)
 
     async def work() -> Joined:
         return await edge_join.join(

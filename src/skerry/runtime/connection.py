@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 
 import httptools
 
-from skerry.runtime.transport import TransportError
+from skerry.runtime.transport import ConnectionLost, TransportError
 
 # Room for some hundred watch events; beyond it TCP pushes back on the server, which may end us.
 HIGH_WATER = 1024 * 1024
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
             self._end(None)
         else:
             reason = exc or "the server closed it"
-            self._end(TransportError(f"connection lost before the answer was whole: {reason}"))
+            self._end(ConnectionLost(f"connection lost before the answer was whole: {reason}"))
         self._on_lost(self)
 
     # What the parser calls.

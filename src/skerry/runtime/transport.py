@@ -27,6 +27,10 @@ class TransportError(Exception):
     """No whole answer came; whether the request was carried out is unknown."""
 
 
+class ConnectionLost(TransportError):
+    """The connection ended before the answer was whole."""
+
+
 class AnswerTimeout(TransportError):
     """The answer took longer than the caller was willing to wait."""
 

@@ -2,7 +2,7 @@
 
 ``SKERRY_E2E_EDGE=KUBECONFIG pytest tests/e2e/syncer`` runs the suite against that cluster, as the
 user of its current context. Tests that must kill or wipe their edge are skipped then. The
-namespace ``shop`` and the syncer's Lease are removed after each test.
+namespace ``shop``, the syncers' Leases and what manifests brought are removed after each test.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import pytest
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
-from skerry.runtime.client import Client
+from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from tests.e2e.processes import ServerProcess
 
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+_BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 _GOING_SECONDS = 60.0
 
 
@@ -56,8 +58,15 @@ class ForeignEdge:
     async def clean(self) -> None:
         """Remove what a test has left."""
         client = Client(connect(load([self.kubeconfig])))
-        with suppress(NotFound):
-            await client.delete(_LEASES, "skerry-syncer-florin", "default")
+        for gvr, namespace, ours in (
+            (_LEASES, "default", "skerry-syncer-"),
+            (_NAMESPACES, "", "kubestellar-syncer-"),
+            (_ROLES, "", "kubestellar-syncer-"),
+            (_BINDINGS, "", "kubestellar-syncer-"),
+        ):
+            for item in (await client.list(gvr, Selection(namespace=namespace))).items:
+                if item["metadata"]["name"].startswith(ours):
+                    await client.delete(gvr, item["metadata"]["name"], namespace)
         with suppress(NotFound):
             async with asyncio.timeout(_GOING_SECONDS):
                 await client.delete(_NAMESPACES, "shop")

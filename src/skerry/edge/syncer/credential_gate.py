@@ -13,7 +13,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport, TransportError
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    ConnectionLost,
+    Transport,
+    TransportError,
+)
 from skerry.runtime.wrapping import WrappedTransport
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
@@ -25,15 +32,15 @@ _EVERYDAY = ("/extensions", "/extensions/v1/watch", "/extensions/v1/batch", f"/{
 class CredentialGate(WrappedTransport):
     """A transport that is open or closed.
 
-    ``refused`` is called when an answer shows that the hub does not accept the credential,
-    ``distrusted`` when nobody we know vouches for what answers.
+    ``suspect`` is called when the hub seems not to accept the credential, which may be chance;
+    ``distrust`` when nobody we know vouches for what answers.
     """
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
         self._open = asyncio.Event()
-        self.refused: Callable[[], None] = lambda: None
-        self.distrusted: Callable[[], None] = lambda: None
+        self.suspect: Callable[[], None] = lambda: None
+        self.distrust: Callable[[], None] = lambda: None
 
     @property
     def is_open(self) -> bool:
@@ -82,9 +89,11 @@ class CredentialGate(WrappedTransport):
             yield
         except TransportError as error:
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
-                self.distrusted()
+                self.distrust()
+            elif isinstance(error, ConnectionLost):
+                self.suspect()
             raise
 
     def _judge(self, path: str, status: int) -> None:
         if status == _UNAUTHORIZED or (status == _FORBIDDEN and path.endswith(_EVERYDAY)):
-            self.refused()
+            self.suspect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,13 @@ from skerry.edge.syncer.signing_request import Subject, signing_request
 from skerry.kit.clock import LoopClock, rfc3339
 from skerry.logic.syncing.certificates import PendingRequest
 from skerry.runtime.kubeconfig import ClientConfig
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, TransportError
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    ConnectionLost,
+    TransportError,
+)
 
 HUB_START = datetime(2030, 1, 1, tzinfo=UTC)
 EDGE = EdgeName("a" * 16, "00000000-0000-0000-0000-000000000007")
@@ -51,6 +58,9 @@ class IssuingHub:
         self.extensions = ["edge-client-signer"]
         self.signs = True
         self.authorities = b""
+        self.hangs_up_on: set[str] = set()
+        # Who vouches for it; anybody, while this is empty.
+        self.vouched_by = b""
         self._changed = asyncio.Event()
         self._revision = 1
 
@@ -145,7 +155,15 @@ class CredentialTransport:
         if self.config.certificate:
             return "certificate"
         token = self.config.token
+        if not token and self.config.token_file is None:
+            return "stranger"
         return f"bootstrap:{token.split('.')[1]}" if token.startswith("skerry-edge.") else "account"
+
+    def connect(self) -> None:
+        if self._hub.vouched_by not in (b"", self.config.ca):
+            raise TransportError("cannot connect") from ssl.SSLCertVerificationError()
+        if self.credential in self._hub.hangs_up_on:
+            raise ConnectionLost("the server closed it")
 
     def refusal(self, path: str) -> Answer | None:
         hub, config = self._hub, self.config
@@ -171,11 +189,13 @@ class CredentialTransport:
     ) -> Answer:
         self.sent.append(f"{method} {path}")
         await asyncio.sleep(0)
+        self.connect()
         refused = self.refusal(path)
         if refused is not None:
             return refused
         if method == "POST" and path.endswith("certificatesigningrequests"):
             answer = self._hub.created(self.credential, orjson.loads(body))
+            await asyncio.sleep(0)  # the answer is on its way
             if self._hub.lost_answers:
                 self._hub.lost_answers -= 1
                 raise TransportError("the answer was lost")
@@ -185,6 +205,8 @@ class CredentialTransport:
                 {"name": name, "path": f"/extensions/v1/{name}"} for name in self._hub.extensions
             ]
             return Answer(200, {}, orjson.dumps({"extensions": found}))
+        if path.endswith("/version"):
+            return Answer(200, {}, b"{}")
         if path.endswith("/ca-bundle"):
             return Answer(200, {}, self._hub.authorities)
         if "logicalclusters" in path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from skerry.api.errors import Conflict
-from skerry.edge.syncer.credential import EdgeTerms, HubCredential, HubWays
+from skerry.edge.syncer.credential import HubCredential
 from skerry.edge.syncer.credential_gate import CredentialGate
+from skerry.edge.syncer.enrolment import EdgeTerms, Enrolment, HubWays
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.token import HubToken
 from skerry.kit.clock import LoopClock
@@ -27,6 +28,7 @@ from skerry.kit.ids import SeededIds
 from skerry.logic.syncing.certificates import EdgeIdentity
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError
+from skerry.runtime.transport import ConnectionLost, TransportError
 from tests.sim.loop import virtual
 from tests.unit.edge.syncer.issuing_hub import (
     EDGE,
@@ -124,17 +126,16 @@ class Edge:
         def read() -> ClientConfig:
             return self.config
 
+        terms = EdgeTerms("florin", EDGE.mailbox, "" if self.account else EDGE.uid, read)
+        ways = HubWays(
+            Client(main, clock=LoopClock(HUB_START + self.skew)),
+            identify,
+            lambda config: CredentialTransport(self.hub, config),
+        )
         return HubCredential(
-            EdgeTerms("florin", EDGE.mailbox, "" if self.account else EDGE.uid, read),
-            self.config,
-            self.store.opened(),
-            HubWays(
-                Client(main, clock=LoopClock(HUB_START + self.skew)),
-                identify,
-                self.gate,
-                lambda config: CredentialTransport(self.hub, config),
-            ),
-            made,  # type: ignore[arg-type]
+            Enrolment(terms, self.config, self.store.opened(), ways, made),  # type: ignore[arg-type]
+            ways,
+            self.gate,
             ids=SeededIds(seed),
             metrics=SyncerMetrics(),
             account=self.account,
@@ -289,43 +290,63 @@ async def test_a_revoked_edge_stops_asking_at_once_and_says_so_once(
 
 
 @virtual
-async def test_a_hub_that_says_401_to_fresh_certificates_is_not_asked_for_more_of_them() -> None:
+async def test_connections_that_are_lost_all_the_time_cost_a_question_now_and_then() -> None:
     hub = IssuingHub()
     edge = Edge(hub, bootstrap(1))
     async with edge.running() as credential:
         await credential.certified.wait()
+        before = len(edge.main.sent)
         for _ in range(1000):
-            edge.gate.refused()
+            edge.gate.suspect()
             await asyncio.sleep(1)
-    assert len(hub.requests) <= 1000 / 60 + 2
+    assert len(edge.main.sent) - before <= 1000 / 60 + 8
+    assert len(hub.requests) == 1, "nothing was wrong with the certificate"
 
 
-async def _crashing(edge: Edge, step: int, work: Callable[[], Awaitable[None]]) -> None:
-    """Run until so many of the edge's steps are over, then die."""
-    credential = edge.credential()
-    task = asyncio.create_task(credential.run())
-    for _ in range(step):
-        await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.wait([task])
-    await work()
+@virtual
+async def test_a_hub_that_hangs_up_on_our_certificate_but_hears_strangers_refuses_it() -> None:
+    hub = IssuingHub()
+    edge = Edge(hub, bootstrap(1))
+    async with edge.running() as credential:
+        await credential.certified.wait()
+        hub.hangs_up_on = {"certificate", "stranger"}
+        with pytest.raises(ConnectionLost):
+            await edge.gate.request("GET", "/mailbox")
+        await asyncio.sleep(100)
+        assert edge.gate.is_open, "it may be the line"
+        hub.hangs_up_on = {"certificate"}
+        with pytest.raises(ConnectionLost):
+            await edge.gate.request("GET", "/mailbox")
+        await asyncio.sleep(100)
+        assert "the hub refuses this edge" in credential.message
+        assert not edge.gate.is_open
+        edge.config = bootstrap(2)
+        hub.hangs_up_on = set()
+        await credential.certified.wait()
+    assert edge.gate.is_open
 
 
 @virtual
 async def test_whenever_the_process_dies_the_next_one_succeeds_with_the_same_key() -> None:
-    hub = IssuingHub()
-    for step in range(60):
-        edge = Edge(hub, replace(CONFIG, token=f"skerry-edge.step{step:03}.{'s' * 43}"))
-
-        async def finish(edge: Edge = edge) -> None:
-            async with edge.running() as credential, asyncio.timeout(3600):
-                await credential.certified.wait()
-
-        await _crashing(edge, step, finish)
-        assert edge.keys == 1 or edge.store.saves >= edge.keys
-    assert all(hub.pinned[f"bootstrap:step{step:03}"] for step in range(60))
-    # Each credential met one key only, so each is asked with once.
-    assert len(hub.requests) == 60
+    died_with = set()
+    for step in range(40):
+        hub = IssuingHub()
+        edge = Edge(hub, bootstrap(1))
+        dying = asyncio.create_task(edge.credential().run())
+        for _ in range(step):
+            await asyncio.sleep(0)
+        kept = edge.store.kept
+        died_with.add((bool(kept.pending), bool(hub.requests), bool(kept.certificate)))
+        dying.cancel()
+        await asyncio.wait([dying])
+        async with edge.running() as credential, asyncio.timeout(3600):
+            await credential.certified.wait()
+        assert edge.keys == 1 or kept == EdgeIdentity(), "a key that was kept is used"
+        assert len(hub.requests) == 1
+    # Having nothing; a key; a key that the hub knows; a certificate.
+    nothing, key = (False, False, False), (True, False, False)
+    known, done = (True, True, False), (False, True, True)
+    assert died_with == {nothing, key, known, done}
 
 
 @pytest.mark.parametrize("fails", [1, 2])
@@ -442,16 +463,19 @@ async def test_an_edge_whose_hub_was_replaced_goes_by_its_new_kubeconfig() -> No
     async with edge.running() as credential:
         await credential.certified.wait()
         await asyncio.sleep(1)
-        new = authority()
-        hub.authorities = new
-        edge.gate.distrusted()
-        await asyncio.sleep(100)
-        assert hub.asked_by == ["bootstrap:abc001", "certificate"], "a spent credential is no help"
-        edge.config = replace(bootstrap(2), ca=new)
-        hub.refuse.add("certificate")
-        edge.gate.distrusted()
-        await asyncio.sleep(100)
-        assert hub.asked_by[-1] == "bootstrap:abc002"
+        hub.vouched_by = hub.authorities = new = authority()
+        for config in (bootstrap(1), bootstrap(2)):  # one is spent, the other knows the old hub
+            edge.config = config
+            with pytest.raises(TransportError):
+                await edge.gate.request("GET", "/mailbox")
+            await asyncio.sleep(100)
+            assert hub.asked_by == ["bootstrap:abc001"]
+        edge.config = replace(bootstrap(3), ca=new)
+        with pytest.raises(TransportError):
+            await edge.gate.request("GET", "/mailbox")
+        await asyncio.sleep(1000)
+        assert (await edge.gate.request("GET", "/mailbox")).status == 404
+        assert hub.asked_by == ["bootstrap:abc001", "bootstrap:abc003"]
         assert edge.main.config.ca == new
 
 
@@ -464,7 +488,8 @@ async def test_an_unreadable_kubeconfig_does_not_stop_the_search() -> None:
     def unreadable() -> ClientConfig:
         raise KubeconfigError("half written")
 
-    credential._terms = replace(credential._terms, read=unreadable)
+    enrolment = credential._enrolment
+    enrolment.terms = replace(enrolment.terms, read=unreadable)
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(credential.run())
         await days(0.1)

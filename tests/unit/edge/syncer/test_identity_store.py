@@ -159,7 +159,7 @@ async def test_a_gate_notices_that_the_credential_is_refused(
     status: int, path: str, noticed: int
 ) -> None:
     gate, seen = CredentialGate(Echo(status)), []
-    gate.refused = lambda: seen.append(1)
+    gate.suspect = lambda: seen.append(1)
     gate.open()
     await gate.request("GET", path)
     assert len(seen) == noticed
