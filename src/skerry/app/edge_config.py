@@ -186,7 +186,7 @@ def save_config(directory: Path, config: EdgeConfig) -> None:
 
 
 def save_warning(directory: Path, text: str) -> None:
-    """Keep what whoever starts the edge must be told of it; empty for nothing."""
+    """Keep a warning for whoever starts the edge; empty for none."""
     (directory / _WARNING).write_text(text)
 
 

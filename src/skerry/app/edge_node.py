@@ -83,8 +83,8 @@ def edge_kind(config: EdgeConfig, settings: AgentSettings | None = None) -> Kind
         found = await plain_face(foundation)
         machine = await offered(config, foundation.settings.data_dir.resolve())
         machine = replace(machine, control_groups=control_groups.found(config.name))
-        _, isolated, _, told = isolation_condition(machine.runtime)
-        save_warning(foundation.settings.data_dir, "" if isolated == "True" else told)
+        _, isolated, _, message = isolation_condition(machine.runtime)
+        save_warning(foundation.settings.data_dir, "" if isolated == "True" else message)
         edge = Edge(config, foundation, found.api, machine, settings or AgentSettings())
         found.beside.append(edge.run)
         found.complete = edge.complete

@@ -148,16 +148,16 @@ async def test_audit_notes_violations_and_lets_them_pass() -> None:
     async with serving() as server:
         await with_namespace(server, audit="baseline")
         request = await asked(server, pod("p", hostNetwork=True))
-        told = {
+        expected = {
             f"{PREFIX}enforce-policy": "privileged:latest",
             f"{PREFIX}audit-violations": (
                 'would violate PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
             ),
         }
-        assert request.audit_annotations == told
+        assert request.audit_annotations == expected
         now = datetime(2026, 1, 1, tzinfo=UTC)
         event = audit_event("id", request, RequestInfo(PODS, "create"), ADMIN, 201, now, now)
-        assert event["annotations"] == {"authorization.k8s.io/decision": "allow", **told}
+        assert event["annotations"] == {"authorization.k8s.io/decision": "allow", **expected}
 
 
 @virtual

@@ -57,7 +57,7 @@ def _as_on_machine(path: str) -> Sequence[str]:
 
 
 def arguments(wrapped: Mapping[str, Any], seccomp: int, keep: Keep) -> list[str]:
-    """Return what bubblewrap is told of a container; raises ``ValueError``."""
+    """Return the options of bubblewrap for a container; raises ``ValueError``."""
     words = ["--clearenv", *_OWN]
     if wrapped["identity"]:
         pair = iter(wrapped["identity"])
@@ -153,8 +153,8 @@ def become(wrapped: Mapping[str, Any], task: Mapping[str, Any]) -> None:
     words += ["--chdir", task["directory"]]
     # By a descriptor: everybody on the machine can see arguments, and variables may be secret. And
     # no variable of the container's for bubblewrap itself, whose loader would obey it.
-    told = _in_memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
-    argv = [wrapped["program"], "--args", str(told), "--", *task["argv"]]
+    options = _in_memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+    argv = [wrapped["program"], "--args", str(options), "--", *task["argv"]]
     os.execve(argv[0], argv, {})  # noqa: S606 - our purpose
 
 

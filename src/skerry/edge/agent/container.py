@@ -135,7 +135,7 @@ class ContainerLife:
             return None
         if self._sandbox_mark() != _mark(self._around.sandbox):
             text = "Pod sandbox changed, it will be killed and re-created."
-            self._tell("Normal", "SandboxChanged", text)
+            self._record("Normal", "SandboxChanged", text)
             self._excused = True
             found.signal(signal.SIGKILL)
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
@@ -172,7 +172,7 @@ class ContainerLife:
                 spec = self._prepared(image)
             except ConfigurationMissing as error:
                 self._set(state=Waiting("CreateContainerConfigError", str(error)))
-                self._tell("Warning", "Failed", f"Error: {error}")
+                self._record("Warning", "Failed", f"Error: {error}")
                 await self._sources_or(self._node.settings.backoff_seconds)
                 continue
             return await self._start(image, spec)
@@ -185,7 +185,7 @@ class ContainerLife:
         return "; ".join(container_refusals(self.spec, path, self._node.policy))
 
     async def _start(self, image: Image, spec: ContainerSpec) -> Container | Exit:
-        self._tell(
+        self._record(
             "Normal", "Pulled", f'Container image "{image.reference}" already present on machine'
         )
         self._set(image_identity=image.identity)
@@ -194,27 +194,27 @@ class ContainerLife:
         try:
             container = await self._node.runtime.start(spec)
         except CannotStart as error:
-            self._tell("Warning", "Failed", f"Error: {error}")
+            self._record("Warning", "Failed", f"Error: {error}")
             return Exit(128, now, self._node.clock.now(), reason="StartError", message=str(error))
-        self._tell("Normal", "Created", f"Created container: {self.name}")
-        self._tell("Normal", "Started", f"Started container {self.name}")
+        self._record("Normal", "Created", f"Created container: {self.name}")
+        self._record("Normal", "Started", f"Started container {self.name}")
         groups = self._node.control_groups
         if ignored := unenforced(self.spec, groups.controllers):
             text = f"limits of container {self.name} are not enforced: {', '.join(ignored)}"
-            self._tell("Warning", "LimitsNotEnforced", f"{text} ({groups.why})")
+            self._record("Warning", "LimitsNotEnforced", f"{text} ({groups.why})")
         return container
 
     async def _image_missing(self, error: ImageNotFound) -> None:
         reference = self.spec["image"]
         self._failures += 1
         self._set(state=Waiting("ErrImagePull", str(error)))
-        self._tell("Normal", "Pulling", f'Pulling image "{reference}"')
-        self._tell("Warning", "Failed", f'Failed to pull image "{reference}": {error}')
-        self._tell("Warning", "Failed", "Error: ErrImagePull")
+        self._record("Normal", "Pulling", f'Pulling image "{reference}"')
+        self._record("Warning", "Failed", f'Failed to pull image "{reference}": {error}')
+        self._record("Warning", "Failed", "Error: ErrImagePull")
         self._set(
             state=Waiting("ImagePullBackOff", f'Back-off pulling image "{reference}": {error}')
         )
-        self._tell("Normal", "BackOff", f'Back-off pulling image "{reference}"')
+        self._record("Normal", "BackOff", f'Back-off pulling image "{reference}"')
         await self._node.clock.sleep(self._delay())
 
     def _prepared(self, image: Image) -> ContainerSpec:
@@ -268,7 +268,7 @@ class ContainerLife:
             result = await attempt(hook, self.reach(), _HOOK_SECONDS)
             if not result.success:
                 text = f"PostStartHook failed: {shown(result.message)}"
-                self._tell("Warning", "FailedPostStartHook", text)
+                self._record("Warning", "FailedPostStartHook", text)
                 await self._kill(container)
                 return
         if "startupProbe" in self.spec:
@@ -282,43 +282,43 @@ class ContainerLife:
     async def _startup(self, container: Container) -> None:
         async with asyncio.TaskGroup() as tasks:
 
-            def told(success: bool) -> None:
+            def observe(success: bool) -> None:
                 if success:
                     ready = "readinessProbe" not in self.spec
                     self._set(started=True, ready=ready)
                 else:
                     tasks.create_task(self._unhealthy(container, "startup"))
 
-            await self._prober("startup", told).until(True)
+            await self._prober("startup", observe).until(True)
 
     async def _liveness(self, container: Container) -> None:
         async with asyncio.TaskGroup() as tasks:
 
-            def told(success: bool) -> None:
+            def observe(success: bool) -> None:
                 if not success:
                     tasks.create_task(self._unhealthy(container, "liveness"))
 
-            await self._prober("liveness", told).until(False)
+            await self._prober("liveness", observe).until(False)
 
     async def _readiness(self) -> None:
         await self._prober("readiness", lambda ready: self._set(ready=ready)).run()
 
-    def _prober(self, kind: str, told: Callable[[bool], None]) -> Prober:
+    def _prober(self, kind: str, observe: Callable[[bool], None]) -> Prober:
         def unhealthy(result: Result) -> None:
             text = f"{kind.capitalize()} probe failed: {shown(result.message)}"
-            self._tell("Warning", "Unhealthy", text)
+            self._record("Warning", "Unhealthy", text)
 
         return Prober(
             self.spec[f"{kind}Probe"],
             self.reach(),
             self._node.clock,
-            told=told,
+            told=observe,
             unhealthy=unhealthy,
         )
 
     async def _unhealthy(self, container: Container, kind: str) -> None:
         text = f"Container {self.name} failed {kind} probe, will be restarted"
-        self._tell("Normal", "Killing", text)
+        self._record("Normal", "Killing", text)
         await self._kill(container)
 
     async def _kill(self, container: Container) -> None:
@@ -349,7 +349,7 @@ class ContainerLife:
         container = self.running or self._node.runtime.adopt(self._place)
         if container is None or isinstance(self.state.state, Ended):
             return
-        self._tell("Normal", "Killing", f"Stopping container {self.name}")
+        self._record("Normal", "Killing", f"Stopping container {self.name}")
         hook = (self.spec.get("lifecycle") or {}).get("preStop")
         began = self._node.clock.monotonic()
         if hook is not None and grace > 0:
@@ -364,7 +364,7 @@ class ContainerLife:
         result = await attempt(hook, self.reach(), grace)
         if not result.success:
             text = f"PreStopHook failed: {shown(result.message)}"
-            self._tell("Warning", "FailedPreStopHook", text)
+            self._record("Warning", "FailedPreStopHook", text)
 
     def _ended(self, result: Exit) -> None:
         identity = self.state.identity
@@ -392,8 +392,8 @@ class ContainerLife:
             seconds = f"{int(delay)}s" if delay >= 1 else f"{delay:.1f}s"
             text = f"back-off {seconds} restarting failed container={self.name} pod={name}"
             self._set(state=Waiting("CrashLoopBackOff", text))
-            told = f"Back-off restarting failed container {self.name} in pod {name}"
-            self._tell("Warning", "BackOff", told)
+            text = f"Back-off restarting failed container {self.name} in pod {name}"
+            self._record("Warning", "BackOff", text)
             await self._node.clock.sleep(delay)
         self._set(restarts=self._attempt + 1)
         self._failures += 1
@@ -418,7 +418,7 @@ class ContainerLife:
             self.state = changed
             self._around.changed()
 
-    def _tell(self, kind: EventType, reason: str, message: str) -> None:
+    def _record(self, kind: EventType, reason: str, message: str) -> None:
         self._node.recorder.record(self.pod, kind, reason, message)
 
 

@@ -101,7 +101,7 @@ class ControlGroups:
         """Return a group with a container's limits, its path; empty when it has none to keep.
 
         One for each attempt, so that each knows how it ended. A limit that the kernel does not take
-        leaves the container without one, which is told.
+        leaves the container without one, which is logged.
         """
         wanted = settings_of(container, self.controllers)
         if self.directory is None or not wanted:

@@ -65,7 +65,7 @@ def _become_directly(spec: dict[str, Any]) -> None:
     _become(spec)
 
 
-def _told(path: str) -> dict[str, Any]:
+def _read_task(path: str) -> dict[str, Any]:
     with open(path) as file:
         os.unlink(path)
         spec: dict[str, Any] = json.load(file)
@@ -77,7 +77,7 @@ def _told(path: str) -> dict[str, Any]:
 
 def main() -> None:
     """Enter, run, and end as the command ends."""
-    spec = _told(sys.argv[1])
+    spec = _read_task(sys.argv[1])
     if not spec["pid"]:
         privileges.enter_group(privileges.opened_group(spec["control_group"]))
         _become_directly(spec)

@@ -142,7 +142,7 @@ def _bundle(
         make_place(spec.image.root, directory / "upper", path, is_file=path in files)
     return {
         "volumes": [
-            [place, *_told(mount.volume), mount.is_read_only, mount.path in files]
+            [place, *_fields_of(mount.volume), mount.is_read_only, mount.path in files]
             for place, mount in volumes
         ],
         "program": program.words,
@@ -158,7 +158,7 @@ def _bundle(
     }
 
 
-def _told(volume: Volume) -> tuple[str, str, bool, bool]:
+def _fields_of(volume: Volume) -> tuple[str, str, bool, bool]:
     return str(volume.root), volume.inside, volume.links, volume.devices
 
 

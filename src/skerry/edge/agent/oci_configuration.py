@@ -1,4 +1,4 @@
-"""What an OCI runtime is told of a container: its ``config.json``, from what was asked for.
+"""The ``config.json`` of a container for an OCI runtime, from what was asked for.
 
 Pure, but for the names in /proc, which are the kernel's. The same is hidden, read-only, dropped and
 filtered as for containers that the agent starts itself (see ``root_plan`` and ``privileges``).

@@ -1,6 +1,6 @@
 """Containers as processes of this machine, each below a shim and in a session of its own.
 
-How much they are kept apart is told in ``Abilities``, and by ``isolation``:
+How far they are kept apart is in ``Abilities`` and in ``isolation``:
 
 * ``namespaces``: a pod that has a sandbox has a network of its own (see ``network_keeper``), and
   its containers see what ``root_plan`` says in namespaces of their own (see ``container_root``)
@@ -75,7 +75,7 @@ class PlainRuntime:
         return self._catalogue.find(reference)
 
     async def start(self, spec: ContainerSpec) -> Container:
-        return await self.launch(self._told(spec, spec.argv), **self._how(spec))
+        return await self.launch(self._command(spec, spec.argv), **self._how(spec))
 
     async def launch(self, run: ContainerSpec, **how: Any) -> Container:
         """Start what *run* says, in the machine's or the container's own words, below a shim.
@@ -111,7 +111,7 @@ class PlainRuntime:
         return None if record is None else ProcessContainer(directory, record)
 
     def beside(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
-        run = self._told(spec, argv)
+        run = self._command(spec, argv)
         record = read_json(spec.directory / RECORD) or {}
         task = {
             "pid": record.get("pid", 0) if spec.sandbox is not None else 0,
@@ -123,7 +123,7 @@ class PlainRuntime:
             "environment": dict(run.environment),
             "bubblewrap": self._wrapped(spec),
         }
-        words = (sys.executable, "-I", "-S", _ENTERING, _told_by_file(spec.directory, task))
+        words = (sys.executable, "-I", "-S", _ENTERING, _write_task(spec.directory, task))
         # None of the container's variables: they would be obeyed by our own interpreter's loader.
         return replace(run, argv=words, environment={}, working_directory="/")
 
@@ -175,7 +175,7 @@ class PlainRuntime:
         except BadMountPath as error:
             raise CannotStart(str(error)) from error
 
-    def _told(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
+    def _command(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
         """Return what to run in the words of where it runs: the machine's, or the container's."""
         if spec.sandbox is not None:
             return contained(spec, argv)
@@ -186,7 +186,7 @@ class PlainRuntime:
         return found
 
 
-def _told_by_file(directory: Path, task: Mapping[str, Any]) -> str:
+def _write_task(directory: Path, task: Mapping[str, Any]) -> str:
     """Write a task where only this user reads it, and return where; whoever does it removes it.
 
     Not as an argument: everybody on the machine can see those, and variables may be secret.

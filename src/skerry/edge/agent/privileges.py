@@ -56,9 +56,9 @@ class Rights(NamedTuple):
     seccomp: str = ""
 
 
-def rights_from(told: Mapping[str, Any]) -> Rights:
+def rights_from(fields: Mapping[str, Any]) -> Rights:
     """Return rights that went through JSON."""
-    return Rights(**told)
+    return Rights(**fields)
 
 
 def become(rights: Rights) -> None:

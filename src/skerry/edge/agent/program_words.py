@@ -1,8 +1,8 @@
 """What a container runs, in the words of where it runs.
 
-With files of its own a program is told what its pod says. Without, paths below mounts and ports are
-translated to the machine's (see ``paths``). Pure, and so are the places that a catalogue entry
-leaves to be filled.
+A program with files of its own gets its arguments as its pod has them. Without, paths below mounts
+and ports are translated to the machine's (see ``paths``). Pure, and so are the places that a
+catalogue entry leaves to be filled.
 """
 
 from __future__ import annotations

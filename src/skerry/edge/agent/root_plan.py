@@ -11,7 +11,7 @@ becomes the container's own and shows the machine's entries one by one, because 
 make no directory below ``/usr``, not even in a layer over it.
 
 Pure: the machine is asked through ``Machine``. The steps are data, which ``container_root``
-performs inside a root and nowhere else, and which ``bubblewrap`` is told as arguments.
+performs inside a root and nowhere else, and which become the arguments of ``bubblewrap``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ Action = Literal[
 
 
 class Machine(Protocol):
-    """What there is on the machine; links are told as links."""
+    """What there is on the machine; links are not followed."""
 
     def kind(self, path: str) -> Kind:
         """Return what *path* is; empty when there is nothing, or nothing that may be seen."""

@@ -74,7 +74,7 @@ class ExistingPods:
         alike.number += 1
 
     def warnings(self, total: int) -> list[str]:
-        """Return what to tell whoever changes the level, of *total* pods that there are."""
+        """Return the warnings for whoever changes the level, of *total* pods that there are."""
         found = []
         if self._checked < total:
             found.append(
@@ -100,13 +100,13 @@ def exemption_warning(
         ("audit", policy.audit),
         ("warn", policy.warn),
     )
-    told = ", ".join(
+    listed = ", ".join(
         f"{mode}={wanted}"
         for mode, wanted in modes
         if wanted.level != "privileged"
         and (f"{PREFIX}{mode}" in labels or f"{PREFIX}{mode}-version" in labels)
     )
     return (
-        f'namespace "{namespace}" is exempt from Pod Security, and the policy ({told}) will be '
+        f'namespace "{namespace}" is exempt from Pod Security, and the policy ({listed}) will be '
         "ignored"
     )

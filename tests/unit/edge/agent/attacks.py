@@ -21,7 +21,7 @@ from typing import Any
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _X86 = os.uname().machine == "x86_64"
 found: dict[str, Any] = {}
-Told = dict[str, Any]
+Targets = dict[str, Any]
 
 
 def attempt(name: str, action: Callable[[], object]) -> None:
@@ -63,21 +63,21 @@ def opened_for_writing(path: str) -> str:
     return "opened"
 
 
-def files(told: Told) -> None:
-    for path in told["files"]:
+def files(targets: Targets) -> None:
+    for path in targets["files"]:
         attempt(f"read {path}", partial(read, path))
-    for path in told["folders"]:
+    for path in targets["folders"]:
         attempt(f"list {path}", partial(listed, path))
     for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/ssh_host_rsa_key"):
         attempt(f"read {path}", partial(read, path))
     for path in ("/boot", "/var/log", "/var/lib/dpkg", "/usr/local/etc", "/home", "/root/.ssh"):
         attempt(f"list {path}", partial(listed, path))
-    for path in ("/usr/bin/env", "/etc/ld.so.cache", sys.executable, *told["read_only"]):
+    for path in ("/usr/bin/env", "/etc/ld.so.cache", sys.executable, *targets["read_only"]):
         attempt(f"write {path}", partial(opened_for_writing, path))
     attempt("create in /usr", lambda: os.mkdir("/usr/made"))
     attempt("link a program", lambda: os.link("/usr/bin/env", "/data/env"))
     attempt("remount", lambda: mount(b"none", b"/usr", None, 0x20))
-    for path in told["read_only"]:
+    for path in targets["read_only"]:
         attempt(f"remove {path}", partial(os.unlink, path))
         attempt(f"chmod {path}", partial(os.chmod, path, 0o777))
         attempt(f"rename {path}", partial(os.rename, path, f"{path}.old"))
@@ -187,8 +187,8 @@ def cloned(flags: int) -> int:
     return int(result)
 
 
-def processes(told: Told) -> None:
-    pid = told["agent"]
+def processes(targets: Targets) -> None:
+    pid = targets["agent"]
     own = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     found["processes"] = f"{len(own)}"
     if pid not in own:
@@ -208,17 +208,17 @@ def processes(told: Told) -> None:
     found["variables"] = " ".join(sorted(os.environ))
 
 
-def connections(told: Told) -> None:
+def connections(targets: Targets) -> None:
     def connect(address: str) -> str:
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as peer:
             peer.connect(address)
         return "connected"
 
-    attempt("an abstract socket", lambda: connect(f"\0{told['abstract']}"))
-    attempt("a socket of the machine", lambda: connect(told["socket"]))
-    attempt("the loopback of the machine", lambda: dialled("127.0.0.1", told["port"]))
+    attempt("an abstract socket", lambda: connect(f"\0{targets['abstract']}"))
+    attempt("a socket of the machine", lambda: connect(targets["socket"]))
+    attempt("the loopback of the machine", lambda: dialled("127.0.0.1", targets["port"]))
     for host in ("127.0.0.1", "localhost", "127.9.9.9", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]"):
-        attempt(f"{host} by the proxy", partial(tunnelled, host, told["port"]))
+        attempt(f"{host} by the proxy", partial(tunnelled, host, targets["port"]))
 
 
 def tunnelled(host: str, port: int) -> str:
@@ -246,17 +246,17 @@ def is_open(descriptor: int) -> bool:
 
 
 def main() -> None:
-    told = json.loads(sys.argv[1])
+    targets = json.loads(sys.argv[1])
     inherited = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
     # The one that lists them is gone already.
     found["descriptors"] = f"{sum(map(is_open, inherited))}"
     os.makedirs("/data/place", exist_ok=True)
-    files(told)
+    files(targets)
     kernel()
     escalated()
     calls()
-    processes(told)
-    connections(told)
+    processes(targets)
+    connections(targets)
     with open("/proc/self/status") as file:
         lines = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
     found["status"] = {

@@ -1,4 +1,4 @@
-"""What OCI runtimes and bubblewrap are told, and who an image's named user is."""
+"""What OCI runtimes and bubblewrap are options, and who an image's named user is."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def volume(path: str, *, read_only: bool = False, links: bool = False) -> Conten
 
 
 def test_bubblewrap_is_told_the_same_plan() -> None:
-    told = wrapped(volume("/data"), volume("/secret", read_only=True, links=True))
-    words = arguments(told, 9, lambda content: 7)
+    options = wrapped(volume("/data"), volume("/secret", read_only=True, links=True))
+    words = arguments(options, 9, lambda content: 7)
     text = " ".join(words)
     assert text.startswith("--clearenv --die-with-parent --unshare-pid --unshare-ipc")
     assert "--cap-drop ALL" in text
@@ -180,8 +180,8 @@ def test_bubblewrap_is_told_the_same_plan() -> None:
     assert text.endswith("--seccomp 9")
     assert "/etc/shadow" not in text
     assert "/" not in {after for word, after in pairwise(words) if word == "--remount-ro"}
-    told = {**told, "identity": [5, 6], "steps": [*told["steps"], Step("seal", "/")]}
-    text = " ".join(arguments(told, -1, lambda content: 7))
+    options = {**options, "identity": [5, 6], "steps": [*options["steps"], Step("seal", "/")]}
+    text = " ".join(arguments(options, -1, lambda content: 7))
     assert "--unshare-user --uid 5 --gid 6" in text
     assert text.endswith("--remount-ro /")
     assert "--seccomp" not in text

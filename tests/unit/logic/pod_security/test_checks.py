@@ -14,7 +14,7 @@ _AA = "container.apparmor.security.beta.kubernetes.io"
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io"
 
 
-def told(
+def detail(
     spec: Object,
     level: Level = "baseline",
     minor: int | None = None,
@@ -216,19 +216,19 @@ RESTRICTED: list[tuple[Object, str]] = [
 
 @pytest.mark.parametrize(("spec", "message"), BASELINE, ids=lambda v: v if type(v) is str else "")
 def test_baseline_names_what_leads_out_of_a_container(spec: Object, message: str) -> None:
-    assert told(spec) == message
-    assert told(spec, "privileged") == ""
+    assert detail(spec) == message
+    assert detail(spec, "privileged") == ""
 
 
 @pytest.mark.parametrize(("spec", "message"), RESTRICTED, ids=lambda v: v if type(v) is str else "")
 def test_restricted_names_what_a_pod_does_not_give_up(spec: Object, message: str) -> None:
-    assert told(spec, "restricted") == message
+    assert detail(spec, "restricted") == message
 
 
 def test_a_plain_pod_breaks_restricted_in_four_ways_and_baseline_in_none() -> None:
     spec = spec_of(container("x"))
-    assert told(spec) == ""
-    assert told(spec, "restricted") == (
+    assert detail(spec) == ""
+    assert detail(spec, "restricted") == (
         'allowPrivilegeEscalation != false (container "x" must set '
         "securityContext.allowPrivilegeEscalation=false), "
         'unrestricted capabilities (container "x" must set '
@@ -246,12 +246,12 @@ def test_a_hardened_pod_keeps_every_level_of_every_version() -> None:
     )
     for spec in (spec_of(hardened()), pod_wide):
         for minor in (None, *range(40)):
-            assert told(spec, "restricted", minor) == ""
+            assert detail(spec, "restricted", minor) == ""
 
 
 def test_the_fields_of_a_container_win_over_those_of_its_pod() -> None:
     spec = spec_of(hardened("a", runAsNonRoot=False), **security(runAsNonRoot=True))
-    assert told(spec, "restricted").startswith('runAsNonRoot != true (container "a" must not')
+    assert detail(spec, "restricted").startswith('runAsNonRoot != true (container "a" must not')
 
 
 def test_restricted_checks_replace_the_baseline_ones_they_tighten() -> None:
@@ -305,39 +305,39 @@ def test_a_level_asks_for_what_it_asked_for_in_its_version(minor: int, reasons: 
 )
 def test_the_list_of_safe_sysctls_grew(name: str, since: int) -> None:
     spec = spec_of(container(), **security(sysctls=[{"name": name, "value": "1"}]))
-    assert told(spec, minor=since) == ""
+    assert detail(spec, minor=since) == ""
     if since:
-        assert told(spec, minor=since - 1) == f"forbidden sysctls ({name})"
+        assert detail(spec, minor=since - 1) == f"forbidden sysctls ({name})"
 
 
 def test_container_engines_have_an_selinux_type_of_their_own_since_1_31() -> None:
     spec = spec_of(container("a", seLinuxOptions={"type": "container_engine_t"}))
-    assert told(spec, minor=31) == ""
-    assert 'type "container_engine_t"' in told(spec, minor=30)
+    assert detail(spec, minor=31) == ""
+    assert 'type "container_engine_t"' in detail(spec, minor=30)
 
 
 def test_annotations_counted_before_there_were_fields() -> None:
     spec = spec_of(container("a"))
     key = "seccomp.security.alpha.kubernetes.io/pod"
-    found = told(spec, minor=18, annotations={key: "unconfined", f"{_SECCOMP}/a": "no"})
+    found = detail(spec, minor=18, annotations={key: "unconfined", f"{_SECCOMP}/a": "no"})
     assert found == (
         f'seccompProfile (forbidden annotations {_SECCOMP}/a="no", {key}="unconfined")'
     )
-    assert told(spec, minor=19, annotations={key: "unconfined"}) == ""
-    assert told(spec, minor=18, annotations={key: "docker/default"}) == ""
+    assert detail(spec, minor=19, annotations={key: "unconfined"}) == ""
+    assert detail(spec, minor=18, annotations={key: "docker/default"}) == ""
 
 
 def test_app_armor_is_turned_off_by_annotation_too() -> None:
     spec = spec_of(container("a"))
-    found = told(spec, annotations={f"{_AA}/a": "unconfined", f"{_AA}/b": "localhost/x"})
+    found = detail(spec, annotations={f"{_AA}/a": "unconfined", f"{_AA}/b": "localhost/x"})
     assert found == (
         "forbidden AppArmor profile (annotation must not set AppArmor profile type to "
         f'"{_AA}/a="unconfined"")'
     )
-    assert told(spec, annotations={f"{_AA}/a": "runtime/default"}) == ""
+    assert detail(spec, annotations={f"{_AA}/a": "runtime/default"}) == ""
 
 
 def test_windows_pods_are_excused_from_what_they_cannot_say() -> None:
     spec = spec_of(container("a", runAsNonRoot=True), os={"name": "windows"})
-    assert told(spec, "restricted") == ""
-    assert "seccompProfile" in told(spec, "restricted", 24)
+    assert detail(spec, "restricted") == ""
+    assert "seccompProfile" in detail(spec, "restricted", 24)
