@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import parse_qsl
 
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
@@ -174,7 +175,9 @@ class HubServer(ApiServer):
             OfForm(own),
             DefinitionAdmission(catalogue, clock),
             *parts.admission,
-            PodSecurityAdmission(parts.store, self.namespaces, parts.pod_security, is_inert),
+            PodSecurityAdmission(
+                parts.store, self.namespaces, parts.pod_security, self._passes_through
+            ),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
             WorkspaceLimits(
                 self.usage,
@@ -183,6 +186,14 @@ class HubServer(ApiServer):
                 self._facts.mailbox_limits,
             ),
         ]
+
+    def _passes_through(self, cluster: str, obj: Mapping[str, Any]) -> bool:
+        """Tell whether *obj* is inert in *cluster*: in a mailbox, where alone copies are.
+
+        Elsewhere anybody may label their own objects as copies, and they are still the source of
+        what goes to edges.
+        """
+        return is_inert(obj) and self.mailboxes.mailbox(cluster) is not None
 
     def _edge_rules(self, parts: Parts) -> dict[tuple[str, str], Admission]:
         """Return the rules about what lets edges in and shuts them out, by type."""

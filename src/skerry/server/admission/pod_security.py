@@ -2,6 +2,7 @@
 
 Runs after everything that changes pods and before quota. Objects that are *inert* here (copies on
 their way to an edge) are judged where they take effect, and an inert Namespace asks for nothing.
+Which objects of a cluster are inert is not for whoever writes them to say.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _CONCERNED = frozenset({_PODS, _NAMESPACES, *TEMPLATES})
 _PODS_PER_STEP = 25
 
 
-def _never(_: Mapping[str, Any]) -> bool:
+def _never(_: str, __: Mapping[str, Any]) -> bool:
     return False
 
 
@@ -52,7 +53,7 @@ class PodSecurityAdmission:
         store: Store,
         namespaces: ObservedObjects,
         configuration: PodSecurityConfiguration,
-        inert: Callable[[Mapping[str, Any]], bool] = _never,
+        inert: Callable[[str, Mapping[str, Any]], bool] = _never,
     ) -> None:
         self._store = store
         self._namespaces = namespaces
@@ -61,7 +62,9 @@ class PodSecurityAdmission:
 
     async def admit(self, operation: Operation) -> None:
         kind = operation.type
-        if kind not in _CONCERNED or operation.verb == "DELETE" or self._inert(operation.obj):
+        if kind not in _CONCERNED or operation.verb == "DELETE":
+            return
+        if self._inert(operation.call.info.cluster, operation.obj):
             return
         if kind == _NAMESPACES:
             await self._admit_namespace(operation)
@@ -110,7 +113,7 @@ class PodSecurityAdmission:
             key = ObjectKey("", "namespaces", call.info.cluster, "", call.namespace)
             entry = await self._store.get(key.path())
             namespace = {} if entry is None else decode(entry.value, entry.revision)
-        if self._inert(namespace):
+        if self._inert(call.info.cluster, namespace):
             return Policy(), []
         labels = (namespace.get("metadata") or {}).get("labels") or {}
         return policy_of(labels, self._configuration.defaults)
@@ -180,7 +183,7 @@ class PodSecurityAdmission:
         pods: list[Object] = []
         for number, entry in enumerate(page.entries):
             pod = decode(entry.value, entry.revision)
-            if not self._inert(pod):
+            if not self._inert(operation.call.info.cluster, pod):
                 pods.append(pod)
             if number % _PODS_PER_STEP == 0:
                 await asyncio.sleep(0)

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.unit.server.workspaces.edges import EdgeHub, in_edge_hub
 from tests.unit.server.workspaces.hub import BINDINGS, Hub, HubPlace, binding, in_hub
 
 NAMESPACES = "/api/v1/namespaces"
 LABEL = "pod-security.kubernetes.io/enforce"
 PROJECTED = {"edge.kcp.io/projected": "yes"}
+UPSYNCED = {"edge.kcp.io/upsynced": "true"}
 
 
 @pytest.fixture
@@ -56,9 +58,9 @@ async def test_a_workspace_warns_by_the_labels_of_its_own_namespaces(hub: Hub) -
     assert f"metadata.labels[{LABEL}]" in refused.body["message"]
 
 
-@in_hub
-async def test_copies_on_their_way_to_an_edge_are_not_judged(hub: Hub) -> None:
-    cluster = await hub.workspace("root", "mailbox")
+@in_edge_hub
+async def test_copies_on_their_way_to_an_edge_are_not_judged(hub: EdgeHub) -> None:
+    cluster = (await hub.edge()).mailbox
     await hub.create(cluster, BINDINGS, binding("kube", "root:compute", "kubernetes"))
     await hub.create(cluster, NAMESPACES, namespace("web", **{LABEL: "restricted"}))
     path = f"/clusters/{cluster}/apis/apps/v1/namespaces/web/deployments"
@@ -69,3 +71,29 @@ async def test_copies_on_their_way_to_an_edge_are_not_judged(hub: Hub) -> None:
     path = f"/clusters/{cluster}/apis/apps/v1/namespaces/odd/deployments"
     made = await hub.ask("kcp-admin", "POST", path, deployment("own"))
     assert (made.status, made.warnings) == (201, [])
+
+
+@in_edge_hub
+async def test_nobody_calls_a_pod_a_copy_to_have_it_let_through(hub: EdgeHub) -> None:
+    """Where there are no copies, the mark of one is a label like any other."""
+    cluster = await hub.workspace("root", "tenant", admin="alice")
+    await hub.create(cluster, BINDINGS, binding("kube", "root:compute", "kubernetes"))
+    await hub.create(cluster, NAMESPACES, namespace("web", **{LABEL: "restricted"}))
+    await hub.create(cluster, NAMESPACES, namespace("own", **PROJECTED, **{LABEL: "restricted"}))
+    marks: tuple[dict[str, Any], ...] = (
+        {},
+        {"labels": PROJECTED},
+        {"annotations": UPSYNCED},
+        {"labels": PROJECTED, "annotations": UPSYNCED},
+    )
+    template = deployment("d")["spec"]["template"]["spec"]
+    for name in ("web", "own"):
+        path = f"/clusters/{cluster}/api/v1/namespaces/{name}/pods"
+        for mark in marks:
+            pod = {"metadata": {"name": "p", **mark}, "spec": template}
+            reply = await hub.ask("alice", "POST", path, pod)
+            assert reply.status == 403, (name, mark, reply.body)
+            assert "violates PodSecurity" in reply.body["message"]
+    path = f"/clusters/{cluster}/apis/apps/v1/namespaces/web/deployments"
+    made = await hub.ask("alice", "POST", path, deployment("d", **PROJECTED))
+    assert any("would violate PodSecurity" in text for text in made.warnings)
