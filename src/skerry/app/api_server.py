@@ -150,6 +150,7 @@ class ApiServer:
             before=parts.before,
             now=parts.clock.now,
             identity=lambda: parts.store.identity,
+            offload=parts.offload,
         )
 
     def _handlers(self, parts: Parts) -> Handlers:

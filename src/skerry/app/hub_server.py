@@ -155,7 +155,7 @@ class HubServer(ApiServer):
                 ids,
                 lambda cluster: self.mailboxes.mailbox(cluster) is not None,
             ),
-            SchemaRules(state),
+            SchemaRules(state, parts.offload),
             ExportRules(
                 state,
                 catalogue,

@@ -7,10 +7,12 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 # Names, selectors and media types that recur are far shorter.
@@ -33,3 +35,35 @@ def short_text_cache(
         return call
 
     return decorate
+
+
+class WeightedCache(Generic[K, R]):
+    """What was worked out last, up to a total weight; each entry says its own.
+
+    One entry is kept however heavy it is: who works something out uses it at least once.
+    """
+
+    def __init__(self, max_weight: int) -> None:
+        self._max_weight = max_weight
+        self._weight = 0
+        self._kept: OrderedDict[K, tuple[R, int]] = OrderedDict()
+
+    def get(self, key: K) -> R | None:
+        """Return what is kept for *key*."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: R, weight: int) -> None:
+        """Keep *value*, and let go of the least used that no longer fit."""
+        before = self._kept.pop(key, None)
+        self._weight += weight - (before[1] if before is not None else 0)
+        self._kept[key] = (value, weight)
+        while self._weight > self._max_weight and len(self._kept) > 1:
+            _, (_, lost) = self._kept.popitem(last=False)
+            self._weight -= lost
+
+    def __len__(self) -> int:
+        return len(self._kept)

@@ -147,6 +147,8 @@ class Resource:
     terminating: bool = False
     # What discovery tells of how objects are stored; empty: it is worked out.
     storage_hash: str = ""
+    # Validating an object means compiling patterns and expressions that stand in it.
+    compiles: bool = False
     # Where the rules come from, for work in another process; None: they are known here only.
     family: Family | None = None
 

@@ -35,6 +35,7 @@ def builtin_types() -> list[Resource]:
             default=custom.default_crd,
             validate_create=custom.validate_crd,
             validate_update=custom.validate_crd,
+            compiles=True,
             family=_BUILTIN,
         )
         if resource.info.group_resource == (CRD_GROUP, CRD_RESOURCE)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -11,10 +12,12 @@ from email.utils import format_datetime
 from skerry.api.errors import NotAcceptable, NotFound
 from skerry.api.kinds import GroupVersion
 from skerry.logic import discovery, openapi
-from skerry.logic.builtin import definitions
+from skerry.logic.resource import Resource
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Headers, Request, Response
+from skerry.server.http.message import Answer, Headers, Request, Response, User
+from skerry.server.offload.offload import Offload
+from skerry.server.openapi_documents import Form
 
 _YEAR = timedelta(days=365)
 
@@ -25,16 +28,24 @@ class _Documents:
 
     made: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     fingerprints: dict[GroupVersion, str] = field(default_factory=dict)
+    locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+
+# What ``Offload.document`` makes a document of.
+Wanted = tuple[Form, str, str, Sequence[Resource]]
 
 
 class Documents:
     """Answers discovery and OpenAPI paths. Clusters that share a TypeSet share its documents."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, now: Callable[[], datetime], offload: Offload | None = None) -> None:
         self._now = now
+        self._offload = offload or Offload()
         self._by_types: weakref.WeakKeyDictionary[TypeSet, _Documents] = weakref.WeakKeyDictionary()
 
-    def answer(self, path: str, types: TypeSet, request: Request) -> Answer | None:
+    async def answer(
+        self, path: str, types: TypeSet, request: Request, user: User
+    ) -> Answer | None:
         """Answer *path*, or None when it is not one of ours."""
         path = path.rstrip("/")
         if path in ("/api", "/apis"):
@@ -44,30 +55,24 @@ class Documents:
         if path.startswith("/apis/"):
             return self._group(path[len("/apis/") :].split("/"), types, request)
         if path == "/openapi/v2":
-            return self._swagger(types, request)
+            return await self._swagger(types, request, user)
         if path == "/openapi/v3":
-            return self._index(types, request)
+            return await self._index(types, request)
         if path.startswith("/openapi/v3/"):
-            return self._openapi(path[len("/openapi/v3/") :], types, request)
+            return await self._openapi(path[len("/openapi/v3/") :], types, request, user)
         return None
 
-    def _swagger(self, types: TypeSet, request: Request) -> Answer:
-        if not _wants_protobuf(request.headers.get("accept", "")):
-            return self._cached(
-                types,
-                "/openapi/v2",
-                request,
-                lambda: openapi.swagger_document(types.resources, definitions()),
-            )
-        answer = self._cached(
-            types,
-            "/openapi/v2#protobuf",
-            request,
-            lambda: openapi.swagger_document_protobuf(types.resources, definitions()),
+    async def _swagger(self, types: TypeSet, request: Request, user: User) -> Answer:
+        protobuf = _wants_protobuf(request.headers.get("accept", ""))
+        form: Form = "swagger-protobuf" if protobuf else "swagger"
+        body, digest = await self._document(
+            types, f"/openapi/v2#{form}", (form, "", "", types.resources), user
         )
-        # However it was asked for: one of the names is no valid media type, and Go's parser
-        # refuses it.
-        answer.content_type = openapi.SWAGGER_PROTOBUF_TYPES[0]
+        answer = _with_etag(request, body, digest)
+        if protobuf:
+            # However it was asked for: one of the names is no valid media type, and Go's parser
+            # refuses it.
+            answer.content_type = openapi.SWAGGER_PROTOBUF_TYPES[0]
         return answer
 
     def _root(self, path: str, types: TypeSet, request: Request) -> Answer:
@@ -112,16 +117,18 @@ class Documents:
             lambda: dump(discovery.api_resource_list(served, types.resources) or {}),
         )
 
-    def _index(self, types: TypeSet, request: Request) -> Answer:
+    async def _index(self, types: TypeSet, request: Request) -> Answer:
         # A cluster's documents are reached below the path the index was asked at.
         prefix = request.path.removesuffix("/").removesuffix("/openapi/v3")
-        hashes = {
-            openapi.document_path(each): self._fingerprint(types, each)
-            for each in types.by_group_version
-        }
+        hashes = {}
+        for each in types.by_group_version:
+            hashes[openapi.document_path(each)] = self._fingerprint(types, each)
+            if any(resource.custom for resource in types.by_group_version[each]):
+                # Its schemas may be large, and there may be many such groups.
+                await asyncio.sleep(0)
         return Response(body=dump(openapi.index(hashes, prefix)))
 
-    def _openapi(self, path: str, types: TypeSet, request: Request) -> Answer:
+    async def _openapi(self, path: str, types: TypeSet, request: Request, user: User) -> Answer:
         parts = path.split("/")
         if parts[0] == "api" and len(parts) == 2:
             asked = GroupVersion("", parts[1])
@@ -137,13 +144,8 @@ class Documents:
         if wanted and wanted != digest:
             location = f"{request.path}?hash={digest}"
             return Response(status=301, headers=(("Location", location),))
-        body, _ = self._made(
-            types,
-            f"/openapi/v3/{path}",
-            lambda: openapi.group_version_document(
-                asked.group, asked.version, resources, definitions()
-            ),
-        )
+        wanted_form: Wanted = ("v3", asked.group, asked.version, resources)
+        body, _ = await self._document(types, f"/openapi/v3/{path}", wanted_form, user)
         answer = _with_etag(request, body, digest)
         if wanted:
             # The address names the content, so whoever has it never needs to ask again.
@@ -169,6 +171,23 @@ class Documents:
     ) -> Response:
         body, digest = self._made(types, name, make)
         return _with_etag(request, body, digest)
+
+    async def _document(
+        self, types: TypeSet, name: str, wanted: Wanted, user: User
+    ) -> tuple[bytes, str]:
+        """Return a document and its hash; who asks while it is being made waits for the same."""
+        documents = self._by_types.setdefault(types, _Documents())
+        known = documents.made.get(name)
+        if known is not None:
+            return known
+        lock = documents.locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            known = documents.made.get(name)
+            if known is None:
+                body = await self._offload.document(*wanted, user)
+                known = documents.made[name] = (body, discovery.content_hash(body))
+                documents.locks.pop(name, None)
+        return known
 
     def _made(self, types: TypeSet, name: str, make: Callable[[], bytes]) -> tuple[bytes, str]:
         documents = self._by_types.setdefault(types, _Documents())

@@ -33,6 +33,7 @@ from skerry.server.codec import dump
 from skerry.server.documents import Documents
 from skerry.server.extensions import ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Request, Response, Stream, User
+from skerry.server.offload.offload import Offload
 from skerry.server.open_streams import OpenStreams, Right
 from skerry.server.request_info import RequestInfo, request_info
 from skerry.server.rest.call import Call
@@ -154,6 +155,7 @@ class Engine:
         before: Callable[[Request], Awaitable[None]] | None = None,
         now: Callable[[], datetime] | None = None,
         identity: Callable[[], str] | None = None,
+        offload: Offload | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
@@ -164,7 +166,7 @@ class Engine:
         self._router: Router = router or PlainRouter()
         # What must be waited for before a request can find its way.
         self._before = before
-        self._documents = Documents(now or SystemClock().now)
+        self._documents = Documents(now or SystemClock().now, offload)
         self._identity = identity
         self.streams = OpenStreams(authorizer)
 
@@ -237,7 +239,7 @@ class Engine:
             if route.types is None and info.path in self._handlers.extensions:
                 visit = Visit(request, info.cluster, user, types)
                 return await self._handlers.extensions[info.path](visit)
-            return await self._path(request, info, types)
+            return await self._path(request, info, types, user)
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
             raise NotFound.path()
@@ -293,7 +295,9 @@ class Engine:
             return common
         return handlers.verbs[info.verb]
 
-    async def _path(self, request: Request, info: RequestInfo, types: TypeSet) -> Answer:
+    async def _path(
+        self, request: Request, info: RequestInfo, types: TypeSet, user: User
+    ) -> Answer:
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed
         path = info.path.rstrip("/") or "/"
@@ -304,7 +308,7 @@ class Engine:
             return await handler(request, info.cluster)
         if path == "/":
             return Response(body=dump({"paths": sorted(self._paths(types))}))
-        answer = self._documents.answer(path, types, request)
+        answer = await self._documents.answer(path, types, request, user)
         if answer is None:
             raise NotFound.path()
         return answer

@@ -33,6 +33,7 @@ BOUNDED = {
     "skerry.logic.builtin.amounts._known_form": "long text goes past it",
     "skerry.logic.builtin.amounts.parsed": "quantities are short",
     "skerry.logic.builtin.batch._zone_exists": "zones have short segments",
+    "skerry.logic.builtin.configuration._is_key": "long text goes past it",
     "skerry.logic.builtin.definitions.definitions": "one entry",
     "skerry.logic.builtin.resources.builtin_resources": "one entry",
     "skerry.logic.cel.ast._environment": "one entry",
@@ -44,13 +45,12 @@ BOUNDED = {
     "skerry.logic.protobuf.table._table": "one entry",
     "skerry.logic.protobuf.table.fields_of": "our own table",
     "skerry.logic.quantity._read": "quantities are short",
-    "skerry.logic.schema.patterns.compiled": "patterns of definitions",
+    "skerry.logic.translation.grants.not_granted": "names of workspaces",
     "skerry.logic.workspaces.names.shard_name_hash": "our own names",
     "skerry.logic.workspaces.principals.qualified_name": "names of principals",
-    "skerry.logic.workspaces.schemas._compiled": "schemas of exports",
-    "skerry.logic.workspaces.schemas._converting": "schemas of exports",
     "skerry.logic.workspaces.schemas._native": "built-in types",
     "skerry.server.workspaces.authorization._entering": "clusters that there are",
+    "skerry.server.workspaces.authorization._bound_user": "users that were authenticated",
     "urllib.parse.urlsplit": "behind split_url, which limits the length",
 }
 

@@ -19,7 +19,7 @@ and nodes have functions of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -56,6 +56,20 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
     return in_order(result) if grown else result
 
 
+def union_all(sets: Iterable[FieldSet]) -> FieldSet:
+    """Return the fields in any of *sets*.
+
+    They are united in pairs, and the results in pairs: one after the other, what was gathered so
+    far would be copied for each.
+    """
+    waiting = list(sets)
+    while len(waiting) > 1:
+        pairs = zip(waiting[::2], waiting[1::2], strict=False)
+        united = [union(left, right) for left, right in pairs]
+        waiting = [*united, *waiting[2 * len(united) :]]
+    return waiting[0] if waiting else {}
+
+
 def _union_node(left: FieldSet, right: FieldSet) -> FieldSet:
     if left is right:
         return left
@@ -68,13 +82,17 @@ def _union_node(left: FieldSet, right: FieldSet) -> FieldSet:
     return {".": {}, **children}
 
 
+def _common(left: FieldSet, right: FieldSet) -> list[tuple[str, FieldSet, FieldSet]]:
+    """Return what both sets have, found by way of the smaller: a change of very many fields is
+    compared with each manager's, who may own but one."""
+    keys = right if len(right) <= len(left) else left
+    return [(key, left[key], right[key]) for key in keys if key in left and key in right]
+
+
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields of *left* that are not in *right*; children of a field do not follow it."""
     result: FieldSet | None = None
-    for key, theirs in right.items():
-        ours = left.get(key)
-        if ours is None:
-            continue
+    for key, ours, theirs in _common(left, right):
         rest = None if key == "." else _difference_node(ours, theirs)
         if rest is ours:
             continue
@@ -97,9 +115,8 @@ def _difference_node(left: FieldSet, right: FieldSet) -> FieldSet | None:
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields of *left* that are neither in *right* nor below a field of *right*."""
     result: FieldSet | None = None
-    for key, theirs in right.items():
-        ours = left.get(key)
-        if ours is None or key == ".":
+    for key, ours, theirs in _common(left, right):
+        if key == ".":
             continue
         if is_member(theirs):
             rest = None

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from skerry.logic.apply.fieldset import FieldSet, canonical, union
+from skerry.logic.apply.fieldset import FieldSet, canonical, union_all
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -22,6 +22,9 @@ UPDATE: Final = "Update"
 # Kubernetes' figure: enough for every controller of an object, few enough to store.
 MAX_UPDATE_MANAGERS: Final = 10
 ANCIENT: Final = "ancient-changes"
+# Each is compared with every change. Objects have a few; one that a hundred programs apply to is
+# unheard of.
+MAX_ENTRIES: Final = 500
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 MAX_MANAGER_BYTES: Final = 128
 
@@ -83,6 +86,8 @@ def decoded(entries: Any, *, trusted: bool) -> Managed:
         return {}
     if not isinstance(entries, list):
         raise ValueError(f"managedFields: want a list, got {type(entries).__name__}")
+    if not trusted and len(entries) > MAX_ENTRIES:
+        raise ValueError(f"managedFields: {len(entries)} entries: want at most {MAX_ENTRIES}")
     managed: Managed = {}
     for index, raw in enumerate(entries):
         entry = _entry(raw, index, trusted)
@@ -156,27 +161,37 @@ def capped(managed: Managed) -> Managed:
     updaters = [entry for entry in managed.values() if entry.operation == UPDATE]
     if len(updaters) <= MAX_UPDATE_MANAGERS:
         return managed
-    result = dict(managed)
+    left = {entry.key for entry in updaters}
     firsts: dict[str, Entry] = {}
+    # What goes into the bucket of each version; the sets are united at the end, all at once.
+    buckets: dict[str, list[Entry]] = {}
     for entry in sorted(updaters, key=lambda entry: (seconds(entry.time), entry.key)):
-        first = firsts.setdefault(entry.api_version, entry)
+        version = entry.api_version
+        first = firsts.setdefault(version, entry)
         # One entry gives up nothing by being called ancient; merging starts with a second.
         if first is not entry:
-            _merge_ancient(result, first, entry)
-        if sum(entry.operation == UPDATE for entry in result.values()) <= MAX_UPDATE_MANAGERS:
+            bucket = _bucket(version).key
+            if version not in buckets:
+                held = managed.get(bucket)
+                buckets[version] = [first if held is None or held is entry else held]
+                left.discard(buckets[version][0].key)
+            buckets[version].append(entry)
+            left.discard(entry.key)
+            left.add(bucket)
+        if len(left) <= MAX_UPDATE_MANAGERS:
             break
+    result = {key: e for key, e in managed.items() if e.operation != UPDATE or key in left}
+    for version, entries in buckets.items():
+        fields = union_all(entry.fields for entry in entries)
+        # The younger time is the truer one for what the bucket now holds.
+        merged = replace(_bucket(version), fields=fields, time=entries[-1].time)
+        result.pop(merged.key, None)
+        result[merged.key] = merged
     return result
 
 
-def _merge_ancient(managed: Managed, first: Entry, entry: Entry) -> None:
-    bucket = Entry(ANCIENT, UPDATE, entry.api_version, {})
-    held = managed.get(bucket.key)
-    if held is None or held is entry:
-        held = managed.pop(first.key)
-    managed.pop(entry.key, None)
-    # The younger time is the truer one for what the bucket now holds.
-    fields = union(entry.fields, held.fields)
-    managed[bucket.key] = replace(bucket, fields=fields, time=entry.time)
+def _bucket(version: str) -> Entry:
+    return Entry(ANCIENT, UPDATE, version, {})
 
 
 def same_but_for_times(

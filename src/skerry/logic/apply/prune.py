@@ -19,7 +19,14 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from skerry.api.schema import Schema
-from skerry.logic.apply.fieldset import FieldSet, difference, in_order, intersection, union
+from skerry.logic.apply.fieldset import (
+    FieldSet,
+    difference,
+    in_order,
+    intersection,
+    union,
+    union_all,
+)
 from skerry.logic.apply.managed import Entry
 from skerry.logic.apply.merge import without
 from skerry.logic.apply.typed import Object, fields_of
@@ -50,11 +57,11 @@ def pruned(
     schema = schema_of(version)
     last_fields = with_declared(last.fields, schema)
     rest: Object = without(full, last_fields, schema, hollow=True) or {}
-    owned_at: dict[str, FieldSet] = {version: {}}
+    owned_at: dict[str, list[FieldSet]] = {version: []}
     for entry in owners:
-        owned_at[entry.api_version] = union(owned_at.get(entry.api_version, {}), entry.fields)
+        owned_at.setdefault(entry.api_version, []).append(entry.fields)
     for owned_version, owned in owned_at.items():
-        rest = _with_owned(full, rest, owned, owned_version, at, schema_of)
+        rest = _with_owned(full, rest, union_all(owned), owned_version, at, schema_of)
     kept = _declared_fields(rest, schema)
     gone = intersection(difference(_declared_fields(full, schema), kept), last_fields)
     result, seen = (without(full, gone, schema, hollow=hollow) or {} for hollow in (False, True))

@@ -35,6 +35,7 @@ from skerry.logic.apply.managed import (
     BEFORE_FIRST_APPLY,
     UPDATE,
     Entry,
+    Key,
     Managed,
     capped,
     decoded,
@@ -344,10 +345,12 @@ def _apply(
 
 def _reconciled(managed: Managed, live: Object, write: Write) -> Managed:
     """Return *managed* as today's schema sees it, which may be another than when it was written."""
+    versions = {entry.api_version for entry in managed.values()}
+    served = {version for version in versions if write.at(live, version) is not None}
     return {
         key: entry.holding(reconciled(entry.fields, write.schema_of(entry.api_version)))
         for key, entry in managed.items()
-        if write.at(live, entry.api_version) is not None
+        if entry.api_version in served
     }
 
 
@@ -382,13 +385,16 @@ def _conflicts(
     live: Object, new: Object, comparison: Comparison, others: Managed, write: Write
 ) -> list[tuple[Entry, Path]]:
     comparisons: dict[str, Comparison | None] = {write.api_version: comparison}
+    changed: dict[str, FieldSet] = {}
     found: list[tuple[Entry, Path]] = []
     for key in sorted(others):
-        entry = others[key]
-        changes = _comparison_at(comparisons, entry.api_version, live, new, write)
+        entry, version = others[key], others[key].api_version
+        changes = _comparison_at(comparisons, version, live, new, write)
         if changes is None:
             continue
-        taken = intersection(entry.fields, union(changes.modified, changes.added))
+        if version not in changed:
+            changed[version] = union(changes.modified, changes.added)
+        taken = intersection(entry.fields, changed[version])
         found += [(entry, path) for path in paths(taken)]
     return found
 
@@ -409,8 +415,10 @@ def _conflict(conflicts: list[tuple[Entry, Path]]) -> Conflict:
         )
         return Conflict(text, details={"causes": causes})
     lines: list[str] = []
-    for key in dict.fromkeys(entry.key for entry, _ in conflicts):
-        owned = [(entry, path) for entry, path in conflicts if entry.key == key]
+    by_owner: dict[Key, list[tuple[Entry, Path]]] = {}
+    for entry, path in conflicts:
+        by_owner.setdefault(entry.key, []).append((entry, path))
+    for owned in by_owner.values():
         lines.append(f"conflicts with {_manager_text(owned[0][0])}:")
         lines += [f"- {path_text(path)}" for _, path in owned]
     text = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -26,6 +26,7 @@ from skerry.logic.builtin.rules import (
 )
 from skerry.logic.names import dns1123_label, label_value, path_segment, qualified_name
 from skerry.logic.resource import Object
+from skerry.logic.schema.lists import repetitions
 
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 _SYSTEM_PREFIX = "system-"
@@ -53,9 +54,10 @@ def _node_errors(node: Object) -> Errors:
     blocks = member(node, "spec", "podCIDRs") or ()
     path = "spec.podCIDRs"
     wrong: Errors = []
+    repeated = repetitions(blocks)
     for index, block in enumerate(blocks):
         wrong += block_errors(block, f"{path}[{index}]")
-        if block in blocks[:index]:
+        if index in repeated:
             wrong.append(FieldError.duplicate(f"{path}[{index}]", block))
     if not wrong and len(blocks) > 1:
         families = {ip_network(block, strict=False).version for block in blocks}
@@ -97,9 +99,8 @@ def _capacity_errors(node: Object) -> Errors:
 def _node_update_errors(new: Object, old: Object) -> Errors:
     errors = _node_errors(new)
     addresses = member(new, "status", "addresses") or []
-    for index, item in enumerate(addresses):
-        if item in addresses[:index]:
-            errors.append(FieldError.duplicate(f"status.addresses[{index}]", item))
+    for index in sorted(repetitions(addresses)):
+        errors.append(FieldError.duplicate(f"status.addresses[{index}]", addresses[index]))
     for field, shown in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
         before = member(old, "spec", field)
         if before and before != member(new, "spec", field):
@@ -193,10 +194,11 @@ def _certificate_errors(request: Object) -> Errors:
     usages = spec.get("usages") or ()
     if not usages:
         errors.append(FieldError.required("spec.usages"))
+    repeated = repetitions(usages)
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             errors.append(FieldError.not_supported(f"spec.usages[{index}]", usage, _USAGES))
-        if usage in usages[:index]:
+        if index in repeated:
             errors.append(FieldError.duplicate(f"spec.usages[{index}]", usage))
     signer = spec.get("signerName") or ""
     if not signer:

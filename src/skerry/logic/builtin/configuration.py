@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
-from skerry.kit.caching import short_text_cache
 from skerry.logic.builtin.rules import (
     Errors,
     Rules,
@@ -22,7 +22,7 @@ from skerry.logic.builtin.rules import (
     member,
     text_at,
 )
-from skerry.logic.names import config_map_key, dns1123_label, qualified_name
+from skerry.logic.names import SUBDOMAIN_LONGEST, config_map_key, dns1123_label, qualified_name
 from skerry.logic.resource import Object
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -92,13 +92,13 @@ def _validate_namespace_status(new: Object, _: Object) -> Errors:
 def _key_errors(data: Mapping[str, Any], path: str) -> Errors:
     errors: Errors = []
     for key in data:
-        if not _is_key(key):
+        if len(key) > SUBDOMAIN_LONGEST or not _is_key(key):
             errors += each(f"{path}[{key}]", key, config_map_key(key))
     return errors
 
 
 # The same few keys stand in very many objects.
-@short_text_cache(4096)
+@lru_cache(maxsize=4096)
 def _is_key(text: str) -> bool:
     return not config_map_key(text)
 

@@ -232,9 +232,14 @@ def _request_errors(name: str, value: str | float, limit: str | float | None, pa
     return [FieldError.invalid(f"{path}.requests", str(wanted), text)]
 
 
+# A pod has a few; every claim that is not among them would be told all of them.
+_LISTED_CLAIMS = 50
+
+
 def _claim_errors(claims: Sequence[Object], path: str, known: Collection[str]) -> Errors:
     errors: Errors = []
     taken: set[str] = set()
+    listed = ", ".join(sorted(known)[:_LISTED_CLAIMS])
     for index, claim in enumerate(claims):
         name, where = claim.get("name") or "", f"{path}[{index}]"
         if not name:
@@ -245,7 +250,7 @@ def _claim_errors(claims: Sequence[Object], path: str, known: Collection[str]) -
             errors.append(FieldError.duplicate(where, key))
         taken.add(key)
         if name not in known:
-            rest = f": {', '.join(sorted(known))}" if known else " which is empty"
+            rest = f": {listed}" if known else " which is empty"
             text = f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{rest}'
             errors.append(FieldError("FieldValueNotFound", where, text))
     return errors

@@ -8,6 +8,7 @@ from skerry.api.errors import FieldError
 from skerry.logic.builtin.rules import Errors, each, non_negative, unsupported
 from skerry.logic.names import qualified_name
 from skerry.logic.resource import Object
+from skerry.logic.schema.lists import repetitions
 
 _RULES_MOST = 20
 _EXIT_CODES_MOST = 255
@@ -69,11 +70,12 @@ def _exit_code_errors(codes: Object, path: str, names: set[str | None]) -> Error
         errors.append(FieldError.invalid(where, values, "at least one value is required"))
     elif len(values) > _EXIT_CODES_MOST:
         errors.append(FieldError.too_many(where, len(values), _EXIT_CODES_MOST))
+    repeated = repetitions(values)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             text = "must not be 0 for the In operator"
             errors.append(FieldError.invalid(f"{where}[{index}]", value, text))
-        if value in values[:index]:
+        if index in repeated:
             errors.append(FieldError.duplicate(f"{where}[{index}]", value))
     if values != sorted(values):
         errors.append(FieldError.invalid(where, values, "must be ordered"))

@@ -82,22 +82,23 @@ def _quota_errors(quota: Object) -> Errors:
 
 def _scope_errors(scopes: Sequence[str], hard: Iterable[str]) -> Errors:
     path = "spec.scopes"
-    errors: Errors = []
-    for scope in scopes:
-        if scope not in _SCOPES:
-            errors.append(FieldError.invalid(path, scopes, "unsupported scope"))
-        errors += _misfit_errors(scope, hard, path, scopes)
+    unknown = sum(scope not in _SCOPES for scope in scopes)
+    # Each would show all of them.
+    errors = [FieldError.invalid(path, scopes, "unsupported scope")] * unknown if unknown else []
+    errors += _misfit_errors(scopes, hard, path, scopes)
     return errors + _conflict_errors(scopes, path, scopes)
 
 
-def _misfit_errors(scope: str, hard: Iterable[str], path: str, shown: object) -> Errors:
+def _misfit_errors(scopes: Iterable[str], hard: Iterable[str], path: str, shown: object) -> Errors:
+    """Refuse resources that a scope does not narrow, once for each of the few scopes there are."""
     text = "unsupported scope applied to resource"
+    plain = [r for r in sorted(hard) if "/" not in r and not quota_resource_errors(r, path)]
     return [
         FieldError.invalid(path, shown, text)
-        for resource in sorted(hard)
-        if not quota_resource_errors(resource, path)
-        and "/" not in resource
-        and not _scope_fits(scope, resource)
+        for scope in dict.fromkeys(scopes)
+        if scope in _SCOPES
+        for resource in plain
+        if not _scope_fits(scope, resource)
     ]
 
 
@@ -118,8 +119,8 @@ def _scope_selector_errors(selector: Object, hard: Iterable[str], scopes: Sequen
         scope = item.get("scopeName") or ""
         if scope not in _SCOPES:
             errors.append(FieldError.invalid(f"{path}.scopeName", scope, "unsupported scope"))
-        errors += _misfit_errors(scope, hard, path, selector)
         errors += _scope_operator_errors(item, scope, path)
+    errors += _misfit_errors((i.get("scopeName") or "" for i in items), hard, path, selector)
     return errors + _conflict_errors((i.get("scopeName") or "" for i in items), path, scopes)
 
 

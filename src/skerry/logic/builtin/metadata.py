@@ -7,15 +7,20 @@ from typing import Any, Final
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupVersion
+from skerry.logic.apply.managed import MAX_ENTRIES
 from skerry.logic.builtin.rules import Errors, each, immutable, non_negative
 from skerry.logic.names import dns1123_label, qualified_name
 from skerry.logic.resource import Object
 from skerry.logic.selectors import label_errors
 
 ANNOTATIONS_LARGEST: Final = 256 * 1024
-# Every one is looked up by garbage collection, at each change of the object. Real objects have a
-# few; those of shared volumes some dozens.
+# Selectors, garbage collection and field managers go through all of these at each change of an
+# object, in the server and in every program that follows it. Real objects have some dozens. An
+# object that has more, stored before there was a limit, may keep as many as it has.
+MAX_LABELS: Final = 1000
+MAX_ANNOTATIONS: Final = 5000
 MAX_OWNERS: Final = 1000
+MAX_FINALIZERS: Final = 100
 MANAGER_LONGEST: Final = 128
 SUBRESOURCE_LONGEST: Final = 256
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
@@ -47,19 +52,19 @@ def validate_metadata(
         errors += _finalizer_errors(metadata.get("finalizers") or ())
     else:
         errors = _change_errors(metadata, old.get("metadata") or {})
-    labels = metadata.get("labels")
-    if labels:
-        errors += label_errors(labels, "metadata.labels")
-    annotations = metadata.get("annotations")
-    if annotations:
-        errors += annotation_errors(annotations)
-    owners = metadata.get("ownerReferences")
-    if owners:
-        errors += _owner_errors(owners)
-    managed = metadata.get("managedFields")
-    if managed:
-        errors += _managed_errors(managed)
+    for name, (limit, check) in _MEMBERS.items():
+        members = metadata.get(name)
+        if not members:
+            continue
+        if len(members) > limit and len(members) > _former_count(old, name):
+            errors.append(FieldError.too_many(f"metadata.{name}", len(members), limit))
+        elif check is not None:
+            errors += check(members)
     return errors
+
+
+def _former_count(old: Object | None, name: str) -> int:
+    return 0 if old is None else len((old.get("metadata") or {}).get(name) or ())
 
 
 def _identity_errors(
@@ -107,8 +112,6 @@ def _size(text: str) -> int:
 
 def _owner_errors(owners: Sequence[Mapping[str, Any]]) -> Errors:
     path = "metadata.ownerReferences"
-    if len(owners) > MAX_OWNERS:
-        return [FieldError.too_many(path, len(owners), MAX_OWNERS)]
     errors: Errors = []
     for owner in owners:
         errors += _one_owner_errors(owner, path)
@@ -208,3 +211,13 @@ def field_manager_errors(manager: str, path: str = "fieldManager") -> Errors:
                 text = f"invalid character U+{ord(char):04X} (at position {position})"
                 errors.append(FieldError.invalid(path, manager, text))
     return errors
+
+
+# What is counted and checked of metadata, in the order in which it is told of.
+_MEMBERS: Final[Mapping[str, tuple[int, Callable[[Any], Errors] | None]]] = {
+    "finalizers": (MAX_FINALIZERS, None),
+    "labels": (MAX_LABELS, lambda labels: label_errors(labels, "metadata.labels")),
+    "annotations": (MAX_ANNOTATIONS, annotation_errors),
+    "ownerReferences": (MAX_OWNERS, _owner_errors),
+    "managedFields": (MAX_ENTRIES, _managed_errors),
+}

@@ -99,16 +99,19 @@ def device_errors(container: Object, path: str, volumes: Mapping[str, Object]) -
     mounts = container.get("volumeMounts") or ()
     names = {mount.get("name") for mount in mounts}
     mount_paths = {mount.get("mountPath") for mount in mounts}
+    earlier_names: set[str] = set()
+    earlier_paths: set[str] = set()
     for index, device in enumerate(devices):
         name, target = device.get("name") or "", device.get("devicePath") or ""
         where = f"{path}.volumeDevices[{index}]"
-        earlier = devices[:index]
         errors += _device_name_errors(name, f"{where}.name", volumes)
         errors += _device_path_errors(target, f"{where}.devicePath")
-        if name and name in (other.get("name") for other in earlier):
+        if name and name in earlier_names:
             errors.append(FieldError.invalid(f"{where}.name", name, "must be unique"))
-        if target in (other.get("devicePath") for other in earlier):
+        if target in earlier_paths:
             errors.append(FieldError.invalid(f"{where}.devicePath", target, "must be unique"))
+        earlier_names.add(name)
+        earlier_paths.add(target)
         if name in names:
             text = "must not already exist in volumeMounts"
             errors.append(FieldError.invalid(f"{where}.name", name, text))

@@ -178,6 +178,9 @@ def _gate_errors(gates: Sequence[Object], path: str) -> Errors:
 
 def _spread_errors(constraints: Sequence[Object], path: str) -> Errors:
     errors: Errors = []
+    # An equal one further down is told of at the first.
+    pairs = [(item.get("topologyKey"), item.get("whenUnsatisfiable")) for item in constraints]
+    last = {pair: index for index, pair in enumerate(pairs)}
     for index, item in enumerate(constraints):
         where = f"{path}[{index}]"
         skew, action = item.get("maxSkew") or 0, item.get("whenUnsatisfiable") or ""
@@ -188,10 +191,7 @@ def _spread_errors(constraints: Sequence[Object], path: str) -> Errors:
         if action not in _UNSATISFIABLE:
             errors.append(unsupported(f"{where}.whenUnsatisfiable", action, _UNSATISFIABLE))
         pair = (item.get("topologyKey"), action)
-        if any(
-            (o.get("topologyKey"), o.get("whenUnsatisfiable")) == pair
-            for o in constraints[index + 1 :]
-        ):
+        if last.get(pair, 0) > index:
             field = f"{where}.{{topologyKey, whenUnsatisfiable}}"
             errors.append(FieldError.duplicate(field, f"{{{pair[0]}, {pair[1]}}}"))
         errors += _spread_option_errors(item, where, action)

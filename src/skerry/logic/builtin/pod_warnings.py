@@ -46,6 +46,8 @@ _GONE_LABELS = {
     ),
 }
 _BYTES = ("memory", "ephemeral-storage")
+# Of ports that are alike, a further one is compared with the first few.
+_COMPARED_PORTS = 8
 _NO_POD = "a null labelSelector results in matching no pod"
 
 
@@ -161,7 +163,8 @@ def _port_warnings(
             yield f"{path}: overlapping port definition with {field}"
         elif host == other_host and bool(address) != bool(other_address):
             yield f"{path}: dangerously ambiguous port definition with {field}"
-    others.append((path, port))
+    if len(others) < _COMPARED_PORTS:
+        others.append((path, port))
 
 
 def _affinity_warnings(spec: Object, kind: str, prefix: str) -> Iterator[str]:

@@ -32,6 +32,7 @@ from skerry.logic.builtin.rules import (
 from skerry.logic.names import dns1123_subdomain, out_of_range, qualified_name
 from skerry.logic.quantity import QuantityError
 from skerry.logic.resource import Object
+from skerry.logic.schema.lists import identity
 
 _UPDATABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -187,8 +188,8 @@ def _deadline_errors(new: int | None, old: int | None) -> Errors:
 
 
 def _toleration_change_errors(new: list[Object], old: list[Object]) -> Errors:
-    kept = [_untimed(toleration) for toleration in new]
-    if any(_untimed(toleration) not in kept for toleration in old):
+    kept = {identity(_untimed(toleration)) for toleration in new}
+    if any(identity(_untimed(toleration)) not in kept for toleration in old):
         text = "existing toleration can not be modified except its tolerationSeconds"
         return [FieldError.forbidden("spec.tolerations", text)]
     return toleration_errors(new, "spec.tolerations") if new != old else []

@@ -28,6 +28,7 @@ from skerry.logic.names import (
     qualified_name,
 )
 from skerry.logic.resource import Object
+from skerry.logic.schema.lists import repetitions
 from skerry.logic.selectors import label_errors
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -324,11 +325,12 @@ def _listed_address_errors(many: Sequence[str], path: str) -> Errors:
 def _family_errors(spec: Object) -> Errors:
     errors: Errors = []
     families = spec.get("ipFamilies") or ()
+    repeated = repetitions(families)
     for index, family in enumerate(families):
         where = f"spec.ipFamilies[{index}]"
         if family not in _FAMILIES:
             errors.append(unsupported(where, family, _FAMILIES))
-        if family in families[:index]:
+        if index in repeated:
             errors.append(FieldError.duplicate(where, family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _FAMILY_POLICIES:

@@ -7,6 +7,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.logic.crd.definition import mapping, sequence, text
+from skerry.logic.schema.lists import repetitions
 
 Raw = Mapping[str, Any]
 
@@ -85,6 +86,7 @@ def _list_map(raw: Raw, path: str) -> Iterator[FieldError]:
 
 def _keys(items: Raw, keys: list[str], path: str, keys_at: str) -> Iterator[FieldError]:
     properties = mapping(items.get("properties"))
+    repeated = repetitions(keys)
     for index, key in enumerate(keys):
         if key not in properties:
             detail = "entries must all be names of item properties"
@@ -93,7 +95,7 @@ def _keys(items: Raw, keys: list[str], path: str, keys_at: str) -> Iterator[Fiel
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             where = f"{path}.items.properties[{key}].type"
             yield FieldError.invalid(where, text(items.get("type")), detail)
-        if key in keys[:index]:
+        if index in repeated:
             yield FieldError.invalid(keys_at, keys, "must not contain duplicate entries")
     for key in keys:
         if key in properties:

@@ -8,7 +8,6 @@ the hash of its spec.
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -18,6 +17,7 @@ import orjson
 from skerry.api.errors import FieldError
 from skerry.api.kinds import ALL_VERBS, GroupVersionKind, ResourceInfo, Subresource
 from skerry.api.schema import Definitions, Schema
+from skerry.kit.caching import WeightedCache
 from skerry.logic import names
 from skerry.logic.cel import check_rules, rules_of
 from skerry.logic.crd import definition
@@ -49,10 +49,10 @@ _UNCHECKED = FieldError.invalid(
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )
-# A definition's resources are small once compiled; 4,096 distinct ones are more than any hub
-# has seen, and the least used is built again.
-_MOST_DEFINITIONS = 4096
-_KEPT: OrderedDict[tuple[bytes, int], tuple[Definitions | None, list[Resource]]] = OrderedDict()
+# Bytes of definitions; built, they take about ten times as much. Those that are served are kept by
+# the clusters that serve them: what is kept here lets clusters share, and is built again when
+# nobody has asked for it lately.
+_KEPT: Final = WeightedCache[tuple[bytes, int], tuple[Definitions | None, list[Resource]]](8 << 20)
 
 
 def resources_of(crd: Raw, definitions: Definitions | None = None) -> list[Resource]:
@@ -61,23 +61,20 @@ def resources_of(crd: Raw, definitions: Definitions | None = None) -> list[Resou
     With *definitions* (the built-in ones) metadata is described by ObjectMeta; without, anything
     goes in it. Definitions with equal specs share the result.
     """
-    key = (_content(crd), id(definitions))
+    content = _content(crd)
+    key = (hashlib.blake2b(content, digest_size=16).digest(), id(definitions))
     found = _KEPT.get(key)
     if found is not None:
-        _KEPT.move_to_end(key)
         return found[1]
     made = _built(crd, definitions)
     # Keeping the definitions keeps their identity from being reused.
-    _KEPT[key] = (definitions, made)
-    if len(_KEPT) > _MOST_DEFINITIONS:
-        _KEPT.popitem(last=False)
+    _KEPT.put(key, (definitions, made), len(content))
     return made
 
 
 def _content(crd: Raw) -> bytes:
     parts = [spec_of(crd), mapping(crd.get("status")).get("acceptedNames")]
-    packed = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    return hashlib.blake2b(packed, digest_size=16).digest()
+    return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
 def _built(crd: Raw, definitions: Definitions | None) -> list[Resource]:

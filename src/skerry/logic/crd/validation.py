@@ -9,7 +9,7 @@ know them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from skerry.api.errors import FieldError
 from skerry.logic import names
@@ -105,7 +105,13 @@ def _scope(scope: str) -> Iterator[FieldError]:
         yield FieldError.not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
 
 
+# Each is a type of its own, with its rules and documents, made whenever the definition changes.
+MAX_VERSIONS: Final = 50
+
+
 def _version_list(versions: list[Raw]) -> Iterator[FieldError]:
+    if len(versions) > MAX_VERSIONS:
+        yield FieldError.too_many("spec.versions", len(versions), MAX_VERSIONS)
     found = [text(version.get("name")) for version in versions]
     if len(set(found)) != len(found):
         yield _of_versions(versions, "must contain unique version names")

@@ -18,11 +18,17 @@ from skerry.logic.crd.openapi import OpenAPIChecks, Place
 from skerry.logic.crd.rules import RuleChecks
 from skerry.logic.crd.schema_defaults import default_errors
 from skerry.logic.crd.structural import structural_errors
+from skerry.logic.schema.patterns import PatternError, compiled
 
 Raw = Mapping[str, Any]
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 SELECTABLE_MOST = 8
+# Each is looked for in every object of a Table.
+MAX_COLUMNS = 100
+# Of all patterns of a schema together. They are made when objects first need them, 1.7 us for each;
+# schemas in use come to a few thousand.
+MAX_PATTERN_INSTRUCTIONS = 20_000
 _ALLOWED_AT_ROOT = (
     "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum",
     "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems",
@@ -145,6 +151,8 @@ def schema_errors(version: Raw, path: str, *, status: bool, limit: bool) -> Iter
     structural = structural_errors(raw, where)
     if schema is not None and not structural:
         structural = list(default_errors(schema, where))
+    if not structural:
+        structural = list(_pattern_errors(raw, where))
     yield from structural
     rules = None if structural else RuleChecks(limit_expressions=limit)
     found = OpenAPIChecks(rules=rules).check(raw, schema, Place(where, root=True))
@@ -154,6 +162,35 @@ def schema_errors(version: Raw, path: str, *, status: bool, limit: bool) -> Iter
     if rules is not None:
         yield from rules.errors
         yield from rules.total_errors(where)
+
+
+def _instructions(pattern: str) -> int:
+    try:
+        return compiled(pattern).programsize
+    except PatternError:
+        # Of a default or an example; those of the schema have been checked.
+        return 0
+
+
+def _pattern_errors(raw: Raw, path: str) -> Iterator[FieldError]:
+    """Refuse patterns that together take long to prepare; each by itself is valid."""
+    patterns: set[str] = set()
+    waiting: list[Any] = [raw]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            pattern = node.get("pattern")
+            if isinstance(pattern, str):
+                patterns.add(pattern)
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    total = sum(map(_instructions, patterns))
+    if total > MAX_PATTERN_INSTRUCTIONS:
+        detail = (
+            f"its patterns come to {total} instructions: want at most {MAX_PATTERN_INSTRUCTIONS}"
+        )
+        yield FieldError.forbidden(path, detail)
 
 
 _PARTS: Mapping[str, type | tuple[type, ...]] = {
@@ -251,7 +288,11 @@ def _label_selector(given: str, path: str) -> Iterator[FieldError]:
 
 
 def _columns(version: Raw, path: str) -> Iterator[FieldError]:
-    for index, item in enumerate(sequence(version.get("additionalPrinterColumns"))):
+    columns = sequence(version.get("additionalPrinterColumns"))
+    if len(columns) > MAX_COLUMNS:
+        yield FieldError.too_many(path, len(columns), MAX_COLUMNS)
+        return
+    for index, item in enumerate(columns):
         column, where = mapping(item), f"{path}[{index}]"
         if not column.get("name"):
             yield FieldError.required(f"{where}.name")

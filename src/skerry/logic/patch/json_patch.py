@@ -24,8 +24,9 @@ from skerry.logic.patch.values import Object, equal, json_kind
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 
-# Results nested deeper than encoders accept can only be built by many operations.
-_DEPTH_CHECK_OPERATIONS: Final = 64
+# An element put into a list moves those behind it. Ten thousand operations at the head of a list of
+# a thousand elements come to half of this, which takes a few milliseconds.
+MAX_MOVED_ELEMENTS: Final = 10_000_000
 
 _MISSING: Final = object()
 
@@ -43,7 +44,7 @@ def apply_json_patch(obj: Object, operations: Any) -> Object:
     try:
         for operation in checked:
             document.do(operation)
-        result = document.finish(len(checked))
+        result = document.finish()
     except PatchFailed as failure:
         raise Invalid("the server rejected our request due to an error in our request") from failure
     return result
@@ -94,6 +95,7 @@ class _Document:
         # By identity; the values keep the containers alive so that no identity is reused.
         self._owned: dict[int, Container] = {}
         self._copied_bytes = 0
+        self._moved_elements = 0
         self._operations: dict[str, Callable[[dict[str, Any]], None]] = {
             "add": self._add,
             "remove": self._remove,
@@ -110,11 +112,11 @@ class _Document:
             raise PatchFailed(f"Unexpected kind: {kind or 'unknown'}")
         perform(operation)
 
-    def finish(self, operations: int) -> Object:
+    def finish(self) -> Object:
         if not isinstance(self._root, dict):
             raise PatchFailed("the patch makes something other than an object")
-        if operations > _DEPTH_CHECK_OPERATIONS:
-            _encoded(self._root)
+        # Operations can nest values more deeply than any of them is nested.
+        _encoded(self._root)
         return self._root
 
     def _add(self, operation: dict[str, Any]) -> None:
@@ -171,7 +173,17 @@ class _Document:
         elif last == "-":
             container.append(value)
         else:
-            container.insert(_index(last, len(container) + 1), value)
+            index = _index(last, len(container) + 1)
+            self._moves(len(container) - index)
+            container.insert(index, value)
+
+    def _moves(self, elements: int) -> None:
+        self._moved_elements += elements
+        if self._moved_elements > MAX_MOVED_ELEMENTS:
+            raise RequestEntityTooLarge(
+                "The allowed maximum of elements that a JSON patch moves within lists is "
+                f"{MAX_MOVED_ELEMENTS}"
+            )
 
     def _take(self, tokens: list[str]) -> Any:
         if not tokens:
@@ -179,7 +191,9 @@ class _Document:
         container = self._own_parent(tokens)
         last = tokens[-1]
         if isinstance(container, list):
-            return container.pop(_index(last, len(container)))
+            index = _index(last, len(container))
+            self._moves(len(container) - index)
+            return container.pop(index)
         if last not in container:
             raise PatchFailed(f"Unable to remove nonexistent key: {last}")
         return container.pop(last)

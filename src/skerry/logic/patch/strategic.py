@@ -27,6 +27,9 @@ RETAIN_KEYS: Final = "$retainKeys"
 DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
 SET_ORDER: Final = "$setElementOrder"
 
+# Every element with the key of another is merged into the same place, which is copied each time.
+# Nobody means more than one.
+_MAX_REPEATED: Final = 10
 _BAD_ORDER: Final = "invalid patch format of setElementOrder list"
 _BAD_RETAIN: Final = "invalid patch format of retainKeys"
 _BAD_DELETE: Final = "invalid patch format of primitive list"
@@ -278,19 +281,22 @@ def _special_elements(
     current: list[Any], patch: list[Any], merge_key: str
 ) -> tuple[list[Any], list[Any], bool]:
     """Obey the elements that carry ``$patch``: what remains, what is added, and if it replaces."""
-    remaining, additions, replaced = current, [], False
+    additions, replaced = [], False
+    gone: set[Any] = set()
     for element in patch:
         if DIRECTIVE not in element:
             additions.append(element)
         elif element[DIRECTIVE] == "delete":
-            gone = _key_of(element, merge_key)
-            remaining = [item for item in remaining if _identity(_map(item).get(merge_key)) != gone]
+            gone.add(_key_of(element, merge_key))
         elif element[DIRECTIVE] == "replace":
             replaced = True
         elif element[DIRECTIVE] == "merge":
             raise BadRequest("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(element[DIRECTIVE], element)
+    remaining = current
+    if gone:
+        remaining = [i for i in current if _identity(_map(i).get(merge_key)) not in gone]
     return remaining, additions, replaced
 
 
@@ -302,8 +308,15 @@ def _merge_elements(
     places: dict[Any, int] = {}
     for place, element in enumerate(merged):
         places.setdefault(_identity(_map(element).get(merge_key)), place)
+    times: dict[Any, int] = {}
     for addition in additions:
         key = _key_of(addition, merge_key)
+        times[key] = times.get(key, 0) + 1
+        if times[key] > _MAX_REPEATED:
+            raise BadRequest(
+                f"merge key {merge_key}: {go_text(addition[merge_key])}: stands in more than "
+                f"{_MAX_REPEATED} elements of one patch list"
+            )
         if key in places:
             merged[places[key]] = _merge_map(merged[places[key]], addition, items)
         else:

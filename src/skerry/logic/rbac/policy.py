@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from skerry.logic.rbac.rules import Rule, escalation_message, rules_of, uncovered
+from skerry.logic.rbac.rules import Rule, TooManyRights, escalation_message, rules_of, uncovered
 from skerry.logic.selectors import Selector, SelectorError
 
 GROUP = "rbac.authorization.k8s.io"
@@ -221,7 +221,10 @@ class Policy:
     ) -> str:
         """Return why *user* may not grant *wanted* in *namespace*; empty when they hold it all."""
         held = self.rules_for(user, groups, namespace)
-        missing = uncovered(held.rules, wanted)
+        try:
+            missing = uncovered(held.rules, wanted)
+        except TooManyRights as error:
+            return f'user "{user}" is attempting to grant more than can be compared: {error}'
         if not missing:
             return ""
         message = escalation_message(user, groups, missing)

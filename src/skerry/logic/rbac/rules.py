@@ -6,8 +6,12 @@ mean every name; an absent list of anything else means nothing at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice, product
+from math import prod
+from operator import and_
 from typing import Any
 
 ALL = "*"
@@ -104,18 +108,136 @@ def quoted_list(values: Iterable[str]) -> str:
     return "[" + " ".join(f'"{value}"' for value in values) + "]"
 
 
+# A rule of a hundred verbs, groups and resources each stands for a million rights. Those that no
+# rule in sight tells apart are looked at together; what is left is limited: a thousand rights take
+# a millisecond, and people write rules that stand for dozens.
+MAX_RIGHTS = 10_000
+_MAX_MISSING = 100
+# So few are not worth being gathered, and are told in the order in which they are written.
+_FEW_VALUES = 10
+
+
+class TooManyRights(ValueError):
+    """The rules stand for more rights than are compared one by one."""
+
+
 def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """Return the parts of *wanted* that nothing in *held* covers, one right per rule.
 
     Empty means that who holds *held* may grant *wanted*. A right counts as held only if a single
-    rule gives it.
+    rule gives it. Of very many missing rights the first are returned. Raises TooManyRights.
     """
-    return [
-        right
-        for rule in wanted
-        for right in _rights(rule)
-        if not any(_covers(owned, right) for owned in held)
-    ]
+    owned = _Owned(held)
+    missing: list[Rule] = []
+    left = MAX_RIGHTS
+    for rule in wanted:
+        for places, rights in (
+            (owned.of_resources(rule), _resource_right),
+            (owned.of_paths(rule), _path_right),
+        ):
+            # What all held rules treat alike is one; the order is that of the rule.
+            left -= prod(len(place) for place in places)
+            if left < 0:
+                raise TooManyRights(
+                    f"the rules combine more than {MAX_RIGHTS} verbs, groups, resources and names"
+                )
+            missing += islice(
+                (
+                    rights(*values)
+                    for together in product(*places)
+                    if not reduce(and_, (mask for mask, _ in together))
+                    for values in product(*(values for _, values in together))
+                ),
+                _MAX_MISSING - len(missing),
+            )
+    return missing
+
+
+# The held rules a value belongs to, as bits, and the values that belong to the same.
+_Alike = tuple[int, tuple[Any, ...]]
+
+
+class _Owned:
+    """Held rules, each a bit; every value that a rule may name knows the bits of those rules."""
+
+    def __init__(self, held: Sequence[Rule]) -> None:
+        self._verbs: dict[str, int] = {}
+        self._groups: dict[str, int] = {}
+        self._resources: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        # Of the rules that give every name, having none.
+        self._unnamed = 0
+        self._urls: dict[str, int] = {}
+        for number, rule in enumerate(held):
+            bit = 1 << number
+            if not rule.resource_names:
+                self._unnamed |= bit
+            for values, masks in (
+                (rule.verbs, self._verbs),
+                (rule.api_groups, self._groups),
+                (rule.resources, self._resources),
+                (rule.resource_names, self._names),
+                (rule.non_resource_urls, self._urls),
+            ):
+                for value in values:
+                    masks[value] = masks.get(value, 0) | bit
+
+    def of_resources(self, rule: Rule) -> list[list[_Alike]]:
+        """Return the verbs, groups, resources and names of *rule*, those alike together."""
+        return [
+            _alike(rule.verbs, lambda verb: _either(self._verbs, verb, ALL)),
+            _alike(rule.api_groups, lambda group: _either(self._groups, group, ALL)),
+            _alike(rule.resources, self._resource),
+            # Only a rule without names gives what is asked for without one.
+            _alike(rule.resource_names, lambda name: self._unnamed | self._names.get(name, 0))
+            or [(self._unnamed, (None,))],
+        ]
+
+    def of_paths(self, rule: Rule) -> list[list[_Alike]]:
+        """Return the verbs and paths of *rule*, those alike together."""
+        return [
+            _alike(rule.verbs, lambda verb: _either(self._verbs, verb, ALL)),
+            _alike(rule.non_resource_urls, self._url),
+        ]
+
+    def _resource(self, written: str) -> int:
+        resource, _, subresource = written.partition("/")
+        if not subresource:
+            return _either(self._resources, resource, ALL)
+        exact = f"{resource}/{subresource}"
+        return _either(self._resources, exact, ALL, f"{ALL}/{subresource}")
+
+    def _url(self, url: str) -> int:
+        mask = 0
+        for pattern, bits in self._urls.items():
+            if _path_covers(pattern, url):
+                mask |= bits
+        return mask
+
+
+def _either(masks: Mapping[str, int], *values: str) -> int:
+    mask = 0
+    for value in values:
+        mask |= masks.get(value, 0)
+    return mask
+
+
+def _alike(values: Sequence[str], mask_of: Callable[[str], int]) -> list[_Alike]:
+    """Return *values* in order; where there are many, those of one mask together."""
+    if len(values) <= _FEW_VALUES:
+        return [(mask_of(value), (value,)) for value in values]
+    together: dict[int, list[str]] = {}
+    for value in values:
+        together.setdefault(mask_of(value), []).append(value)
+    return [(mask, tuple(found)) for mask, found in together.items()]
+
+
+def _resource_right(verb: str, group: str, resource: str, name: str | None) -> Rule:
+    return Rule((verb,), (group,), (resource,), () if name is None else (name,))
+
+
+def _path_right(verb: str, url: str) -> Rule:
+    return Rule((verb,), non_resource_urls=(url,))
 
 
 def compacted(rules: Iterable[Rule]) -> list[Rule]:
@@ -150,35 +272,3 @@ def _path_covers(pattern: str, path: str) -> bool:
     if pattern in (ALL, path):
         return True
     return pattern.endswith(ALL) and path.startswith(pattern.rstrip(ALL))
-
-
-def _rights(rule: Rule) -> Iterator[Rule]:
-    """Yield the rule taken apart: one verb on one thing each."""
-    for verb in rule.verbs:
-        for group in rule.api_groups:
-            for resource in rule.resources:
-                for name in rule.resource_names or (None,):
-                    names = () if name is None else (name,)
-                    yield Rule((verb,), (group,), (resource,), names)
-        for url in rule.non_resource_urls:
-            yield Rule((verb,), non_resource_urls=(url,))
-
-
-def _covers(owned: Rule, right: Rule) -> bool:
-    """Tell whether *owned* includes a single *right*; wildcards in the right must be owned as
-    such."""
-    if not _has(owned.verbs, right.verbs[0]):
-        return False
-    if right.non_resource_urls:
-        wanted = right.non_resource_urls[0]
-        return any(_path_covers(pattern, wanted) for pattern in owned.non_resource_urls)
-    resource, _, subresource = right.resources[0].partition("/")
-    return (
-        _has(owned.api_groups, right.api_groups[0])
-        and owned._reaches(resource, subresource)
-        and (not owned.resource_names or right.resource_names[:1] in _singles(owned))
-    )
-
-
-def _singles(owned: Rule) -> list[tuple[str, ...]]:
-    return [(name,) for name in owned.resource_names]

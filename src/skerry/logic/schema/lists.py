@@ -5,6 +5,7 @@ The first repetition of a value or key is reported, at its index; further ones a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -21,6 +22,18 @@ def identity(value: Any) -> Any:
     if type(value) is dict or type(value) is list:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     return (type(value) is bool, value)
+
+
+def repetitions(items: Iterable[Any]) -> set[int]:
+    """Return the places of items that are equal to one before them."""
+    seen: set[Any] = set()
+    found: set[int] = set()
+    for index, item in enumerate(items):
+        known = identity(item)
+        if known in seen:
+            found.add(index)
+        seen.add(known)
+    return found
 
 
 def key_of(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:

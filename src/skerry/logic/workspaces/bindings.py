@@ -8,6 +8,7 @@ from typing import Any
 
 from skerry.api.kinds import GroupResource
 from skerry.logic.resource import Object
+from skerry.logic.schema.lists import identity
 from skerry.logic.workspaces.names import label_hash
 from skerry.logic.workspaces.projected import is_inert
 
@@ -143,10 +144,11 @@ def _settle_claims(status: Object, export: Export, answers: Sequence[Mapping[str
     made = [dict(claim) for claim in export.claims]
     if made:
         status["exportPermissionClaims"] = made
-    applied = [claim for claim in accepted if claim in made]
+    known = {identity(claim) for claim in made}
+    applied = [claim for claim in accepted if identity(claim) in known]
     if applied:
         status["appliedPermissionClaims"] = applied
-    unknown = [claim for claim in map(_bare, answers) if claim not in made]
+    unknown = [claim for claim in map(_bare, answers) if identity(claim) not in known]
     if unknown:
         named = ", ".join(_claim_name(claim) for claim in unknown)
         for condition in status["conditions"]:

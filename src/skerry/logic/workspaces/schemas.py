@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.schema import Schema
+from skerry.kit.caching import WeightedCache
 from skerry.logic import crd
 from skerry.logic.builtin import builtin_resources
 from skerry.logic.placement.warnings import warning
@@ -176,9 +178,25 @@ def _by_version(served: Sequence[Resource]) -> dict[str, Schema]:
     return {resource.info.version: resource.schema for resource in served}
 
 
-@lru_cache(maxsize=4096)
+# As with definitions: what is bound somewhere is kept there.
+_KEPT: Final = WeightedCache[tuple[bytes, bytes], tuple[Resource, ...]](8 << 20)
+
+
 def _converting(spec: bytes, conversion: bytes) -> tuple[Resource, ...]:
     """Return the types of a schema; those that are not stored as they are know how to convert."""
+    key = (_digest(spec), _digest(conversion))
+    found = _KEPT.get(key)
+    if found is None:
+        found = _built(spec, conversion)
+        _KEPT.put(key, found, len(spec) + len(conversion))
+    return found
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def _built(spec: bytes, conversion: bytes) -> tuple[Resource, ...]:
     served = _compiled(spec)
     if not conversion:
         return served
@@ -195,7 +213,6 @@ def _converting(spec: bytes, conversion: bytes) -> tuple[Resource, ...]:
     )
 
 
-@lru_cache(maxsize=4096)
 def _compiled(spec: bytes) -> tuple[Resource, ...]:
     return tuple(map(warning, crd.resources_of(_as_definition(orjson.loads(spec)))))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
+from skerry.kit.invariant import present
 from skerry.logic import crd
 from skerry.logic.placement.warnings import warning
 from skerry.logic.resource import Resource
@@ -16,8 +17,11 @@ from skerry.logic.workspaces import schemas
 from skerry.server.catalogue import TypeSet, builtin_types
 from skerry.server.offload.messages import TypeRef
 
-# Definitions that large bodies are written for at one time; each takes a few times its size.
-_MAX_FAMILIES = 32
+# Content of definitions, which take about ten times as much when built.
+_MAX_BYTES = 8 << 20
+# One workspace's document may be of as many.
+_MIN_FAMILIES = 1000
+_MAX_SETS = 2000
 
 
 def type_ref(resource: Resource) -> TypeRef | None:
@@ -33,25 +37,48 @@ class Families:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Sequence[Resource]] = OrderedDict()
+        self._size: dict[str, int] = {}
+        self._sets: dict[tuple[str, str], TypeSet] = {}
 
-    def resolve(self, reference: TypeRef) -> tuple[Resource, TypeSet] | None:
-        """Return a type and those it shares its family with; None until its content is sent."""
-        known = self._known.get(reference.key)
-        if known is None:
-            content = reference.content
-            if content is None:
-                return None
-            known = _BUILDERS[reference.builder](orjson.loads(content))
-            self._known[reference.key] = known
-            if len(self._known) > _MAX_FAMILIES:
-                self._known.popitem(last=False)
-        self._known.move_to_end(reference.key)
-        identity = reference.identity
-        # Where it is served, a type may have another identity, and fewer verbs or subresources.
-        types = TypeSet(replace(resource, identity=identity) for resource in known)
+    def missing(self, references: Iterable[TypeRef]) -> list[str]:
+        """Take in the content that is sent; return the families of which none was."""
+        for reference in references:
+            if reference.key in self._known:
+                self._known.move_to_end(reference.key)
+            elif reference.content is not None:
+                self._put(reference.key, reference.builder, reference.content)
+        return list({r.key: None for r in references if r.key not in self._known})
+
+    def _put(self, key: str, builder: str, content: bytes) -> None:
+        self._known[key] = _BUILDERS[builder](orjson.loads(content))
+        self._size[key] = len(content)
+        # Those that were just asked for stay, however large they are together.
+        while sum(self._size.values()) > _MAX_BYTES and len(self._known) > _MIN_FAMILIES:
+            gone, _ = self._known.popitem(last=False)
+            del self._size[gone]
+            self._sets.clear()
+
+    def resolve(self, reference: TypeRef) -> Resource:
+        """Return a type of a family that is known."""
         info = reference.info
-        found = types.find(info.group, info.version, info.resource)
-        return None if found is None else (replace(found, info=info), types)
+        types = self.types(reference)
+        found = present(
+            types.find(info.group, info.version, info.resource), "a family has the types it makes"
+        )
+        # Where it is served, a type may have fewer verbs or subresources.
+        return replace(found, info=info)
+
+    def types(self, reference: TypeRef) -> TypeSet:
+        """Return the types of a family, as they are where *reference* is from."""
+        key, identity = reference.key, reference.identity
+        found = self._sets.get((key, identity))
+        if found is None:
+            known = self._known[key]
+            found = TypeSet(replace(resource, identity=identity) for resource in known)
+            if len(self._sets) > _MAX_SETS:
+                self._sets.clear()
+            self._sets[key, identity] = found
+        return found
 
 
 Builder = Callable[[Any], Sequence[Resource]]

@@ -9,11 +9,15 @@ import orjson
 
 from skerry.api.errors import ApiError
 from skerry.logic.resource import Object
+from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.http.message import Request, User
+from skerry.server.offload.checks import CHECKS
 from skerry.server.offload.families import Families
 from skerry.server.offload.messages import (
     Change,
+    Check,
+    Document,
     Done,
     Draft,
     Finish,
@@ -23,8 +27,10 @@ from skerry.server.offload.messages import (
     Render,
     Result,
 )
+from skerry.server.openapi_documents import document
 from skerry.server.rest.call import Call
 from skerry.server.rest.preparation import Birth, Preparation
+from skerry.server.rest.prepare import TRIPPED
 from skerry.server.rest.rendering import representation
 from skerry.store.base import Entry
 
@@ -43,16 +49,21 @@ class Jobs:
             Change: self._change,
             Finish: self._finish,
             Render: self._render,
+            Check: self._check,
+            Document: self._document,
         }
 
     def do(self, job: Job) -> Result:
         """Return how *job* ends; a refusal is a result too."""
-        found = self._families.resolve(job.type)
-        if found is None:
-            return Missing()
-        resource, types = found
+        missing = self._families.missing(job.types)
+        if missing:
+            return Missing(missing)
+        resources = [self._families.resolve(reference) for reference in job.types]
         request = Request("", "", job.query, job.headers, job.body)
-        call = Call(request, job.info, _NOBODY, resource, types)
+        types = self._families.types(job.types[0])
+        if isinstance(job.task, Document):
+            types = TypeSet(resources)
+        call = Call(request, job.info, _NOBODY, resources[0], types)
         try:
             done = self._do[type(job.task)](job, call, job.task)
         except ApiError as error:
@@ -96,6 +107,16 @@ class Jobs:
     def _render(self, _: Job, call: Call, task: Render) -> Done:
         shown = representation(call, lambda: task.now)
         return Done(shown.one(task.value, task.revision))
+
+    def _check(self, _: Job, call: Call, task: Check) -> Done:
+        documents = map(orjson.loads, task.documents)
+        try:
+            return Done(CHECKS[task.name](call, *documents).encode())
+        except TRIPPED as error:
+            return Done(tripped=repr(error))
+
+    def _document(self, _: Job, call: Call, task: Document) -> Done:
+        return Done(document(task.form, task.group, task.version, call.types.resources))
 
 
 def same(value: bytes, entry: Entry) -> bool:

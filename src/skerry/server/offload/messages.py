@@ -4,7 +4,7 @@ code whatever it reads."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -65,14 +65,29 @@ class Render(msgspec.Struct, tag=True, frozen=True):
     now: datetime
 
 
-Task = Draft | Change | Finish | Render
+class Check(msgspec.Struct, tag=True, frozen=True):
+    """Make a check of admission's; the text of the result says why an object is refused."""
+
+    name: str
+    documents: list[bytes]
+
+
+class Document(msgspec.Struct, tag=True, frozen=True):
+    """Make the OpenAPI document of the types, at a group and version where it is of one."""
+
+    form: Literal["swagger", "swagger-protobuf", "v3"]
+    group: str = ""
+    version: str = ""
+
+
+Task = Draft | Change | Finish | Render | Check | Document
 NOTHING = Finish(b"")
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One task, with what it must know of the request it is done for."""
+    """One task, with what it must know of the request it is done for. Most are about one type."""
 
-    type: TypeRef
+    types: list[TypeRef]
     info: RequestInfo
     query: str
     headers: dict[str, str]
@@ -92,6 +107,8 @@ class Done(msgspec.Struct, tag=True):
     generated: bool = False
     # The request names the version it changes.
     pinned: bool = False
+    # What a check stumbled over in an object that is not of its form.
+    tripped: str = ""
     warnings: list[str] = []
     cpu_seconds: float = 0.0
 
@@ -107,7 +124,9 @@ class Refused(msgspec.Struct, tag=True):
 
 
 class Missing(msgspec.Struct, tag=True):
-    """The worker does not know the family of the task's type: send its content with it."""
+    """The worker does not know these families: send their content with the task."""
+
+    keys: list[str] = []
 
 
 Result = Done | Refused | Missing

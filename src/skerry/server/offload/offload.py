@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import orjson
 from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, from_status
+from skerry.logic.resource import Family, Object, Resource
 from skerry.server.http.message import User
+from skerry.server.offload.checks import CHECKS
 from skerry.server.offload.families import type_ref
 from skerry.server.offload.messages import (
     NOTHING,
     Change,
+    Check,
+    Document,
     Done,
     Draft,
     Job,
@@ -22,12 +28,19 @@ from skerry.server.offload.messages import (
     Task,
     TypeRef,
 )
+from skerry.server.openapi_documents import Form, document
+from skerry.server.request_info import RequestInfo
+from skerry.server.rest.body import media_type
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions
 
 # Every value but the first follows one of them, in JSON and in YAML.
 _SEPARATORS: Final = (b",", b"[", b"{")
 _YAML_SEPARATORS: Final = (b"\n", b": ", b"- ", b"? ")
+# What stands before a pattern or an expression in a definition.
+_COMPILED_WORDS: Final = (b"pattern", b"validations", b"rules", b"expression")
+# The documents of so few of Kubernetes' own types are made soon enough.
+_FEW_TYPES: Final = 6
 _KEPT_HEADERS: Final = ("content-type", "user-agent", "accept")
 
 
@@ -89,7 +102,7 @@ class Offload:
         if self._runner is not None:
             await self._runner.serve()
 
-    def is_heavy(self, body: bytes, media: str = "") -> bool:
+    def is_heavy(self, body: bytes, content_type: str = "") -> bool:
         """Tell whether computing with *body*, a request's or a stored one, takes long.
 
         Separators inside strings count too, so it may turn out not to.
@@ -100,6 +113,7 @@ class Offload:
         settings = self.settings
         if size > settings.bytes:
             return True
+        media = media_type(content_type)
         if media.endswith("protobuf"):
             # A field takes two bytes at least, and most take a name or more.
             return size > 16 * settings.values
@@ -107,6 +121,51 @@ class Offload:
         if media.endswith("yaml"):
             count += sum(map(body.count, _YAML_SEPARATORS))
         return count > settings.values
+
+    def compiles(self, body: bytes) -> bool:
+        """Tell whether patterns or expressions stand in *body*, that of a definition.
+
+        Ten characters can take milliseconds to compile.
+        """
+        return self._runner is not None and any(word in body for word in _COMPILED_WORDS)
+
+    async def check(self, call: Call, name: str, *documents: Object) -> str:
+        """Return why a check refuses an object, made by a worker if that takes long.
+
+        Raises one of ``prepare.TRIPPED`` for an object that is not of its form.
+        """
+        texts = [orjson.dumps(document) for document in documents]
+        worker = self.worker(call, WriteOptions())
+        if worker is None or not any(self.is_heavy(t) or self.compiles(t) for t in texts):
+            return CHECKS[name](call, *documents)
+        done = await worker.do(Check(name, texts))
+        if done.tripped:
+            raise TypeError(done.tripped)
+        return done.text.decode()
+
+    async def document(
+        self, form: Form, group: str, version: str, resources: Sequence[Resource], user: User
+    ) -> bytes:
+        """Return the OpenAPI document of *resources*, made by a worker if that takes long."""
+        references = [type_ref(resource) for resource in resources]
+        known = [reference for reference in references if reference is not None]
+        many = len(resources) > _FEW_TYPES or any(resource.custom for resource in resources)
+        if self._runner is None or not many or len(known) < len(references):
+            return document(form, group, version, resources)
+        job = Job(
+            known,
+            RequestInfo("", "get"),
+            "",
+            {},
+            b"",
+            WriteOptions(),
+            Document(form, group, version),
+        )
+        families = {r.family.key: r.family for r in resources if r.family is not None}
+        result = await _run(self._runner, job, user, families)
+        if isinstance(result, Refused):
+            raise _refusal(result)
+        return result.text
 
     def worker(self, call: Call, options: WriteOptions) -> Worker | None:
         """Return who does tasks for *call*; None when its type is known to this process only."""
@@ -128,29 +187,42 @@ class Worker:
         self._call = call
         request = call.request
         headers = {name: request.headers[name] for name in _KEPT_HEADERS if name in request.headers}
-        self._job = Job(reference, call.info, request.query_string, headers, b"", options, NOTHING)
+        self._job = Job(
+            [reference], call.info, request.query_string, headers, b"", options, NOTHING
+        )
 
     async def do(self, task: Task) -> Done:
         """Return how *task* ended; raises what it was refused with."""
         reads_body = isinstance(task, Draft | Change)
         body = self._call.request.body if reads_body else b""
-        job, user = replace(self._job, task=task, body=body), self._call.user
-        result = await self._runner.run(job, user)
-        if isinstance(result, Missing):
-            family = self._call.resource.family
-            content = b"null" if family is None else family.text
-            job = replace(job, type=replace(job.type, content=content))
-            result = await self._runner.run(job, user)
-        return self._done(result)
-
-    def _done(self, result: Result) -> Done:
-        if isinstance(result, Missing):
-            raise ApiError("a worker could not build the type of the object")
-        known = self._call.warnings
-        known.extend(text for text in result.warnings if text not in known)
+        family = self._call.resource.family
+        families = {} if family is None else {family.key: family}
+        job = replace(self._job, task=task, body=body)
+        result = await _run(self._runner, job, self._call.user, families)
+        known = frozenset(self._call.warnings)
+        self._call.warnings.extend(text for text in result.warnings if text not in known)
         if isinstance(result, Refused):
             raise _refusal(result)
         return result
+
+
+async def _run(
+    runner: Runner, job: Job, user: User, families: Mapping[str, Family]
+) -> Done | Refused:
+    """Have *job* done, and send what the worker does not know of *families*."""
+    result = await runner.run(job, user)
+    if isinstance(result, Missing):
+        wanted = frozenset(result.keys)
+        types = [
+            replace(reference, content=families[reference.key].text)
+            if reference.key in wanted
+            else reference
+            for reference in job.types
+        ]
+        result = await runner.run(replace(job, types=types), user)
+    if isinstance(result, Missing):
+        raise ApiError("a worker could not build the types of the request")
+    return result
 
 
 def _refusal(result: Refused) -> ApiError:

@@ -8,9 +8,10 @@ another process when there is much to compute (``server.offload``). Between ``dr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.kit.clock import rfc3339
@@ -55,8 +56,7 @@ class NoStamp:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Birth:
+class Birth(msgspec.Struct, frozen=True):
     """What only the server can give a new object; ``uid`` and ``suffix`` are asked at most once."""
 
     now: datetime
@@ -64,8 +64,7 @@ class Birth:
     suffix: Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
+class Mutation(msgspec.Struct, frozen=True):
     """How a request changes an object.
 
     ``mutate`` is given the live object, at the request's version and its own to keep; it returns
@@ -81,8 +80,7 @@ class Mutation:
     trusted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(msgspec.Struct, frozen=True):
     """An object before and after a change, at the version of the request."""
 
     new: Object
@@ -250,7 +248,10 @@ class Preparation:
 
     def warn(self, call: Call, obj: Object) -> None:
         """Note what the client should know of a valid object; a second try says no more."""
-        call.warnings.extend(w for w in call.resource.warnings(obj) if w not in call.warnings)
+        warnings = call.resource.warnings(obj)
+        if warnings:
+            known = frozenset(call.warnings)
+            call.warnings.extend(text for text in warnings if text not in known)
 
     def live(self, call: Call, entry: Entry) -> Object:
         """Return a stored object as a client may change it."""

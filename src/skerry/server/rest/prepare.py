@@ -41,6 +41,10 @@ _DEFINITIONS = {
 }
 
 
+# What a rule may raise that takes an object to be of the form its schema asks for.
+TRIPPED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
 def recognise(call: Call, obj: Object) -> None:
     """Check that *obj* is of the type the URL names; what it leaves unsaid, the URL says."""
     info = call.resource.info

@@ -107,8 +107,11 @@ class Reader:
             raise call.not_found()
         if is_narrow(call.user):
             refuse_unseen(call, entry.value)
-        shown = self.representation(call)
-        body = await self.shown(call, shown, entry.value, entry.revision)
+        shown = representation(call, self._now)
+        if shown.decodes:
+            body = await self.shown(call, shown, entry.value, entry.revision)
+        else:
+            body = shown.one(entry.value, entry.revision)
         return Response(body=body, content_type=shown.content_type)
 
     async def fresh_enough(self, resource_version: str) -> None:

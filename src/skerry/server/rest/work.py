@@ -7,9 +7,9 @@ with it is said before anything is looked up; a worker reads it with each task.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import orjson
 
 from skerry.kit.clock import Clock
@@ -26,8 +26,7 @@ from skerry.server.rest.preparation import Birth, Changed, Mutation, Preparation
 from skerry.store.base import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Drafted:
+class Drafted(msgspec.Struct, frozen=True):
     """A new object, complete but for admission; ``generated`` when its name was."""
 
     draft: Draft

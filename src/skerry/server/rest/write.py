@@ -20,7 +20,6 @@ from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.offload import Offload
-from skerry.server.rest.body import media_type
 from skerry.server.rest.call import Call
 from skerry.server.rest.draft import Draft
 from skerry.server.rest.options import WriteOptions, write_options
@@ -120,9 +119,9 @@ class Writer:
 
     def work(self, call: Call, options: WriteOptions, name: str) -> Work:
         """Return what computes the write that *call* asks for, its body read as *name* says."""
-        request = call.request
-        if self._offload.is_heavy(
-            request.body, media_type(request.headers.get("content-type", ""))
+        request, offload = call.request, self._offload
+        if offload.is_heavy(request.body, request.headers.get("content-type", "")) or (
+            call.resource.compiles and offload.compiles(request.body)
         ):
             remote = remote_work(self._offload, call, options, name, self._clock, self._ids)
             if remote is not None:

@@ -12,9 +12,7 @@ from collections.abc import Sequence
 
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.rest.parts import part_of
-from skerry.server.rest.prepare import refuse_invalid
-
-_TRIPPED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+from skerry.server.rest.prepare import TRIPPED, refuse_invalid
 
 
 class OfForm:
@@ -27,7 +25,7 @@ class OfForm:
         try:
             for rule in self._rules:
                 await rule.admit(operation)
-        except _TRIPPED:
+        except TRIPPED:
             if operation.verb != "DELETE":
                 call = operation.call
                 part = part_of(call.resource, operation.subresource)

@@ -6,17 +6,14 @@ served there is refused here, so that no binding ever meets a schema it cannot u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from skerry.api.errors import FieldError, Forbidden
+from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.logic.resource import Object
-from skerry.logic.schema import validate
 from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
 from skerry.logic.workspaces.names import ROOT
-from skerry.logic.workspaces.schemas import conversion_errors, schema_errors
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import encode
+from skerry.server.offload.offload import Offload
 from skerry.server.workspaces.state import APIS, KEPT_CONVERSION, KEPT_SCHEMAS, HubState
 from skerry.store.base import Write
 
@@ -40,20 +37,21 @@ def kept_schema(state: HubState, schema: Object) -> Write | None:
 class SchemaRules:
     """Judges schemas and their conversions, and keeps the system's group from definitions."""
 
-    def __init__(self, state: HubState) -> None:
+    def __init__(self, state: HubState, offload: Offload) -> None:
         self._state = state
+        self._offload = offload
 
     async def admit(self, operation: Operation) -> None:
         if operation.type == (APIS, "apiresourceschemas"):
-            self._schema(operation)
+            await self._schema(operation)
         elif operation.verb == "DELETE":
             return
         elif operation.type == (APIS, "apiconversions"):
-            self._conversion(operation)
+            await self._conversion(operation)
         elif operation.type == _DEFINITIONS:
             _definition(operation)
 
-    def _schema(self, operation: Operation) -> None:
+    async def _schema(self, operation: Operation) -> None:
         obj = operation.obj
         if operation.verb == "DELETE":
             write = kept_schema(self._state, obj)
@@ -62,23 +60,19 @@ class SchemaRules:
         elif operation.old is not None:
             if obj.get("spec") != operation.old.get("spec"):
                 raise _refused(operation, "spec: Invalid value: is immutable")
-        elif not validate(operation.call.resource.schema, obj):
-            # What is not of its form is refused for that.
-            errors = schema_errors(obj)
-            if errors:
-                raise _refused(operation, _listed(errors))
+        elif why := await self._offload.check(operation.call, "schema", obj):
+            raise _refused(operation, why)
 
-    def _conversion(self, operation: Operation) -> None:
+    async def _conversion(self, operation: Operation) -> None:
         """Refuse a conversion of no schema, or one that makes no sense for it."""
         name = operation.obj["metadata"]["name"]
         schema = self._state.schemas.get((operation.call.info.cluster, name))
         if schema is None:
             why = f'apiresourceschema.apis.kcp.io "{name}" not found'
             raise _refused(operation, f"error getting APIResourceSchema {name}: {why}")
-        errors = conversion_errors(schema, operation.obj)
-        if errors:
-            told = str(errors[0]) if len(errors) == 1 else _listed(errors)
-            raise _refused(operation, f"error compiling conversion rules: {told}")
+        why = await self._offload.check(operation.call, "conversion", schema, operation.obj)
+        if why:
+            raise _refused(operation, why)
 
 
 def _definition(operation: Operation) -> None:
@@ -94,11 +88,6 @@ def _definition(operation: Operation) -> None:
 def _reserved(annotation: str) -> bool:
     """Tell whether *annotation* is one by which definitions that come from bindings are known."""
     return f".{annotation.partition('/')[0]}".endswith(f".{APIS}")
-
-
-def _listed(errors: Sequence[FieldError]) -> str:
-    """Return errors as a list is printed in Go."""
-    return f"[{' '.join(map(str, errors))}]"
 
 
 def _refused(operation: Operation, why: str) -> Forbidden:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.logic.crd import TakenNames, establish, established, ordered
-from tests.unit.logic.crd.crds import Object, cron_tab, schema_of
+from tests.unit.logic.crd.crds import Object, cron_tab
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -123,16 +123,13 @@ def test_once_established_a_new_conflict_does_not_stop_it() -> None:
     assert established({"status": status})
 
 
-def test_a_schema_that_is_not_structural_is_a_condition() -> None:
+def test_a_definition_that_preserves_unknown_fields_is_not_structural() -> None:
     crd = cron_tab()
-    schema_of(crd)["properties"]["spec"].pop("type")
+    crd["spec"]["preserveUnknownFields"] = True
     found = conditions(establish(crd, [], NOW))["NonStructuralSchema"]
     assert found["status"] == "True"
     assert found["reason"] == "Violations"
-    assert found["message"] == (
-        "spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value: "
-        "must not be empty for specified object fields"
-    )
+    assert found["message"] == ("spec.preserveUnknownFields: Invalid value: true: must be false")
     mended = cron_tab()
     mended["status"] = {"conditions": [found]}
     assert "NonStructuralSchema" not in conditions(establish(mended, [], NOW))

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,10 +10,12 @@ from hypothesis import strategies as st
 from skerry.logic.rbac.rules import (
     FULL_AUTHORITY,
     Rule,
+    TooManyRights,
     compacted,
     escalation_message,
     uncovered,
 )
+from tests.counting import growth, steps
 
 GET_PODS = Rule(("get",), ("",), ("pods",))
 
@@ -151,3 +156,48 @@ def test_covered_rules_allow_nothing_that_was_not_allowed_before(
 def test_compacting_changes_nothing_that_is_granted(rules: list[Rule]) -> None:
     assert uncovered(compacted(rules), rules) == []
     assert uncovered(rules, compacted(rules)) == []
+
+
+MANY = tuple(f"w{i}" for i in range(1000))
+
+
+def test_a_rule_of_a_thousand_million_rights_is_compared_at_once() -> None:
+    everything = Rule(("*",), ("*",), ("*",))
+    wanted = Rule(MANY, MANY, MANY)
+    assert uncovered([everything], [wanted]) == []
+    assert steps(lambda: uncovered([everything], [wanted])) < 200_000
+
+
+def test_of_very_many_missing_rights_the_first_are_told() -> None:
+    missing = uncovered([Rule(MANY[:5], ("*",), ("*",))], [Rule(MANY, MANY, MANY)])
+    assert len(missing) == 100
+    assert missing[0] == Rule(("w5",), ("w0",), ("w0",))
+
+
+def test_rules_that_stand_for_too_many_different_rights_are_refused() -> None:
+    held = [Rule((w,), (w,), (w,)) for w in MANY[:100]]
+    with pytest.raises(TooManyRights, match="more than 10000"):
+        uncovered(held, [Rule(MANY, MANY, MANY)])
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        lambda n: ([Rule(("*",), ("*",), ("*",))], [Rule(MANY[:n], MANY[:n], MANY[:n])]),
+        lambda n: ([Rule(("get",), ("",), (word,)) for word in MANY[:n]], [GET_PODS]),
+        lambda n: ([GET_PODS], [GET_PODS] * n),
+        lambda n: ([Rule(("get",), ("",), ("pods",), MANY[:n])], [GET_PODS] * n),
+    ],
+)
+def test_comparing_takes_work_in_proportion_to_what_is_written(
+    rules: Callable[[int], tuple[list[Rule], list[Rule]]],
+) -> None:
+    assert growth(lambda n: partial(uncovered, *rules(n)), 400) < 2.3
+
+
+@pytest.mark.parametrize("name", ["", "/", "*"])
+def test_no_name_stands_for_every_name(name: str) -> None:
+    held = Rule(("get",), ("",), ("pods",), (name,))
+    assert uncovered([held], [Rule(("get",), ("",), ("pods",))])
+    assert uncovered([held], [Rule(("get",), ("",), ("pods",), ("other",))])
+    assert not uncovered([held], [held])

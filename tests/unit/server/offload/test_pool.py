@@ -49,7 +49,7 @@ def job(name: str = "", body: bytes = b"") -> Job:
     )
     task = Draft("create", datetime(2026, 1, 1, tzinfo=UTC), "uid", name or "suffix")
     return Job(
-        reference, INFO, "", {"content-type": "application/json"}, body, WriteOptions(), task
+        [reference], INFO, "", {"content-type": "application/json"}, body, WriteOptions(), task
     )
 
 
@@ -346,7 +346,13 @@ async def _ready(worker: SystemWorker) -> SystemWorker:
 async def test_a_process_says_what_it_does_not_know() -> None:
     settings = OffloadSettings()
     unknown = Job(
-        TypeRef("definition", "x", CONFIG_MAPS.info), INFO, "", {}, b"", WriteOptions(), Finish(b"")
+        [TypeRef("definition", "x", CONFIG_MAPS.info)],
+        INFO,
+        "",
+        {},
+        b"",
+        WriteOptions(),
+        Finish(b""),
     )
     pool = system_workers(settings, "cluster")
     async with served(pool):

@@ -261,6 +261,7 @@ async def running_edge_hub(
         store=store or StoreSettings(kind="memory"),
         token_auth_file=folder / "tokens.csv",
         controllers=False,
+        workers=0,
         **settings,
     )
     clock = MovedClock()

@@ -144,6 +144,7 @@ async def running_hub(
     controllers: bool = False,
     edge_provider: bool = False,
     users: str = "",
+    workers: int = 0,
 ) -> AsyncIterator[Hub]:
     """Run a hub inside the context; *users* are further lines of its token file."""
     log.configure(verbosity=0, format="text")
@@ -155,6 +156,7 @@ async def running_hub(
         store=store or StoreSettings(kind="memory"),
         token_auth_file=folder / "tokens.csv",
         controllers=controllers,
+        workers=workers,
     )
     async with serving(settings, hub_kind(with_edge_provider=edge_provider)) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())

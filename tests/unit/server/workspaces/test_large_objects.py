@@ -1,0 +1,67 @@
+"""A hub hands large objects, definitions and documents to workers that know its types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
+from tests.unit.server.workspaces.hub import running_hub
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+SCHEMAS = "/apis/apis.kcp.io/v1alpha1/apiresourceschemas"
+
+
+def schema(pattern: str, fields: int) -> dict[str, object]:
+    properties = {f"f{i}": {"type": "string", "pattern": f"{pattern}{i}"} for i in range(fields)}
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIResourceSchema",
+        "metadata": {"name": "v1.things.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Cluster",
+            "names": {
+                "plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList",
+            },
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"type": "object", "properties": properties},
+                }
+            ],
+        },
+    }  # fmt: skip
+
+
+async def test_workers_of_a_hub_know_its_types_and_its_mark(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, workers=1) as hub:
+        await hub.create("root", "/apis/tenancy.kcp.io/v1alpha1/workspaces", {
+            "apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace",
+            "metadata": {"name": "team"},
+        })  # fmt: skip
+        large = {"metadata": {"name": "large"}, "data": {f"k{i}": "v" for i in range(2000)}}
+        made = await hub.create("root:team", MAPS, large)
+        assert len(made["data"]) == 2000
+        assert made["metadata"]["annotations"][CLUSTER_ANNOTATION]
+        patched = await hub.ask(
+            "kcp-admin",
+            "PATCH",
+            f"/clusters/root:team{MAPS}/large",
+            {"data": {"k0": "w"}},
+            **{"content-type": "application/merge-patch+json"},
+        )
+        assert (patched.status, patched.body["data"]["k0"]) == (200, "w")
+
+        where = f"/clusters/root:team{SCHEMAS}"
+        refused = await hub.ask("kcp-admin", "POST", where, schema("(", 1))
+        assert refused.status == 403
+        assert "must be a valid regular expression" in refused.body["message"]
+        many = await hub.ask("kcp-admin", "POST", where, schema(r"\pL{1,5}", 20))
+        assert many.status == 403
+        assert "want at most 20000" in many.body["message"]
+        await hub.create("root:team", SCHEMAS, schema("^[a-z]+$", 20))
+
+        document = await hub.get("root:team", "/openapi/v2")
+        assert "io.k8s.api.core.v1.ConfigMap" in document["definitions"]
