@@ -48,6 +48,8 @@ from skerry.server.workspaces.forms import OfForm
 from skerry.server.workspaces.genuine import Genuine
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.mailboxes import Mailboxes
+from skerry.server.workspaces.placement_slices import TYPE as SLICES
+from skerry.server.workspaces.placement_slices import PlacementSlices
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_rules import SchemaRules
@@ -196,13 +198,14 @@ class HubServer(ApiServer):
         return is_inert(obj) and self.mailboxes.mailbox(cluster) is not None
 
     def _edge_rules(self, parts: Parts) -> dict[tuple[str, str], Admission]:
-        """Return the rules about what lets edges in and shuts them out, by type."""
+        """Return the rules about who reaches which edge, by type."""
         known = (self.mailboxes, parts.authorizer, parts.store, parts.clock)
         return {
             REQUESTS: self._certificate_rules(parts),
             ("", "secrets"): BootstrapSecrets(*known),
             ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
+            SLICES: PlacementSlices(self.state),
         }
 
     def _certificate_rules(self, parts: Parts) -> Admission:
