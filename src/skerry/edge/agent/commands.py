@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Sequence
 
-from skerry.edge.agent.runtime import ContainerRuntime, ContainerSpec
+from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 
 # More of a probe's output than this nobody reads.
 _OUTPUT_BYTES = 10 * 1024
@@ -23,7 +23,10 @@ async def run_beside(
     """
     if not argv:
         return 126, "no command given"
-    run = runtime.beside(spec, argv)
+    try:
+        run = runtime.beside(spec, argv)
+    except CannotStart as error:
+        return 126, str(error)
     try:
         process = await asyncio.create_subprocess_exec(
             *run.argv,

@@ -18,14 +18,14 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
 
 from skerry.edge.agent import namespaces, privileges
 
-# The user namespace first: it gives the right to enter the others. Mounts last: opening the
-# others takes the machine's /proc.
-_ORDER = ("user", "ipc", "uts", "net", "pid", "mnt")
 _CANNOT_RUN, _NOT_FOUND = 126, 127
 
 
 def _enter(paths: list[str]) -> None:
-    own = {os.stat(f"/proc/self/ns/{kind}").st_ino for kind in _ORDER}
+    """Enter a container's namespaces; raises ``OSError``, also when there are none to enter."""
+    if not paths:
+        raise OSError("a container without namespaces")
+    own = {os.stat(f"/proc/self/ns/{kind}").st_ino for kind in namespaces.KINDS}
     opened = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
     for descriptor in opened:
         # Entering the namespace one is in already is refused for users, needless for the rest.
@@ -78,17 +78,15 @@ def _read_task(path: str) -> dict[str, Any]:
 def main() -> None:
     """Enter, run, and end as the command ends."""
     spec = _read_task(sys.argv[1])
-    if not spec["pid"]:
+    if spec["namespaces"] is None:
         privileges.enter_group(privileges.opened_group(spec["control_group"]))
         _become_directly(spec)
     try:
         # Those who share the process namespace must not look into what is not theirs yet.
         privileges.set_dumpable(False)
         privileges.hide_arguments(b"exec")
-        # A container of an image, or of an agent before this one, is entered by its process.
-        by_pid = [f"/proc/{spec['pid']}/ns/{kind}" for kind in _ORDER]
         group = privileges.opened_group(spec["control_group"])
-        _enter(spec["namespaces"] or by_pid)
+        _enter(spec["namespaces"])
         privileges.enter_group(group)
     except OSError as error:
         sys.stderr.write(f"cannot enter the container: {error}\n")

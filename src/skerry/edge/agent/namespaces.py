@@ -17,6 +17,10 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
+# In the order in which they are entered. The user namespace first: it gives the right to enter the
+# others. Mounts last: opening the others takes the machine's /proc.
+KINDS = ("user", "ipc", "uts", "net", "pid", "mnt")
+
 MS_RDONLY = 0x1
 MS_NOSUID = 0x2
 MS_NODEV = 0x4

@@ -27,6 +27,7 @@ from typing import Any
 
 from skerry.edge.agent.catalogue import Catalogue
 from skerry.edge.agent.machine_files import MachineFiles, interpreter_paths
+from skerry.edge.agent.namespaces import KINDS
 from skerry.edge.agent.privileges import Rights
 from skerry.edge.agent.process_container import EXIT, LOG, RECORD, ProcessContainer, read_json
 from skerry.edge.agent.program_words import below_root, contained, translated
@@ -75,7 +76,9 @@ class PlainRuntime:
         return self._catalogue.find(reference)
 
     async def start(self, spec: ContainerSpec) -> Container:
-        return await self.launch(self._command(spec, spec.argv), **self._how(spec))
+        # Planning looks at many files; how many is the pod's to choose.
+        how = await asyncio.get_running_loop().run_in_executor(None, self._how, spec)
+        return await self.launch(self._command(spec, spec.argv), **how)
 
     async def launch(self, run: ContainerSpec, **how: Any) -> Container:
         """Start what *run* says, in the machine's or the container's own words, below a shim.
@@ -111,11 +114,30 @@ class PlainRuntime:
         return None if record is None else ProcessContainer(directory, record)
 
     def beside(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
-        run = self._command(spec, argv)
+        try:
+            run = self._command(spec, argv)
+            path = _write_task(spec.directory, self._task(spec, run))
+        except OSError as error:
+            raise CannotStart(f"a command cannot be run: {error}") from error
+        words = (sys.executable, "-I", "-S", _ENTERING, path)
+        # None of the container's variables: they would be obeyed by our own interpreter's loader.
+        return replace(run, argv=words, environment={}, working_directory="/")
+
+    def _require_sandbox(self, spec: ContainerSpec) -> None:
+        """Refuse what would be run on the machine itself where pods have namespaces."""
+        if self.abilities.network and spec.sandbox is None:
+            raise CannotStart("the pod has no namespaces")
+
+    def _task(self, spec: ContainerSpec, run: ContainerSpec) -> dict[str, Any]:
+        self._require_sandbox(spec)
         record = read_json(spec.directory / RECORD) or {}
-        task = {
-            "pid": record.get("pid", 0) if spec.sandbox is not None else 0,
-            "namespaces": record.get("namespaces") or (),
+        by_process = [f"/proc/{record.get('pid', 0)}/ns/{kind}" for kind in KINDS]
+        if spec.sandbox is not None and not record.get("pid"):
+            # Never without: it would be run on the machine itself.
+            raise CannotStart("the container is not running")
+        return {
+            # An image's container, or one of an agent before this one, is entered by its process.
+            "namespaces": (record.get("namespaces") or by_process) if spec.sandbox else None,
             "argv": run.argv,
             "directory": run.working_directory,
             "rights": rights_of(spec, self.abilities.users)._asdict(),
@@ -123,11 +145,9 @@ class PlainRuntime:
             "environment": dict(run.environment),
             "bubblewrap": self._wrapped(spec),
         }
-        words = (sys.executable, "-I", "-S", _ENTERING, _write_task(spec.directory, task))
-        # None of the container's variables: they would be obeyed by our own interpreter's loader.
-        return replace(run, argv=words, environment={}, working_directory="/")
 
     def _how(self, spec: ContainerSpec) -> dict[str, Any]:
+        self._require_sandbox(spec)
         return {"sandbox": self._sandbox(spec), "bubblewrap": self._wrapped(spec)}
 
     def _sandbox(self, spec: ContainerSpec) -> dict[str, Any] | None:

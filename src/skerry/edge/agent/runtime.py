@@ -226,7 +226,9 @@ class ContainerRuntime(Protocol):
         """Return the container recorded in *directory*; None when none was ever started."""
 
     def beside(self, spec: ContainerSpec, argv: Sequence[str]) -> ContainerSpec:
-        """Return what must be run to run *argv* inside the container of *spec*.
+        """Return what must be run to run *argv* inside the container of *spec*, once.
+
+        Raises ``CannotStart``.
 
         The answer's ``argv``, ``environment`` and ``working_directory`` are those of a process of
         this machine.

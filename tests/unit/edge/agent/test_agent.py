@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -417,3 +418,17 @@ async def test_logs_are_followed_to_the_end(edge: Edge) -> None:
         assert await log(edge, pod, stream="stdout") == "one\n"
         assert (await log(edge, pod, timestamps=True)).splitlines()[0].endswith("Z one")
         assert await log(edge, pod, limit_bytes=2) == "on"
+
+
+async def test_a_command_that_cannot_be_written_down_fails_alone(edge: Edge) -> None:
+    async with edge.agents():
+        await edge.run_pod("full", container("busybox", "sleep", "100"))
+        pod = await edge.pod("full", ready)
+        life = edge.by_name["node-0"].life(pod["metadata"]["uid"], "c")
+        assert life is not None
+        assert life.run_spec is not None
+        (edge.root / "file").touch()
+        life.run_spec = replace(life.run_spec, directory=edge.root / "file" / "absent")
+        code, text = await life.reach().run(["true"], 10)
+        assert code == 126
+        assert "a command cannot be run" in text

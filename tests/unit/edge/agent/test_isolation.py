@@ -9,6 +9,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -551,3 +552,33 @@ async def test_secrets_are_followed_though_the_pod_cannot_write_them(edge: Edge)
         text = await log(edge, pod)
     assert "new\n" in text
     assert "Read-only file system" in text
+
+
+async def test_no_command_is_run_outside_a_container_that_has_not_begun(edge: Edge) -> None:
+    marker = edge.root.parent / "outside" / "run"
+    async with edge.agents():
+        await edge.run_pod("begun", container("busybox", "sleep", "100"))
+        pod = await edge.pod("begun", ready)
+        life = edge.by_name["node-0"].life(pod["metadata"]["uid"], "c")
+        assert life is not None
+        place = edge.root / "node-0" / pod["metadata"]["uid"] / "containers" / "c" / "0"
+        record = json.loads((place / "record.json").read_text())
+        shim_alone = {name: record[name] for name in ("shim", "shim_start", "began_ns")}
+        spec = life.run_spec
+        assert spec is not None
+        life.run_spec = replace(spec, sandbox=None)
+        code, text = await life.reach().run(["touch", str(marker)], 10)
+        assert (code, text) == (126, "the pod has no namespaces")
+        life.run_spec = spec
+        for known in (shim_alone, {**shim_alone, "pid": 0}, None):
+            if known is None:
+                (place / "record.json").unlink()
+            else:
+                (place / "record.json").write_text(json.dumps(known))
+            code, text = await life.reach().run(["touch", str(marker)], 10)
+            assert (code, text) == (126, "the container is not running")
+        (place / "record.json").write_text(json.dumps({**record, "namespaces": ["/proc/0/ns/mnt"]}))
+        code, text = await life.reach().run(["touch", str(marker)], 10)
+        assert code == 126
+        assert "cannot enter the container" in text
+        (place / "record.json").write_text(json.dumps(record))
