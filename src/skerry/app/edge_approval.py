@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skerry.api.edge_identity import REQUESTS, SIGNER, EdgeName
-from skerry.api.errors import NotFound
-from skerry.app.edge_identity import SYNC_TARGETS, WORKSPACES, HubAccess, mailbox_of
+from skerry.api.edge_identity import REQUESTS, SIGNER
+from skerry.api.errors import Forbidden, NotFound
+from skerry.app.edge_identity import SYNC_TARGETS, HubAccess, mailbox_of, mailbox_path
 from skerry.logic.resource import Object
 from skerry.logic.syncing.certificates import key_fingerprint, verdict_of
 from skerry.runtime.client import Client, Selection, WriteOptions
@@ -51,12 +51,10 @@ class WaitingKey:
         }
 
 
-async def waiting_keys(hub: HubAccess, sync_target: str, edge: EdgeName) -> list[WaitingKey]:
-    """Return the keys of one edge that wait, the oldest first."""
-    found = await hub.at(edge.mailbox).list(REQUESTS)
-    waiting = [
-        _waiting_key(sync_target, edge.mailbox, item) for item in found.items if _waits(item)
-    ]
+async def waiting_keys(hub: HubAccess, sync_target: str, mailbox: str) -> list[WaitingKey]:
+    """Return the keys of one edge that wait, the oldest first; *mailbox* is its workspace."""
+    found = await hub.at(mailbox).list(REQUESTS)
+    waiting = [_waiting_key(sync_target, mailbox, item) for item in found.items if _waits(item)]
     return sorted(waiting, key=lambda key: (key.since, key.request))
 
 
@@ -66,38 +64,34 @@ async def all_waiting_keys(hub: HubAccess, imw: str, espw: str) -> list[WaitingK
     room = asyncio.Semaphore(_PARALLEL)
 
     async def of(target: Object) -> Sequence[WaitingKey]:
+        path = mailbox_path(espw, mailbox_of(target))
         async with room:
-            mailbox = mailbox_of(target)
             try:
-                workspace = await hub.at(espw).get(WORKSPACES, mailbox.workspace)
-            except NotFound:
+                return await waiting_keys(hub, target["metadata"]["name"], path)
+            except (NotFound, Forbidden):
                 return ()  # the mailbox is still to be made
-            cluster = str((workspace.get("spec") or {}).get("cluster") or "")
-            if not cluster:
-                return ()
-            name = target["metadata"]["name"]
-            return await waiting_keys(hub, name, EdgeName(cluster, mailbox.uid))
 
     found = await asyncio.gather(*(of(target) for target in targets))
     return sorted((key for keys in found for key in keys), key=lambda key: key.sync_target)
 
 
 async def approved(
-    hub: HubAccess, sync_target: str, edge: EdgeName, fingerprint: str, wait_seconds: float
+    hub: HubAccess, sync_target: str, mailbox: str, fingerprint: str, wait_seconds: float
 ) -> WaitingKey:
     """Approve the one key of an edge that waits, or the one whose fingerprint begins so.
 
     Waits for an edge that has not asked yet. Raises ``NothingWaits``.
     """
-    client = hub.at(edge.mailbox)
+    client = hub.at(mailbox)
     try:
         async with asyncio.timeout(wait_seconds):
-            waiting = await _first_waiting(hub, client, sync_target, edge)
+            await _until_one_waits(client)
     except TimeoutError as error:
         raise NothingWaits(
             f"no key of edge {sync_target} waits for approval; the edge asks when its syncer "
             "starts, or with skerry edge join"
         ) from error
+    waiting = await waiting_keys(hub, sync_target, mailbox)
     chosen = [key for key in waiting if _fits(key, fingerprint)]
     if len(chosen) != 1:
         shown = ", ".join(key.fingerprint for key in waiting)
@@ -109,20 +103,17 @@ async def approved(
     return chosen[0]
 
 
-async def _first_waiting(
-    hub: HubAccess, client: Client, sync_target: str, edge: EdgeName
-) -> list[WaitingKey]:
-    """Return what waits, as soon as something does."""
+async def _until_one_waits(client: Client) -> None:
     while True:
         found = await client.list(REQUESTS)
         if any(map(_waits, found.items)):
-            return await waiting_keys(hub, sync_target, edge)
+            return
         async with client.watch(
             REQUESTS, Selection(), resource_version=found.resource_version
         ) as events:
             async for event in events:
                 if event.kind in ("ADDED", "MODIFIED") and _waits(event.object):
-                    break
+                    return
 
 
 async def _approve(client: Client, name: str) -> None:

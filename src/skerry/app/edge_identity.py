@@ -110,14 +110,7 @@ async def edge_of(
     hub: HubAccess, sync_target: str, imw: str, espw: str, *, wait_seconds: float = 30.0
 ) -> EdgeName:
     """Return an edge by its SyncTarget; waits for a mailbox that is being made."""
-    try:
-        target = await hub.at(imw).get(SYNC_TARGETS, sync_target)
-    except NotFound as error:
-        raise NoMailbox(
-            f"workspace {imw} has no SyncTarget {sync_target!r}: make it with kubectl kubestellar "
-            f"ensure location {sync_target} KEY=VALUE, or name its workspace with --imw"
-        ) from error
-    mailbox = mailbox_of(target)
+    mailbox = await mailbox_for(hub, sync_target, imw)
     try:
         async with asyncio.timeout(wait_seconds):
             cluster = await _ready_workspace(hub.at(espw), mailbox.workspace)
@@ -127,6 +120,22 @@ async def edge_of(
             "controller running? It is one of skerry controllers, and of skerry up --init"
         ) from error
     return EdgeName(cluster, mailbox.uid)
+
+
+async def mailbox_for(hub: HubAccess, sync_target: str, imw: str) -> Mailbox:
+    """Return the mailbox that belongs to a SyncTarget; it may be still to be made."""
+    try:
+        return mailbox_of(await hub.at(imw).get(SYNC_TARGETS, sync_target))
+    except NotFound as error:
+        raise NoMailbox(
+            f"workspace {imw} has no SyncTarget {sync_target!r}: make it with kubectl kubestellar "
+            f"ensure location {sync_target} KEY=VALUE, or name its workspace with --imw"
+        ) from error
+
+
+def mailbox_path(espw: str, mailbox: Mailbox) -> str:
+    """Return where a mailbox is; whoever lets edges in need not read the provider workspace."""
+    return f"{espw}:{mailbox.workspace}"
 
 
 def mailbox_of(sync_target: Object) -> Mailbox:
@@ -250,6 +259,7 @@ async def revoke(hub: HubAccess, sync_target: str, mailbox: str) -> None:
         # The hub writes the time itself, by the clock that dated the certificates.
         patch = {"metadata": {"annotations": {REVOKED: "now"}}}
         await client.patch(_LOGICAL_CLUSTERS, "cluster", patch, options=_OPTIONS)
+        return
     name = account_name(sync_target)
     for gvr, namespace in ((_BINDINGS, ""), (_ROLES, ""), (_ACCOUNTS, MAILBOX_NAMESPACE)):
         with contextlib.suppress(NotFound):

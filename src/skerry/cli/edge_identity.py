@@ -44,8 +44,8 @@ _HUB_FLAGS = [
     click.option("--context", default="", help="Context in it."),
     click.option("--imw", default="", help="Inventory workspace  [default: the current one]"),
     click.option("--espw", default="root:espw", show_default=True, help="Provider workspace."),
-    click.option("--wait-seconds", type=float, default=30.0, show_default=True, hidden=True),
 ]
+_wait_for_mailbox = click.option("--wait-seconds", type=float, default=30.0, hidden=True)
 
 
 _output = click.option(
@@ -123,6 +123,7 @@ Example:
     help="How long the credential can be used  [default: 1; at a hub that is not ours: 168]",
 )
 @_require_approval
+@_wait_for_mailbox
 def bootstrap(
     *,
     name: str,
@@ -174,6 +175,7 @@ def bootstrap(
 )
 @click.option("--rights-only", is_flag=True, help="Print the rights alone, without a credential.")
 @_require_approval
+@_wait_for_mailbox
 def manifest(
     *,
     name: str,
@@ -222,7 +224,7 @@ def manifest(
 Examples:
   skerry edge approve --list --imw root:imw-1
   skerry edge approve florin --imw root:imw-1
-  skerry edge approve florin --key 4f1c:09ab
+  skerry edge approve florin --key 4f1c:09ab --wait-seconds 60
 
 Exit code 6: no key waits, or several do and none was named. The edge shows the fingerprint of its
 key in its log, and with skerry edge join: compare before you approve. kubectl certificate approve
@@ -233,6 +235,13 @@ does the same in the mailbox, kubectl certificate deny refuses.
 @_hub_options
 @click.option("--list", "only_list", is_flag=True, help="List what waits, of NAME or of all edges.")
 @click.option("--key", default="", help="Fingerprint of the key, or how it begins.")
+@click.option(
+    "--wait-seconds",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="How long to wait for the edge to ask.",
+)
 @_output
 def approve(
     *,
@@ -256,10 +265,11 @@ def approve(
         try:
             if not name:
                 return await all_waiting_keys(hub, where, espw)
-            edge = await identity.edge_of(hub, name, where, espw)
+            mailbox = await identity.mailbox_for(hub, name, where)
+            path = identity.mailbox_path(espw, mailbox)
             if only_list:
-                return await waiting_keys(hub, name, edge)
-            return [await approved(hub, name, edge, key, wait_seconds)]
+                return await waiting_keys(hub, name, path)
+            return [await approved(hub, name, path, key, wait_seconds)]
         finally:
             await hub.client.transport.close()
 
@@ -296,9 +306,7 @@ What runs at the edge stays there. To let the edge in again, with a new key:
 """
 )
 @_hub_flags
-def revoke(
-    name: str, kubeconfig: str, context: str, imw: str, espw: str, wait_seconds: float
-) -> None:
+def revoke(name: str, kubeconfig: str, context: str, imw: str, espw: str) -> None:
     """Shut the edge NAME out at once, with every certificate and credential it has.
 
     Its mailbox is closed for all but the hub's administrators: nothing that was made there opens
@@ -307,10 +315,8 @@ def revoke(
 
     async def work() -> None:
         hub = opened(kubeconfig, context)
-        edge = await identity.edge_of(
-            hub, name, imw or hub.current, espw, wait_seconds=wait_seconds
-        )
-        await identity.revoke(hub, name, edge.mailbox)
+        mailbox = await identity.mailbox_for(hub, name, imw or hub.current)
+        await identity.revoke(hub, name, identity.mailbox_path(espw, mailbox))
         await hub.client.transport.close()
 
     told("skerry edge revoke", work)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import stat
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from skerry.api.edge_identity import bootstrap_secret_name
 from tests.e2e.installed import installed
 from tests.e2e.processes import refuse_old_kubectl
 
@@ -173,6 +177,24 @@ def test_a_cluster_is_prepared_in_one_step_and_again_without_harm(person: Person
     assert names == [each["metadata"]["name"] for each in yaml.safe_load_all(second)]
     person("kubectl kubestellar prep-for-syncer pcluster --trust admin -o admin.yaml")
     assert "'*'" in (person.folder / "admin.yaml").read_text()
+    assert approved(person, first) == "true"
+    strict = person("kubectl kubestellar prep-for-syncer pcluster --require-approval -o -").out
+    assert approved(person, strict) == "false"
+
+
+def approved(person: Person, manifest: str) -> str:
+    """Return whether the first key that redeems a manifest needs no approval."""
+    (text,) = [
+        each["stringData"]["kubeconfig"]
+        for each in yaml.safe_load_all(manifest)
+        if "stringData" in each
+    ]
+    config = yaml.safe_load(text)
+    server = config["clusters"][0]["cluster"]["server"]
+    name = bootstrap_secret_name(config["users"][0]["user"]["token"].split(".")[1])
+    path = f"{urlsplit(server).path}/api/v1/namespaces/default/secrets/{name}"
+    secret = json.loads(person(f"kubectl --context base get --raw {path}").out)
+    return base64.b64decode(secret["data"]["approved"]).decode()
 
 
 def test_what_stands_in_the_way_of_a_syncer_has_its_own_exit_code(person: Person) -> None:

@@ -36,6 +36,7 @@ from skerry.edge.syncer.keys import make_key
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.syncing.certificates import EdgeIdentity, decode_identity
 from skerry.logic.syncing.manifest import (
+    account_name,
     hub_kubeconfig,
     identity_secret_name,
     syncer_id,
@@ -51,20 +52,38 @@ from tests.e2e.syncer.places import (
     NAMESPACES,
     Places,
     SyncerProcess,
+    until,
 )
 
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 SECRETS = GroupVersionResource("", "v1", "secrets")
+ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 _BIN = Path(sys.executable).parent
 # Short enough for three renewals in a test, long enough that a busy machine renews in time.
 LIFETIME_SECONDS = 4
+ALICE = "alice-secret"
+# What lets somebody approve and revoke the edges of one inventory workspace, and nothing else.
+GATEKEEPER = [
+    {"nonResourceURLs": ["/"], "verbs": ["access"]},
+    {"apiGroups": ["workload.kcp.io"], "resources": ["synctargets"], "verbs": ["get", "list"]},
+    {
+        "apiGroups": ["certificates.k8s.io"],
+        "resources": ["signers"],
+        "resourceNames": ["edge.kcp.io/edge-client"],
+        "verbs": ["approve"],
+    },
+]
 
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """A hub whose certificates live for seconds."""
-    flags = ("--init", "--edge-certificate-lifetime", f"{LIFETIME_SECONDS}s")
-    process = Hub(tmp_path_factory.mktemp("hasty"), *flags).start()
+    """A hub whose certificates live for seconds, and that knows Alice."""
+    folder = tmp_path_factory.mktemp("hasty")
+    people = folder / "people.csv"
+    people.write_text(f"{ALICE},alice,alice,\n")
+    lifetime = ("--edge-certificate-lifetime", f"{LIFETIME_SECONDS}s")
+    process = Hub(folder, "--init", *lifetime, "--token-auth-file", str(people)).start()
     yield process
     process.stop(signal.SIGKILL)
 
@@ -237,6 +256,40 @@ async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets
         await thief.transport.close()
 
 
+async def test_whoever_may_approve_in_the_inventory_workspace_lets_edges_in_and_shuts_them_out(
+    tmp_path: Path, hasty: Hub
+) -> None:
+    async with Joining(tmp_path, hasty).prepared(CredentialTerms(approved=False)) as places:
+        inventory = places.access.at(IMW)
+        config = yaml.safe_load(places.hub.kubeconfig.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": ALICE}
+        alice = tmp_path / "alice.kubeconfig"
+        alice.write_text(yaml.safe_dump(config))
+        edge = ("skerry", "edge")
+        flags = ("--imw", IMW, "--context", "base")
+        run(*edge, "approve", places.name, *flags, kubeconfig=alice, code=1)
+        await inventory.create(ROLES, {"metadata": {"name": "gatekeeper"}, "rules": GATEKEEPER})
+        binding = {
+            "metadata": {"name": "gatekeeper"},
+            "roleRef": {"apiGroup": ROLES.group, "kind": "ClusterRole", "name": "gatekeeper"},
+            "subjects": [{"apiGroup": ROLES.group, "kind": "User", "name": "alice"}],
+        }
+        await inventory.create(BINDINGS, binding)
+        await asyncio.gather(
+            asyncio.to_thread(places.joins),
+            asyncio.to_thread(run, *edge, "approve", places.name, *flags, kubeconfig=alice),
+        )
+        run(*edge, "approve", "--list", *flags, kubeconfig=alice)
+        run(*edge, "revoke", places.name, *flags, kubeconfig=alice)
+        # That is all: she can make no credential that needs no approval of hers, nor read.
+        run(*edge, "bootstrap", places.name, *flags, kubeconfig=alice, code=1)
+        refused = places.as_edge()
+        with pytest.raises(Unauthorized):
+            await refused.list(CONFIGS)
+        await refused.transport.close()
+
+
 async def test_a_credential_is_for_its_first_key_alone_and_a_retry_with_it_succeeds(
     tmp_path: Path, hub: Hub
 ) -> None:
@@ -370,6 +423,25 @@ async def test_certificates_rotate_while_objects_flow_and_a_lapsed_one_comes_bac
         await places.started()
         await places.arrives(CONFIG_MAPS, "late")
         assert places.identity.certificate != last.certificate
+
+
+async def test_an_edge_of_the_previous_version_gets_a_certificate_without_a_restart(
+    tmp_path: Path, hub: Hub
+) -> None:
+    async with Joining(tmp_path, hub).prepared() as places:
+        await places.bootstrap_account()
+        await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
+        await places.started()
+        await places.arrives(CONFIG_MAPS, "page")
+        await places.certified()
+        await places.delivered("next")
+        # The account has done its work.
+        name = account_name(places.name)
+        await until(places.in_mailbox, ACCOUNTS, name, "default", lambda found: found is None)
+        assert places.syncer.process is not None
+        assert places.syncer.process.poll() is None
+        await places.delivered("last")
+        assert not (places.syncer.data_dir / "hub-token").exists()
 
 
 async def test_a_pod_on_another_node_is_the_same_edge(tmp_path: Path, hub: Hub) -> None:

@@ -77,7 +77,6 @@ class AnyHub(AnsweringTransport):
             "/extensions": {"extensions": [signer]} if self.ours else None,
             "/certificatesigningrequests": {"items": self.requests, "metadata": {}},
             "/synctargets": {"items": [{"metadata": metadata}], "metadata": {}},
-            f"/workspaces/imw-mb-{EDGE.uid}": {"spec": {"cluster": EDGE.mailbox}},
             "/syncerconfigs": {"items": [], "metadata": {}},
             "/api": {"kind": "APIVersions", "versions": ["v1"]},
             "/apis": {"kind": "APIGroupList", "groups": [_RBAC]},
@@ -166,7 +165,7 @@ async def test_only_undecided_requests_of_the_signer_wait() -> None:
     other["spec"]["signerName"] = "kubernetes.io/kubelet-serving"
     denied = {"type": "Denied", "status": "True"}
     hub.requests = [request(1), request(2, conditions=[denied]), other]
-    (key,) = await waiting_keys(access(hub), "florin", EDGE)
+    (key,) = await waiting_keys(access(hub), "florin", f"root:espw:imw-mb-{EDGE.uid}")
     assert key.as_json()["fingerprint"] == "0000:" * 7 + "0001"
     assert await all_waiting_keys(access(hub), "root:imw", "root:espw") == [key]
 
@@ -180,10 +179,10 @@ async def test_of_several_keys_one_is_named(fingerprint: str, chosen: int) -> No
     hub.requests = [request(1), request(2)]
     if not chosen:
         with pytest.raises(NothingWaits, match="--key"):
-            await approved(access(hub), "florin", EDGE, fingerprint, 1)
+            await approved(access(hub), "florin", EDGE.mailbox, fingerprint, 1)
         assert hub.asked == []
         return
-    key = await approved(access(hub), "florin", EDGE, fingerprint, 1)
+    key = await approved(access(hub), "florin", EDGE.mailbox, fingerprint, 1)
     assert key.request.endswith(str(chosen))
     ((method, path, body),) = hub.asked
     assert (method, path.rpartition("/")[2]) == ("PUT", "approval")
