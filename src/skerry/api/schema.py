@@ -81,6 +81,7 @@ class Schema:
         "definitions",
         "embedded",
         "format",
+        "forms",
         "granular",
         "int_or_string",
         "list_keys",
@@ -102,6 +103,8 @@ class Schema:
         self.raw = raw
         self.definitions = definitions or _EMPTY
         self.name = name
+        # What was compiled from this schema, by what it is for; it lives as long as the schema.
+        self.forms: dict[object, Any] | None = None
         declared = raw.get("type", "")
         names = [declared] if isinstance(declared, str) else list(declared)
         self.nullable: bool = bool(raw.get("nullable", False)) or "null" in names

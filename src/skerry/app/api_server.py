@@ -201,7 +201,7 @@ class ApiServer:
                     MultiplexedWatches(
                         self.dispatcher, reader, parts.authorizer, ids, lambda: store.identity
                     ).handle,
-                    Batches(self._handled).handle,
+                    Batches(self._handled, clock).handle,
                     parts.offers,
                 ),
                 **parts.extensions,

@@ -13,7 +13,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.audit_policy import Policy, PolicyError, parse_policy
 from skerry.logic.decoding import DecodeError, decode_yaml
-from skerry.server.engine import Flow, PathHandler, Recorder
+from skerry.server.engine import PathHandler, Recorder
 from skerry.server.flow import FairFlow
 from skerry.server.health import Check, Health, Unhealthy
 from skerry.server.metrics import ServerMetrics
@@ -26,7 +26,7 @@ from skerry.store.base import Store, StoreError
 class Observability:
     """What watches over a server."""
 
-    flow: Flow
+    flow: FairFlow
     recorder: Recorder
     health: Health
     audit: AuditLog | None
@@ -55,7 +55,7 @@ def build_observability(
     settings: ServerSettings, store: Store, clock: Clock, ids: IdSource
 ) -> Observability:
     """Put it together for one server."""
-    flow = FairFlow()
+    flow = FairFlow(clock=clock)
     metrics = ServerMetrics(CollectorRegistry(), flow)
     metrics.register_process()
     audit = None

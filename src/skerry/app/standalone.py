@@ -308,7 +308,8 @@ def server_parts(
     reviews = AccessReviews(security.authorizer, security.rbac)
     documents = security.tokens
     offload = OffloadSettings(workers=settings.workers)
-    pool = system_workers(offload, stamp) if settings.workers else None
+    charge = observability.flow.charge
+    pool = system_workers(offload, stamp, charge) if settings.workers else None
     return Parts(
         store=store,
         offload=Offload(pool, offload),

@@ -46,6 +46,9 @@ class Authenticator(Protocol):
     async def authenticate(self, request: Request, cluster: str) -> User:
         """Return the user; raises Unauthorized for credentials that do not hold."""
 
+    def knows(self, request: Request, cluster: str) -> bool:
+        """Tell whether the credentials of *request* cost nothing to check, or were good lately."""
+
 
 class Authorizer(Protocol):
     """Decides what users may do."""

@@ -122,6 +122,12 @@ class Flow(Protocol):
     ) -> contextlib.AbstractAsyncContextManager[None]:
         """Return a context to run the request in; entering may wait, or raise TooManyRequests."""
 
+    def refusal_of(self, address: str) -> ApiError | None:
+        """Return why no new credentials from *address* are looked into now; usually None."""
+
+    def check_watches(self, user: User, count: int) -> None:
+        """Raise TooManyRequests when *user* may not open *count* more watches."""
+
 
 @dataclass(slots=True)
 class Handlers:
@@ -187,6 +193,7 @@ class Engine:
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
             if isinstance(answer, Stream):
+                self._flow.check_watches(user, answer.watches)
                 answer.run = self.streams.guarded(rights, answer.run, answer.recheck)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
@@ -215,6 +222,9 @@ class Engine:
     async def _identify(self, request: Request, cluster: str) -> User:
         if request.peer.user is not None:
             return request.peer.user
+        refusal = self._flow.refusal_of(request.peer.address)
+        if refusal is not None and not self._authenticator.knows(request, cluster):
+            raise refusal
         return await self._authenticator.authenticate(request, cluster)
 
     def _authorized(self, user: User, info: RequestInfo, route: Route) -> Sequence[Right]:

@@ -14,12 +14,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from skerry.api.errors import MethodNotAllowed, NotFound
+from skerry.api.errors import MethodNotAllowed, NotFound, UnsupportedMediaType
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Request, Response, User
 
 ROOT = "/extensions"
+# What bodies are sent as. A page in a browser cannot send it elsewhere without being asked first,
+# as it could text or a form.
+MEDIA_TYPE = "application/json"
 WATCH = f"{ROOT}/v1/watch"
 BATCH = f"{ROOT}/v1/batch"
 # Of the whole server rather than of a cluster, and for its administrators.
@@ -91,6 +94,11 @@ def _posted(handler: ExtensionHandler) -> ExtensionHandler:
     async def handle(visit: Visit) -> Answer:
         if visit.request.method != "POST":
             raise MethodNotAllowed
+        named = visit.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if named != MEDIA_TYPE:
+            raise UnsupportedMediaType(
+                f"the content type of an extension is {MEDIA_TYPE}, found {named[:64]!r}"
+            )
         return await handler(visit)
 
     return handle

@@ -1,189 +1,79 @@
-"""How many requests run at once, fairly between users.
+"""How many requests run at once, and how much of the processor they take, fairly between users.
 
-Reading and changing requests have a lane each, so that a flood of one leaves the other be. In a
-lane a user may hold at most a share of the seats, so that others always find some; beyond it, or
-when all seats are taken, requests wait in a short queue of their user's own, and freed seats go
-round the waiting users in turn. A queue that is full, or a wait that is too long, is a 429 with
-Retry-After. Members of ``system:masters`` and probes are exempt: whoever must repair an
-overloaded server can.
+Reading and changing requests have a lane each, so that a flood of one leaves the other be; requests
+without credentials have a small one of their own. In a lane a
+principal may hold a share of the seats, and a workspace's principals together no more. Everybody
+is counted by the name that is unique on the hub: ServiceAccounts of equal name in two workspaces
+are two.
 
-A watch takes a seat only while it starts. How many watches a user has open is limited apart.
+Requests that keep the loop busy are charged to their principal and its workspace (``accounts``):
+who used too much waits for a moment, or is refused with 429 and told when to come back. Members of
+``system:masters`` and probes are exempt from seats, hub administrators from charges: whoever must
+repair an overloaded server can.
+
+A watch takes a seat only while it starts. How many watches are open is limited apart; a stream of
+several watches counts as many.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from types import TracebackType
+from dataclasses import dataclass, field
 
 from skerry.api.errors import TooManyRequests
+from skerry.kit.clock import Clock, SystemClock
+from skerry.logic.workspaces.names import ADMIN_GROUP
+from skerry.server.accounts import Accounts, AccountSettings
 from skerry.server.http.message import Sender, User
+from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add
 from skerry.server.request_info import RequestInfo
 
 _READING = frozenset(("get", "list", "watch", "head", "options"))
 _PROBES = frozenset(("/healthz", "/livez", "/readyz"))
 _MASTERS = "system:masters"
-_MESSAGE = "Too many requests, please try again later."
+_STRANGERS = "system:unauthenticated"
+_EXEMPT = frozenset((_MASTERS, ADMIN_GROUP))
+# Requests of one principal that wait for its account.
+_MAX_DELAYED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
-    """Seats and queues. The totals are kube-apiserver's."""
+    """Seats, queues and shares. The totals are kube-apiserver's."""
 
-    reading: int = 400
-    """Most reading requests at once (``--max-requests-inflight``)."""
+    reading: LaneSettings = field(default_factory=lambda: LaneSettings(400))
+    """Reading requests at once (``--max-requests-inflight``)."""
 
-    mutating: int = 200
-    """Most changing requests at once (``--max-mutating-requests-inflight``)."""
+    mutating: LaneSettings = field(default_factory=lambda: LaneSettings(200))
+    """Changing requests at once (``--max-mutating-requests-inflight``)."""
 
-    user_share: float = 0.5
-    """Largest part of a lane one user may hold; the rest stays for others."""
+    anonymous: LaneSettings = field(
+        default_factory=lambda: LaneSettings(16, share=1.0, queue=64, queue_seconds=2.0)
+    )
+    """Requests without credentials at once; what they may ask for is answered at once."""
 
-    queue: int = 200
-    """Most requests of one user that wait. A client library bursts far less."""
+    accounts: AccountSettings = field(default_factory=AccountSettings)
+    """How much of the processor a principal, or a workspace's together, may use."""
 
-    queue_seconds: float = 15.0
-    """Longest wait for a seat; after it a retry is more use than patience."""
+    anonymous_accounts: AccountSettings = field(
+        default_factory=lambda: AccountSettings(rate=0.1, burst=0.2, threshold=0.0)
+    )
+    """How much of the processor all requests without credentials may use together."""
+
+    max_wait: float = 2.0
+    """How many seconds a request waits for its principal's account; beyond it, 429."""
 
     watches: int = 5000
-    """Most watches one user may have open; a controller has tens, a hub's syncers one each."""
+    """Watches one principal may have open; a controller has tens, a hub's syncers a few each."""
+
+    workspace_watches: int = 10_000
+    """Watches all principals of one workspace may have open together."""
 
     retry_after_seconds: int = 1
-    """What a refused client is told to wait."""
-
-
-class _Ready:
-    """Something to await that is there already; costs no coroutine."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[None, None, None]:
-        return _nothing()
-
-
-def _nothing() -> Generator[None, None, None]:
-    return
-    yield
-
-
-_READY = _Ready()
-
-
-class Lane:
-    """Seats of one kind of request, and who waits for them."""
-
-    def __init__(self, seats: int, share: float, settings: FlowSettings) -> None:
-        self._seats = seats
-        self._per_user = max(1, int(seats * share))
-        self._settings = settings
-        self.in_flight = 0
-        self.waiting = 0
-        self.rejected = 0
-        self._held: dict[str, int] = {}
-        # Users in the order in which their turn comes.
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}
-
-    def take(self, user: str) -> Awaitable[None]:
-        """Take a seat for *user*, waiting if need be; raises TooManyRequests."""
-        held = self._held.get(user, 0)
-        if self.in_flight < self._seats and held < self._per_user and user not in self._queues:
-            self.in_flight += 1
-            self._held[user] = held + 1
-            return _READY
-        return self._wait(user)
-
-    def release(self, user: str) -> None:
-        """Give a seat back and pass it on."""
-        self.in_flight -= 1
-        left = self._held[user] - 1
-        if left:
-            self._held[user] = left
-        else:
-            del self._held[user]
-        if self._queues:
-            self._pass_on()
-
-    async def _wait(self, user: str) -> None:
-        queue = self._queues.setdefault(user, deque())
-        if len(queue) >= self._settings.queue:
-            raise self._refusal()
-        turn = asyncio.get_running_loop().create_future()
-        queue.append(turn)
-        self.waiting += 1
-        try:
-            async with asyncio.timeout(self._settings.queue_seconds):
-                await turn
-        except TimeoutError:
-            self._give_up(user, turn)
-            raise self._refusal() from None
-        except asyncio.CancelledError:
-            self._give_up(user, turn)
-            raise
-        finally:
-            self.waiting -= 1
-
-    def _give_up(self, user: str, turn: asyncio.Future[None]) -> None:
-        """Leave the queue; a seat that was given in the same moment goes back."""
-        if turn.done() and not turn.cancelled():
-            self.release(user)
-            return
-        queue = self._queues.get(user)
-        if queue is not None:
-            with contextlib.suppress(ValueError):
-                queue.remove(turn)
-            if not queue:
-                del self._queues[user]
-
-    def _pass_on(self) -> None:
-        """Hand free seats to waiting users, one each in turn."""
-        for user in self._next_users():
-            queue = self._queues.pop(user)
-            turn = queue.popleft()
-            if queue:
-                self._queues[user] = queue  # At the end: the others come first now.
-            if not turn.done():
-                self.in_flight += 1
-                self._held[user] = self._held.get(user, 0) + 1
-                turn.set_result(None)
-
-    def _next_users(self) -> Iterator[str]:
-        while self.in_flight < self._seats:
-            user = next(
-                (name for name in self._queues if self._held.get(name, 0) < self._per_user), None
-            )
-            if user is None:
-                return
-            yield user
-
-    def _refusal(self) -> TooManyRequests:
-        self.rejected += 1
-        return TooManyRequests(_MESSAGE, self._settings.retry_after_seconds)
-
-
-class _Seat:
-    """A seat in a lane for as long as the context lasts."""
-
-    __slots__ = ("_lane", "_user")
-
-    def __init__(self, lane: Lane, user: str) -> None:
-        self._lane = lane
-        self._user = user
-
-    def __aenter__(self) -> Awaitable[None]:
-        return self._lane.take(self._user)
-
-    def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Awaitable[None]:
-        self._lane.release(self._user)
-        return _READY
+    """What a client with too many watches is told to wait."""
 
 
 class _Free:
@@ -192,10 +82,10 @@ class _Free:
     __slots__ = ()
 
     def __aenter__(self) -> Awaitable[None]:
-        return _READY
+        return READY
 
     def __aexit__(self, *_: object) -> Awaitable[None]:
-        return _READY
+        return READY
 
 
 _FREE = _Free()
@@ -204,48 +94,133 @@ _FREE = _Free()
 class FairFlow:
     """The flow control of a server."""
 
-    def __init__(self, settings: FlowSettings | None = None) -> None:
+    def __init__(self, settings: FlowSettings | None = None, clock: Clock | None = None) -> None:
         self.settings = settings or FlowSettings()
-        share = self.settings.user_share
-        self.reading = Lane(self.settings.reading, share, self.settings)
-        self.mutating = Lane(self.settings.mutating, share, self.settings)
+        self._now = (clock or SystemClock()).monotonic
+        self.reading = Lane(self.settings.reading)
+        self.mutating = Lane(self.settings.mutating)
+        self.anonymous = Lane(self.settings.anonymous)
+        self._accounts = Accounts(self.settings.accounts)
+        self._strangers = Accounts(self.settings.anonymous_accounts)
         self._watches: dict[str, int] = {}
+        self._watches_by_workspace: dict[str, int] = {}
+        self._delayed: dict[str, int] = {}
 
     def admitted(self, info: RequestInfo, user: User) -> AbstractAsyncContextManager[None]:
         """Return a context to run the request in."""
         if _MASTERS in user.groups or (not info.is_resource and info.path in _PROBES):
             return _FREE  # type: ignore[return-value]  # awaitables, where coroutines are usual
-        verb = info.verb
-        if verb == "watch" and self._watches.get(user.name, 0) >= self.settings.watches:
-            self.reading.rejected += 1
-            raise TooManyRequests(
-                f"too many watches are open for user {user.name}", self.settings.retry_after_seconds
-            )
-        lane = self.reading if verb in _READING else self.mutating
-        return _Seat(lane, user.name)  # type: ignore[return-value]
+        if _STRANGERS in user.groups:
+            lane, principal, accounts = self.anonymous, _STRANGERS, self._strangers
+        else:
+            lane = self.reading if info.verb in _READING else self.mutating
+            principal, accounts = user.principal, self._accounts
+        seat = Seat(lane, principal, user.home)
+        if accounts:
+            delay = self._delay(accounts, principal, user)
+            if delay:
+                return self._later(seat, lane, principal, delay)
+        return seat  # type: ignore[return-value]
+
+    # Processor time.
+
+    def charge(self, user: User | None, seconds: float, address: str = "") -> None:
+        """Note that a request of *user* took *seconds* of the processor.
+
+        With None nobody was recognized: the credentials that came from *address* do not hold.
+        """
+        if user is None or _STRANGERS in user.groups:
+            name = _STRANGERS if user is not None else address
+            self._strangers.charge(name, seconds, self._now())
+            return
+        if seconds < self.settings.accounts.threshold or not _EXEMPT.isdisjoint(user.groups):
+            return
+        now = self._now()
+        self._accounts.charge(user.principal, seconds, now)
+        if user.home:
+            self._accounts.charge(_of_workspace(user.home), seconds, now)
+
+    def refusal_of(self, address: str) -> TooManyRequests | None:
+        """Return why no new credentials from *address* are looked into now: too many from there
+        did not hold."""
+        if not self._strangers:
+            return None
+        delay = self._strangers.delay(address, self._now())
+        return self.anonymous.refusal(math.ceil(delay)) if delay else None
+
+    def _delay(self, accounts: Accounts, principal: str, user: User) -> float:
+        if not _EXEMPT.isdisjoint(user.groups):
+            return 0.0
+        now = self._now()
+        delay = accounts.delay(principal, now)
+        if user.home:
+            delay = max(delay, accounts.delay(_of_workspace(user.home), now))
+        return delay
+
+    @asynccontextmanager
+    async def _later(
+        self, seat: Seat, lane: Lane, principal: str, delay: float
+    ) -> AsyncIterator[None]:
+        """Wait for the account of *principal*, then for a seat."""
+        if delay > self.settings.max_wait or self._delayed.get(principal, 0) >= _MAX_DELAYED:
+            raise lane.refusal(math.ceil(delay))
+        add(self._delayed, principal, 1)
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            add(self._delayed, principal, -1)
+        async with seat:
+            yield
+
+    # Watches.
 
     @property
     def watches(self) -> int:
         """How many watches are open, of all users."""
         return sum(self._watches.values())
 
-    def counted_watch(
-        self, user: str, run: Callable[[Sender], Awaitable[None]]
+    def check_watches(self, user: User, count: int) -> None:
+        """Raise TooManyRequests when *user* may not open *count* more watches."""
+        if _MASTERS in user.groups:
+            return
+        settings, principal = self.settings, user.principal
+        if self._watches.get(principal, 0) + count > settings.watches:
+            whose = f"user {user.name}"
+        elif user.home and (
+            self._watches_by_workspace.get(user.home, 0) + count > settings.workspace_watches
+        ):
+            whose = f"principals of workspace {user.home}"
+        else:
+            return
+        self.reading.rejected += 1
+        raise TooManyRequests(
+            f"too many watches are open for {whose}", settings.retry_after_seconds
+        )
+
+    def counted_watches(
+        self, user: User | None, count: int, run: Callable[[Sender], Awaitable[None]]
     ) -> Callable[[Sender], Awaitable[None]]:
-        """Return *run* counting as one of the user's watches while it lasts."""
+        """Return *run* counting as *count* of the user's watches while it lasts."""
+        if not count:
+            return run
+        principal = user.principal if user is not None else ""
+        workspace = user.home if user is not None else ""
 
         async def counted(sender: Sender) -> None:
-            async with self._watching(user):
+            self._count(principal, workspace, count)
+            try:
                 await run(sender)
+            finally:
+                self._count(principal, workspace, -count)
 
         return counted
 
-    @asynccontextmanager
-    async def _watching(self, user: str) -> AsyncIterator[None]:
-        self._watches[user] = self._watches.get(user, 0) + 1
-        try:
-            yield
-        finally:
-            self._watches[user] -= 1
-            if not self._watches[user]:
-                del self._watches[user]
+    def _count(self, principal: str, workspace: str, change: int) -> None:
+        add(self._watches, principal, change)
+        if workspace:
+            add(self._watches_by_workspace, workspace, change)
+
+
+def _of_workspace(home: str) -> str:
+    """Return the name of a workspace's account, which no principal has."""
+    return f"\0{home}"

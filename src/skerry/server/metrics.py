@@ -122,6 +122,7 @@ class ServerMetrics:
             lambda: {
                 ("readOnly",): flow.reading.in_flight,
                 ("mutating",): flow.mutating.in_flight,
+                ("anonymous",): flow.anonymous.in_flight,
             },
         )
         Reading(
@@ -129,14 +130,22 @@ class ServerMetrics:
             "apiserver_current_inqueue_requests",
             "Requests that wait for a seat now.",
             ("request_kind",),
-            lambda: {("readOnly",): flow.reading.waiting, ("mutating",): flow.mutating.waiting},
+            lambda: {
+                ("readOnly",): flow.reading.waiting,
+                ("mutating",): flow.mutating.waiting,
+                ("anonymous",): flow.anonymous.waiting,
+            },
         )
         Reading(
             registry,
             "apiserver_flowcontrol_rejected_requests_total",
             "Requests refused with 429 since the start.",
             ("request_kind",),
-            lambda: {("readOnly",): flow.reading.rejected, ("mutating",): flow.mutating.rejected},
+            lambda: {
+                ("readOnly",): flow.reading.rejected,
+                ("mutating",): flow.mutating.rejected,
+                ("anonymous",): flow.anonymous.rejected,
+            },
         )
         Reading(
             registry,

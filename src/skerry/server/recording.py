@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import partial
 
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -18,6 +19,9 @@ from skerry.server.security.audit_objects import add_request_object
 
 _COUNTER_DIGITS = 12
 _STRANGERS = "system:unauthenticated"
+_ANONYMOUS = "system:anonymous"
+# Whoever was answered sooner has not kept the loop long.
+_SHORT_SECONDS = 0.001
 _REFUSED = frozenset((400, 401, 403, 405, 406, 413, 415, 429))
 # On an event: how many of the same principal were left out before it.
 _SUPPRESSED = "audit.edge.kcp.io/suppressed-events"
@@ -91,21 +95,32 @@ class RequestRecorder:
             audit_id = self._audit_ids.next()
         answer.headers = (*answer.headers, ("Audit-Id", audit_id))
         if isinstance(answer, Stream):
-            self._metrics.finished(request, info, answer.status, None)
+            self._metrics.finished(request, info, answer.status, None, served=served)
+            self._charge(request, user, self._clock.monotonic())
+            request.charge = partial(self._flow.charge, user)
             self._follow(request, info, user, answer, audit_id)
             return
         seconds = None
         if request.received:
-            seconds = self._clock.monotonic() - request.received
+            now = self._clock.monotonic()
+            seconds = now - request.received
+            if seconds > _SHORT_SECONDS or user is None or user.name == _ANONYMOUS:
+                self._charge(request, user, now)
         self._metrics.finished(request, info, answer.status, seconds, served=served)
         if self._audit is not None:
             self._record(request, info, user, answer.status, audit_id, seconds or 0)
+
+    def _charge(self, request: Request, user: User | None, now: float) -> None:
+        """Charge what a request has taken of the loop so far; waiting costs nothing."""
+        if request.step:
+            self._flow.charge(user, request.busy + now - request.step, request.peer.address)
+            request.busy, request.step = 0.0, now
 
     def _follow(
         self, request: Request, info: RequestInfo, user: User | None, answer: Stream, audit_id: str
     ) -> None:
         labels = long_running_labels(info)
-        run = self._flow.counted_watch(user.name if user is not None else "", answer.run)
+        run = self._flow.counted_watches(user, answer.watches, answer.run)
 
         async def followed(sender: Sender) -> None:
             began = self._clock.monotonic()

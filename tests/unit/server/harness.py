@@ -41,6 +41,15 @@ class Everybody:
     ) -> contextlib.AbstractAsyncContextManager[None]:
         return contextlib.nullcontext()
 
+    def knows(self, request: Request, cluster: str) -> bool:
+        return True
+
+    def refusal_of(self, address: str) -> None:
+        return None
+
+    def check_watches(self, user: User, count: int) -> None:
+        return None
+
     def finished(
         self,
         request: Request,

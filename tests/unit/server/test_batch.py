@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
 
-from skerry.server.http.message import Response, Stream
+from skerry.kit.clock import SystemClock
+from skerry.server.batch import Batches
+from skerry.server.catalogue import TypeSet
+from skerry.server.extensions import Visit
+from skerry.server.http.message import Answer, Request, Response, Stream
 from tests.sim.loop import virtual
-from tests.unit.server.harness import MemorySender, Server, serving
+from tests.unit.server.harness import ADMIN, MemorySender, Server, serving
 from tests.unit.server.objects import CORE, config_map
 from tests.unit.server.test_multiplexed_watch import Except
 
@@ -102,3 +107,71 @@ async def test_a_write_that_prefers_no_answer_gets_none_unless_it_fails() -> Non
         assert (refused.status, refused.body["reason"]) == (409, "AlreadyExists")
         read = await server.get(f"{MAPS}/a", headers=minimal)
         assert read.body["metadata"]["name"] == "a"
+
+
+@virtual
+async def test_only_the_type_that_a_page_cannot_send_unasked_is_taken() -> None:
+    async with serving() as server:
+        await server.create(MAPS, config_map("a"))
+        for kind in (
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "text/plain;application/json",
+            "application/jsonp",
+            "",
+        ):
+            body = {"requests": [patch("a", "1")]}
+            for path in (BATCH, "/extensions/v1/watch"):
+                answer = await server.answer("POST", path, body, content_type=kind)
+                assert isinstance(answer, Response), kind
+                assert answer.status == 415, kind
+        body = {"requests": [patch("a", "1")]}
+        taken = await server.answer(
+            "POST", BATCH, body, content_type="Application/JSON; charset=utf-8"
+        )
+        assert isinstance(taken, Stream)
+
+
+class Counting:
+    """Answers at once, and counts how many do so before anybody else has a turn."""
+
+    def __init__(self) -> None:
+        self.since_turn = 0
+        self.at_once = 0
+
+    async def handle(self, _: Request) -> Answer:
+        self.since_turn += 1
+        self.at_once = max(self.at_once, self.since_turn)
+        return Response(204)
+
+
+async def test_a_large_batch_lets_others_have_turns() -> None:
+    counting = Counting()
+    body = orjson.dumps({"requests": [patch("a", str(n)) for n in range(200)]})
+    visit = Visit(Request("POST", BATCH, body=body), "local", ADMIN, TypeSet(()))
+    answer = await Batches(counting.handle, SystemClock()).handle(visit)
+    assert isinstance(answer, Stream)
+    assert answer.watches == 0
+    running = asyncio.ensure_future(answer.run(MemorySender()))
+    while not running.done():
+        counting.since_turn = 0
+        await asyncio.sleep(0)
+    assert 0 < counting.at_once <= 16
+
+
+async def test_each_part_of_a_batch_is_charged_and_takes_a_seat() -> None:
+    seen: list[tuple[str, float]] = []
+
+    async def handle(request: Request) -> Answer:
+        assert request.peer.user is not None
+        seen.append((request.peer.user.name, request.step))
+        return Response(204)
+
+    body = orjson.dumps({"requests": [patch("a", "1"), patch("b", "2"), patch("c", "3")]})
+    visit = Visit(Request("POST", BATCH, body=body), "local", ADMIN, TypeSet(()))
+    answer = await Batches(handle, SystemClock()).handle(visit)
+    assert isinstance(answer, Stream)
+    await answer.run(MemorySender())
+    assert [name for name, _ in seen] == ["admin"] * 3
+    assert all(step > 0 for _, step in seen)

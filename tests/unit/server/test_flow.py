@@ -1,21 +1,34 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import TooManyRequests
+from skerry.kit.clock import LoopClock
+from skerry.server.accounts import AccountSettings
 from skerry.server.flow import FairFlow, FlowSettings
 from skerry.server.http.message import Sender, User
+from skerry.server.lanes import LaneSettings
 from skerry.server.request_info import RequestInfo
+from tests.unit.server.security.clock import HandClock
 
 GET = RequestInfo("/api/v1/pods", "get", is_resource=True)
 CREATE = RequestInfo("/api/v1/pods", "create", is_resource=True)
-WATCH = RequestInfo("/api/v1/pods", "watch", is_resource=True)
 ALICE, BOB, CAROL = User("alice"), User("bob"), User("carol")
 MASTER = User("root", groups=("system:masters",))
+
+
+ONE = LaneSettings(1, share=1)
+
+
+def account(home: str, name: str = "default:default") -> User:
+    """Return a ServiceAccount of a workspace."""
+    groups = ("system:serviceaccounts", "system:authenticated")
+    return User(f"system:serviceaccount:{name}", groups=groups, home=home)
 
 
 class Held:
@@ -54,7 +67,7 @@ async def end(*held: Held) -> None:
 
 
 async def test_one_user_cannot_take_every_seat() -> None:
-    flow = FairFlow(FlowSettings(reading=4, user_share=0.5))
+    flow = FairFlow(FlowSettings(reading=LaneSettings(4)))
     greedy = await begun(flow, ALICE, 10)
     assert sum(one.running for one in greedy) == 2
     (other,) = await begun(flow, BOB, 1)
@@ -64,7 +77,7 @@ async def test_one_user_cannot_take_every_seat() -> None:
 
 
 async def test_reading_and_changing_do_not_hinder_each_other() -> None:
-    flow = FairFlow(FlowSettings(reading=1, mutating=1, user_share=1))
+    flow = FairFlow(FlowSettings(reading=ONE, mutating=ONE))
     readers = await begun(flow, ALICE, 2)
     (writer,) = await begun(flow, ALICE, 1, CREATE)
     assert writer.running
@@ -72,7 +85,7 @@ async def test_reading_and_changing_do_not_hinder_each_other() -> None:
 
 
 async def test_freed_seats_go_round_the_waiting_users() -> None:
-    flow = FairFlow(FlowSettings(reading=1, user_share=1))
+    flow = FairFlow(FlowSettings(reading=ONE))
     (first,) = await begun(flow, CAROL, 1)
     alices = await begun(flow, ALICE, 3)
     bobs = await begun(flow, BOB, 1)
@@ -89,7 +102,7 @@ async def test_freed_seats_go_round_the_waiting_users() -> None:
 
 
 async def test_a_full_queue_is_told_to_come_back() -> None:
-    flow = FairFlow(FlowSettings(reading=1, user_share=1, queue=2))
+    flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue=2)))
     held = await begun(flow, ALICE, 3)
     with pytest.raises(TooManyRequests) as error:
         async with flow.admitted(GET, ALICE):
@@ -101,7 +114,7 @@ async def test_a_full_queue_is_told_to_come_back() -> None:
 
 @pytest.mark.looptime
 async def test_a_wait_that_is_too_long_is_told_to_come_back() -> None:
-    flow = FairFlow(FlowSettings(reading=1, user_share=1, queue_seconds=15))
+    flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue_seconds=15)))
     (held,) = await begun(flow, ALICE, 1)
     with pytest.raises(TooManyRequests):
         async with flow.admitted(GET, BOB):
@@ -112,7 +125,7 @@ async def test_a_wait_that_is_too_long_is_told_to_come_back() -> None:
 
 
 async def test_masters_and_probes_pass_a_full_server() -> None:
-    flow = FairFlow(FlowSettings(reading=1, user_share=1, queue=0))
+    flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue=0)))
     held = await begun(flow, ALICE, 1)
     async with flow.admitted(GET, MASTER):
         pass
@@ -128,18 +141,16 @@ async def test_watches_of_a_user_are_counted_while_they_last() -> None:
     async def run(_: Sender) -> None:
         await release.wait()
 
-    watching = asyncio.ensure_future(flow.counted_watch("alice", run)(None))  # type: ignore[arg-type]
+    watching = asyncio.ensure_future(flow.counted_watches(ALICE, 1, run)(None))  # type: ignore[arg-type]
     await settle()
     assert flow.watches == 1
-    with pytest.raises(TooManyRequests, match="too many watches"):
-        flow.admitted(WATCH, ALICE)
-    async with flow.admitted(WATCH, BOB):
-        pass
+    with pytest.raises(TooManyRequests, match="too many watches are open for user alice"):
+        flow.check_watches(ALICE, 1)
+    flow.check_watches(BOB, 1)
     release.set()
     await watching
     assert flow.watches == 0
-    async with flow.admitted(WATCH, ALICE):
-        pass
+    flow.check_watches(ALICE, 1)
 
 
 async def test_a_failing_request_gives_its_seat_back() -> None:
@@ -150,6 +161,7 @@ async def test_a_failing_request_gives_its_seat_back() -> None:
     assert flow.reading.in_flight == 0
 
 
+USERS = {"a": ALICE, "b": account("w", "n:b"), "c": account("w", "n:c")}
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["begin", "finish", "cancel"]), st.sampled_from("abc"), st.integers(0)
@@ -161,11 +173,11 @@ STEPS = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(STEPS)
 async def test_seats_are_never_exceeded_nor_lost(steps: list[tuple[str, str, int]]) -> None:
-    flow = FairFlow(FlowSettings(reading=3, user_share=0.7, queue=4))
+    flow = FairFlow(FlowSettings(reading=LaneSettings(3, share=0.7, workspace_share=0.7, queue=4)))
     held: list[Held] = []
     for step, name, index in steps:
         if step == "begin":
-            held.append(Held(flow, GET, User(name)))
+            held.append(Held(flow, GET, USERS[name]))
         elif held:
             one = held[index % len(held)]
             if step == "cancel" or one.task.done():
@@ -180,9 +192,197 @@ async def test_seats_are_never_exceeded_nor_lost(steps: list[tuple[str, str, int
         if waiting:
             # Whoever waits does so because the seats or the user's share are taken.
             assert flow.reading.in_flight == 3 or all(
-                flow.reading._held.get(user, 0) >= 2 for user in flow.reading._queues
+                flow.reading._held.get(user, 0) >= 2
+                or flow.reading._held_by_workspace.get(workspace, 0) >= 2
+                for user, (workspace, _) in flow.reading._queues.items()
             )
+        assert flow.reading._held_by_workspace.get("w", 0) <= 2
     await end(*held)
     assert (flow.reading.in_flight, flow.reading.waiting) == (0, 0)
     assert not flow.reading._queues
     assert not flow.reading._held
+    assert not flow.reading._held_by_workspace
+    assert not flow.reading._waiting_by_workspace
+
+
+async def test_accounts_of_equal_name_in_two_workspaces_are_two_principals() -> None:
+    flow = FairFlow(FlowSettings(reading=LaneSettings(4)))
+    greedy = await begun(flow, account("tenant-a"), 10)
+    others = await begun(flow, account("tenant-b"), 2)
+    assert sum(one.running for one in greedy) == 2
+    assert all(one.running for one in others)
+    await end(*greedy, *others)
+
+
+@pytest.mark.parametrize("lane", ["reading", "mutating"])
+async def test_all_principals_of_a_workspace_together_cannot_take_every_seat(lane: str) -> None:
+    settings: dict[str, Any] = {lane: LaneSettings(8, share=0.25)}
+    flow = FairFlow(FlowSettings(**settings))
+    info = GET if lane == "reading" else CREATE
+    greedy = [
+        one
+        for number in range(20)
+        for one in await begun(flow, account("tenant", f"ns:robot-{number}"), 2, info)
+    ]
+    assert sum(one.running for one in greedy) == 4
+    (other,) = await begun(flow, account("another"), 1, info)
+    (person,) = await begun(flow, ALICE, 1, info)
+    assert other.running
+    assert person.running
+    await greedy[0].finish()
+    await settle()
+    assert sum(one.running for one in greedy) == 5
+    await end(*greedy, other, person)
+    for counts in (flow.reading, flow.mutating):
+        assert not any((counts._held, counts._held_by_workspace, counts._waiting_by_workspace))
+
+
+async def test_those_who_wait_are_limited_for_a_workspace_and_for_everybody() -> None:
+    flow = FairFlow(FlowSettings(reading=LaneSettings(2, queue=3, max_waiting=5)))
+    tenant = [one for n in range(8) for one in await begun(flow, account("tenant", f"ns:r{n}"), 1)]
+    assert flow.reading.waiting == 3
+    people = [one for n in range(8) for one in await begun(flow, User(f"user-{n}"), 1)]
+    assert flow.reading.waiting == 5
+    assert flow.reading.rejected == 4 + 5
+    await end(*tenant, *people)
+    assert not flow.reading._queues
+
+
+async def test_requests_without_credentials_have_a_small_lane_of_their_own() -> None:
+    anonymous = User("system:anonymous", groups=("system:unauthenticated",))
+    flow = FairFlow(FlowSettings(anonymous=LaneSettings(2, share=1, queue=3)))
+    flood = await begun(flow, anonymous, 10)
+    assert (flow.anonymous.in_flight, flow.anonymous.waiting) == (2, 3)
+    assert flow.anonymous.rejected == 5
+    readers = await begun(flow, ALICE, 10)
+    assert all(one.running for one in readers)
+    await end(*flood, *readers)
+
+
+class Charged:
+    """A flow whose clock only moves when told to."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = HandClock()
+        accounts = AccountSettings(rate=0.5, burst=1.0)
+        self.flow = FairFlow(FlowSettings(accounts=accounts, **settings), self.clock)
+
+    def delay(self, user: User) -> float:
+        return self.flow._delay(self.flow._accounts, user.principal, user)
+
+
+def test_who_kept_the_loop_busy_waits_and_nobody_else_does() -> None:
+    c = Charged()
+    c.flow.charge(ALICE, 0.9)
+    assert c.delay(ALICE) == 0
+    c.flow.charge(ALICE, 0.6)
+    assert c.delay(ALICE) == pytest.approx(1.0)
+    assert c.delay(BOB) == 0
+    c.clock.advance(0.5)
+    assert c.delay(ALICE) == pytest.approx(0.5)
+    c.clock.advance(0.5)
+    assert c.delay(ALICE) == 0
+
+
+def test_those_over_their_burst_share_one_rate() -> None:
+    c = Charged()
+    users = [User(f"user-{n}") for n in range(5)]
+    for user in users:
+        c.flow.charge(user, 2.0)
+    assert [c.delay(user) for user in users] == [pytest.approx(10.0)] * 5
+    c.clock.advance(9.9)
+    assert all(c.delay(user) > 0 for user in users)
+    c.clock.advance(0.2)
+    assert all(c.delay(user) == 0 for user in users)
+
+
+def test_the_accounts_of_a_workspace_pay_for_each_other() -> None:
+    c = Charged()
+    for number in range(20):
+        c.flow.charge(account("tenant", f"ns:robot-{number}"), 0.1)
+    fresh = account("tenant", "ns:fresh")
+    assert c.delay(fresh) > 1
+    assert c.delay(account("another", "ns:fresh")) == 0
+
+
+@pytest.mark.parametrize("group", ["system:masters", "system:kcp:admin"])
+def test_administrators_are_not_charged(group: str) -> None:
+    c = Charged()
+    admin = User("admin", groups=(group,))
+    c.flow.charge(admin, 100)
+    assert c.delay(admin) == 0
+
+
+def test_ordinary_requests_are_not_counted_and_accounts_are_bounded() -> None:
+    c = Charged()
+    for _ in range(10_000):
+        c.flow.charge(ALICE, 0.0009)
+    assert not c.flow._accounts._accounts
+    for number in range(20_000):
+        c.flow.charge(User(f"invented-{number}"), 0.002)
+    assert len(c.flow._accounts._accounts) <= 4096
+
+
+def test_strangers_are_charged_for_everything_and_share_one_account() -> None:
+    c = Charged()
+    anonymous = User("system:anonymous", groups=("system:unauthenticated",))
+    for _ in range(3000):
+        c.flow.charge(anonymous, 0.0001)
+    assert c.flow._delay(c.flow._strangers, "system:unauthenticated", anonymous) > 0.5
+    assert c.delay(ALICE) == 0
+
+
+def test_credentials_that_do_not_hold_are_charged_to_their_address() -> None:
+    c = Charged()
+    for _ in range(3000):
+        c.flow.charge(None, 0.0001, "10.0.0.9")
+    refusal = c.flow.refusal_of("10.0.0.9")
+    assert refusal is not None
+    assert refusal.headers["Retry-After"] == "1"
+    assert c.flow.refusal_of("10.0.0.10") is None
+    c.clock.advance(2)
+    assert c.flow.refusal_of("10.0.0.9") is None
+
+
+async def test_a_long_debt_is_refused_with_the_time_to_come_back() -> None:
+    c = Charged()
+    c.flow.charge(ALICE, 6.0)
+    with pytest.raises(TooManyRequests) as error:
+        async with c.flow.admitted(GET, ALICE):
+            raise AssertionError
+    assert error.value.headers["Retry-After"] == "10"
+    assert c.flow.reading.rejected == 1
+    async with c.flow.admitted(GET, BOB):
+        pass
+
+
+@pytest.mark.looptime
+async def test_a_short_debt_is_waited_for(looptime: Any) -> None:
+    flow = FairFlow(FlowSettings(accounts=AccountSettings(rate=0.5, burst=1.0)), LoopClock())
+    flow.charge(ALICE, 1.5)
+    async with flow.admitted(GET, ALICE):
+        assert looptime == pytest.approx(1.0)
+    assert not flow._delayed
+
+
+async def test_a_stream_of_several_watches_counts_as_many() -> None:
+    flow = FairFlow(FlowSettings(watches=10, workspace_watches=15))
+    release = asyncio.Event()
+
+    async def run(_: Sender) -> None:
+        await release.wait()
+
+    first, second = account("tenant", "ns:a"), account("tenant", "ns:b")
+    flow.check_watches(first, 10)
+    watching = asyncio.ensure_future(flow.counted_watches(first, 10, run)(None))  # type: ignore[arg-type]
+    await settle()
+    assert flow.watches == 10
+    with pytest.raises(TooManyRequests, match="too many watches are open for user"):
+        flow.check_watches(first, 1)
+    flow.check_watches(second, 5)
+    with pytest.raises(TooManyRequests, match="principals of workspace tenant"):
+        flow.check_watches(second, 6)
+    flow.check_watches(account("another"), 10)
+    release.set()
+    await watching
+    assert not any((flow._watches, flow._watches_by_workspace))

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skerry.logic.cel import ast
-from skerry.logic.cel.functions import OVERLOADS, Overload
+from skerry.logic.cel.functions import OVERLOADS, Overload, Price
 from skerry.logic.cel.lists import special_list_run
-from skerry.logic.cel.typed import COST, PATTERN_COST, READ_COST, Scope, Typed, size_of
+from skerry.logic.cel.typed import PATTERN_COST, READ_COST, Scope, Typed, charge, size_of
 from skerry.logic.cel.types import CelType, assignable, resolved
-from skerry.logic.cel.values import CostExceeded, EvaluationError, kind_of
+from skerry.logic.cel.values import EvaluationError, kind_of
 
 if TYPE_CHECKING:
     from skerry.logic.cel.compiler import _Compiler
@@ -95,12 +95,26 @@ def _made(name: str, fitting: list[tuple[Overload, CelType]], arguments: list[Ty
     cost = 1 + sum(argument.cost for argument in arguments)
     worst = 1 + sum(argument.worst for argument in arguments) + _reading(overload, kinds)
     runs = [argument.run for argument in arguments]
-    function = special_list_run(name, kinds)
-    if function is None:
-        certain = len(fitting) == 1 and not any(kind.name == "dyn" for kind in kinds)
-        function = overload.run if certain else _dispatched(name, [one for one, _ in fitting])
-    run = _charged(overload.weight, function, runs) if overload.weight else _direct(function, runs)
-    return Typed(_sized(name, result, kinds), run, cost, worst)
+    return Typed(_sized(name, result, kinds), _run(name, fitting, kinds, runs), cost, worst)
+
+
+def _run(
+    name: str,
+    fitting: list[tuple[Overload, CelType]],
+    kinds: list[CelType],
+    runs: list[Callable[[Scope], Any]],
+) -> Callable[[Scope], Any]:
+    special = special_list_run(name, kinds)
+    if special is not None:
+        return _scoped(special, runs)
+    if len(fitting) > 1 or any(kind.name == "dyn" for kind in kinds):
+        return _scoped(_dispatched(name, [one for one, _ in fitting]), runs)
+    overload = fitting[0][0]
+    if overload.metered:
+        return _scoped(overload.run, runs)
+    if overload.price is not None:
+        return _priced(overload.price, overload.run, runs)
+    return _direct(overload.run, runs)
 
 
 def _sized(name: str, result: CelType, kinds: list[CelType]) -> CelType:
@@ -140,12 +154,34 @@ def _direct(
     return lambda scope: function(*(run(scope) for run in runs))
 
 
+def _scoped(
+    function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
+) -> Callable[[Scope], Any]:
+    if len(runs) == 2:
+        first, second = runs
+        return lambda scope: function(scope, first(scope), second(scope))
+    return lambda scope: function(scope, *(run(scope) for run in runs))
+
+
+def _priced(
+    price: Price, function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
+) -> Callable[[Scope], Any]:
+    """Charge a call for what its arguments turn out to be."""
+
+    def run(scope: Scope) -> Any:
+        values = [one(scope) for one in runs]
+        charge(scope, price(*values))
+        return function(*values)
+
+    return run
+
+
 def _dispatched(name: str, overloads: list[Overload]) -> Callable[..., Any]:
-    def call(*values: Any) -> Any:
+    def call(scope: Scope, *values: Any) -> Any:
         kinds = [kind_of(value) for value in values]
         for overload in overloads:
             if all(map(_takes, overload.parameters, kinds, values)):
-                return overload.run(*values)
+                return overload.call(scope, *values)
         raise EvaluationError(f"no such overload: {name}({', '.join(kinds)})")
 
     return call
@@ -160,42 +196,3 @@ def _takes(parameter: CelType, kind: str, value: Any) -> bool:
     if kind == "list" and value and parameter.parameters:
         return _takes(parameter.parameters[0], kind_of(value[0]), value[0])
     return True
-
-
-def _charged(
-    weight: str, function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
-) -> Callable[[Scope], Any]:
-    """Charge a call that reads its argument for the length of it."""
-    price = _PRICES[weight]
-
-    def run(scope: Scope) -> Any:
-        values = [one(scope) for one in runs]
-        cost = price(values)
-        if cost:
-            scope[COST] -= cost
-            if scope[COST] < 0:
-                raise CostExceeded
-        return function(*values)
-
-    return run
-
-
-_MEASURED = frozenset((str, bytes, list, dict))
-
-
-def _measure(value: Any) -> float:
-    return len(value) * READ_COST if type(value) in _MEASURED else 0
-
-
-def _product(values: list[Any]) -> float:
-    text, pattern = values[:2]
-    if not isinstance(text, str) or not isinstance(pattern, str):
-        return 0
-    return (len(text) * READ_COST + 1) * max(len(pattern) * PATTERN_COST, 1)
-
-
-_PRICES: dict[str, Callable[[list[Any]], float]] = {
-    "linear": lambda values: _measure(values[0]),
-    "linear2": lambda values: _measure(values[1]),
-    "product": _product,
-}

@@ -11,7 +11,9 @@ from typing import Any
 
 from skerry.api.schema import Schema
 from skerry.logic.cel.standard import decoded_bytes, to_duration, to_timestamp
+from skerry.logic.cel.typed import READ_COST
 from skerry.logic.cel.values import EvaluationError
+from skerry.logic.work import spend
 
 Convert = Callable[[Any], Any]
 
@@ -32,7 +34,13 @@ def conversion(schema: Schema, reads: frozenset[str] | None = None) -> Convert |
     return _STRINGS.get(schema.format) if schema.type == "string" else None
 
 
+# Reading a time or bytes takes some microseconds, going past a value far less.
+_READ_UNITS = 30
+_PASS_UNITS = 2
+
+
 def _double(value: Any) -> Any:
+    spend(_PASS_UNITS)
     return float(value) if type(value) is int else value
 
 
@@ -40,6 +48,7 @@ def _text(read: Callable[[str], Any]) -> Convert:
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
             return value
+        spend(_READ_UNITS + len(value) * READ_COST)
         try:
             return read(value)
         except (EvaluationError, ValueError):
@@ -77,6 +86,7 @@ def _object(schema: Schema, reads: frozenset[str] | None) -> Convert | None:
     def convert_object(value: Any) -> Any:
         if type(value) is not dict:
             return value
+        spend(_PASS_UNITS * len(value))
         changed = {name: member(value[name]) for name, member in members.items() if name in value}
         return {**value, **changed} if changed else value
 

@@ -16,12 +16,19 @@ from skerry.logic.cel.rules import (
     RuleNode,
     rules_of,
 )
-from skerry.logic.cel.typed import COST, Scope
-from skerry.logic.cel.values import NONE, CostExceeded, EvaluationError, Optional_
+from skerry.logic.cel.typed import COST, CostExceeded, Scope
+from skerry.logic.cel.values import NONE, EvaluationError, Optional_
 from skerry.logic.schema.lists import by_key, identity, key_of
 from skerry.logic.schema.paths import MapKey, Path, bracketed
 from skerry.logic.schema.ratcheting import Correlation
+from skerry.logic.work import LongWork, left, spend
 
+# What goes with each rule that is run, and with each value that is visited.
+_RULE_UNITS = 20
+_VISIT_UNITS = 4
+# A failure is described, and perhaps compared with what was there before: so many of them are
+# found in one object and no more.
+_FAILURE_COST = 1000
 # A message longer than this is not shown; the rule's own message is.
 _MESSAGE_LONGEST = 5 * 1024
 _OUT_OF_BUDGET = (
@@ -50,6 +57,19 @@ def check_rules(schema: Schema, obj: Any, old: Any = None, path: str = "") -> li
     ]
 
 
+def run(program: Program, scope: Scope, limit: float) -> Any:
+    """Run a program that may spend *limit*; one that was given less than a call may cost, and
+    needs more, must be run again where there is time for it."""
+    try:
+        if scope[COST] < 0:
+            raise CostExceeded
+        return program.run(scope)
+    except CostExceeded:
+        if limit < CALL_LIMIT:
+            raise LongWork from None
+        raise
+
+
 class _Exhausted(Exception):
     """The budget of the object is spent; what is left of its rules is not run."""
 
@@ -70,6 +90,7 @@ class _Run:
     def _visit(self, node: RuleNode, value: Any, old: Any, path: Path) -> None:
         if value is None:
             return
+        spend(_VISIT_UNITS)
         for rule in node.rules:
             self._judge(node, rule, value, old, path)
         if type(value) is dict:
@@ -116,14 +137,17 @@ class _Run:
         self._report(node, rule, path, self._detail(rule, scope))
 
     def _spend(self, program: Program, scope: Scope) -> Any:
-        """Run a program on the object's budget."""
-        scope[COST] = CALL_LIMIT - program.cost
+        """Run a program on the object's budget, and on what may be done here and now."""
+        limit = left(CALL_LIMIT)
+        scope[COST] = limit - program.cost
         try:
-            return program.run(scope)
+            return run(program, scope, limit)
         except STUMBLES as error:
             raise EvaluationError(f"no such overload: {error}") from error
         finally:
-            self._budget -= CALL_LIMIT - scope[COST]
+            used = limit - scope[COST]
+            self._budget -= used
+            spend(used + _RULE_UNITS)
             if self._budget < 0:
                 raise _Exhausted
 
@@ -145,11 +169,13 @@ class _Run:
         where = bracketed(path)
         if rule.field_path:
             where = f"{where}.{rule.field_path}" if where else rule.field_path
+        self._budget -= _FAILURE_COST
         make = _REASONS.get(str(rule.raw.get("reason") or ""), FieldError.invalid)
         error = make(where or "<nil>", node.schema.type, detail)
         self.failures.append(RuleFailure(path, error, forgivable=not rule.uses_old_self))
 
     def _fail(self, path: Path, node: RuleNode, detail: str) -> None:
+        self._budget -= _FAILURE_COST
         error = FieldError.invalid(bracketed(path) or "<nil>", node.schema.type, detail)
         self.failures.append(RuleFailure(path, error, forgivable=False))
 

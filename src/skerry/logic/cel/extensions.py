@@ -10,11 +10,16 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-from skerry.logic.cel.functions import declare
+from skerry.logic.cel.functions import declare, reading
 from skerry.logic.cel.standard import duration_text, timestamp_text, to_string
+from skerry.logic.cel.typed import READ_COST, Scope, charge
 from skerry.logic.cel.types import CelType
-from skerry.logic.cel.values import NONE, EvaluationError, Optional_, equal, kind_of, zero
+from skerry.logic.cel.values import NONE, EvaluationError, Optional_, holds, kind_of, zero
 
+# Printing one value takes most of a microsecond.
+_PRINT_COST = 6
+# More digits than any number has.
+_PRECISION_LIMIT = 400
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
@@ -38,9 +43,11 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
 
 @declare("lastIndexOf", "string.(string) int", "string.(string, int) int", weight="linear")
 def _last_index_of(text: str, part: str, last: int | None = None) -> int:
-    if last is None:
-        return text.rfind(part)
-    return text.rfind(part, 0, _checked(last, len(text)) + len(part))
+    if last is not None:
+        text = text[: _checked(last, len(text)) + len(part)]
+    # Backwards: only the search from the front takes time in proportion to the text.
+    found = text[::-1].find(part[::-1])
+    return -1 if found < 0 else len(text) - found - len(part)
 
 
 @declare("lowerAscii", "string.() string", weight="linear")
@@ -63,18 +70,36 @@ def _reverse(text: str) -> str:
     return text[::-1]
 
 
+def _replace_price(text: str, old: str, new: str, limit: int = -1) -> float:
+    """Return what the result costs, which may be far longer than what it is made of."""
+    count = text.count(old)
+    if limit >= 0:
+        count = min(count, limit)
+    return (2 * len(text) + count * len(new)) * READ_COST
+
+
 @declare(
     "replace",
     "string.(string, string) string",
     "string.(string, string, int) string",
     weight="linear",
+    price=_replace_price,
 )
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     return text.replace(old, new, limit)
 
 
+def _split_price(text: str, separator: str, _: int = -1) -> float:
+    # Into single characters: each becomes a member.
+    return reading(text) if separator else float(len(text))
+
+
 @declare(
-    "split", "string.(string) list(string)", "string.(string, int) list(string)", weight="linear"
+    "split",
+    "string.(string) list(string)",
+    "string.(string, int) list(string)",
+    weight="linear",
+    price=_split_price,
 )
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     if limit == 0:
@@ -96,7 +121,17 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:stop]
 
 
-@declare("join", "list(string).() string", "list(string).(string) string", weight="linear")
+def _join_price(parts: list[str], separator: str = "") -> float:
+    return len(parts) + (sum(map(len, parts)) + len(parts) * len(separator)) * READ_COST
+
+
+@declare(
+    "join",
+    "list(string).() string",
+    "list(string).(string) string",
+    weight="linear",
+    price=_join_price,
+)
 def _join(parts: list[str], separator: str = "") -> str:
     return separator.join(parts)
 
@@ -107,7 +142,7 @@ _QUOTED = {
 }  # fmt: skip
 
 
-@declare("strings.quote", "(string) string", weight="linear")
+@declare("strings.quote", "(string) string", weight="linear", price=len)
 def _quote(text: str) -> str:
     return '"' + "".join(_QUOTED.get(char, char) for char in text) + '"'
 
@@ -115,8 +150,9 @@ def _quote(text: str) -> str:
 _CLAUSE = re.compile(r"%(%|(?:\.(\d+))?([sdfeboxX]))")
 
 
-@declare("format", "string.(list(dyn)) string", weight="linear")
-def _format(text: str, arguments: list[Any]) -> str:
+@declare("format", "string.(list(dyn)) string", weight="linear", metered=True)
+def _format(scope: Scope, text: str, arguments: list[Any]) -> str:
+    charge(scope, len(text) + len(arguments))
     rest = iter(arguments)
 
     def clause(found: re.Match[str]) -> str:
@@ -125,18 +161,22 @@ def _format(text: str, arguments: list[Any]) -> str:
         value = next(rest, NONE)
         if value is NONE:
             raise EvaluationError("index out of range in format arguments")
-        return _formatted(found.group(3), found.group(2), value)
+        made = _formatted(scope, found.group(3), found.group(2), value)
+        charge(scope, len(made) * READ_COST)
+        return made
 
     if re.search(r"%(?!%|(\.\d+)?[sdfeboxX])", text.replace("%%", "")):
         raise EvaluationError("could not parse formatting clause: unrecognized formatting clause")
     return _CLAUSE.sub(clause, text)
 
 
-def _formatted(verb: str, precision: str | None, value: Any) -> str:
+def _formatted(scope: Scope, verb: str, precision: str | None, value: Any) -> str:
     kind = kind_of(value)
     if verb == "s":
-        return shown(value)
+        return shown(scope, value)
     if verb in "fe" and kind in ("double", "int", "uint"):
+        if precision is not None and (len(precision) > 4 or int(precision) > _PRECISION_LIMIT):
+            raise EvaluationError(f"precision {precision[:20]}: want at most {_PRECISION_LIMIT}")
         return _floating(verb, int(precision or 6), float(value))
     if verb == "d" and kind in ("int", "uint", "double"):
         return to_string(value)
@@ -162,14 +202,19 @@ def _floating(verb: str, precision: int, value: float) -> str:
     return f"{value:.{precision}{verb}}"
 
 
-def shown(value: Any) -> str:
-    """Return any value as ``%s`` prints it."""
+def shown(scope: Scope, value: Any) -> str:
+    """Return any value as ``%s`` prints it, charged as it goes."""
     if value is None:
         return "null"
+    if isinstance(value, str):
+        charge(scope, len(value) * READ_COST)
+        return value
     if isinstance(value, list):
-        return f"[{', '.join(shown(item) for item in value)}]"
+        charge(scope, _PRINT_COST * len(value))
+        return f"[{', '.join(shown(scope, item) for item in value)}]"
     if isinstance(value, dict):
-        pairs = sorted((shown(key), shown(member)) for key, member in value.items())
+        charge(scope, 3 * _PRINT_COST * len(value))
+        pairs = sorted((shown(scope, key), shown(scope, member)) for key, member in value.items())
         return "{" + ", ".join(f"{key}: {member}" for key, member in pairs) + "}"
     if isinstance(value, datetime):
         return timestamp_text(value)
@@ -211,16 +256,16 @@ def _value(value: Optional_) -> Any:
 # --- sets: lists whose order and repetitions do not count
 
 
-@declare("sets.contains", "(list(T), list(T)) bool", weight="linear")
-def _sets_contains(left: list[Any], right: list[Any]) -> bool:
-    return all(any(equal(one, other) for other in left) for one in right)
+@declare("sets.contains", "(list(T), list(T)) bool", weight="linear", metered=True)
+def _sets_contains(scope: Scope, left: list[Any], right: list[Any]) -> bool:
+    return all(holds(scope, left, one) for one in right)
 
 
-@declare("sets.equivalent", "(list(T), list(T)) bool", weight="linear")
-def _sets_equivalent(left: list[Any], right: list[Any]) -> bool:
-    return _sets_contains(left, right) and _sets_contains(right, left)
+@declare("sets.equivalent", "(list(T), list(T)) bool", weight="linear", metered=True)
+def _sets_equivalent(scope: Scope, left: list[Any], right: list[Any]) -> bool:
+    return _sets_contains(scope, left, right) and _sets_contains(scope, right, left)
 
 
-@declare("sets.intersects", "(list(T), list(T)) bool", weight="linear")
-def _sets_intersects(left: list[Any], right: list[Any]) -> bool:
-    return any(any(equal(one, other) for other in left) for one in right)
+@declare("sets.intersects", "(list(T), list(T)) bool", weight="linear", metered=True)
+def _sets_intersects(scope: Scope, left: list[Any], right: list[Any]) -> bool:
+    return any(holds(scope, left, one) for one in right)

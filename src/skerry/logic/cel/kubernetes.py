@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from skerry.logic import names
-from skerry.logic.cel.functions import declare
+from skerry.logic.cel.functions import declare, parsing
 from skerry.logic.cel.standard import pattern, whole
-from skerry.logic.cel.values import NONE, EvaluationError, NamedFormat, Optional_, Url, equal
+from skerry.logic.cel.typed import READ_COST, Scope, charge
+from skerry.logic.cel.values import (
+    MEMBER_COST,
+    NONE,
+    EvaluationError,
+    NamedFormat,
+    Optional_,
+    Url,
+    equal,
+)
 from skerry.logic.quantity import Quantity, QuantityError
 from skerry.logic.schema import formats
 
@@ -25,14 +35,28 @@ _Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 _COMPARABLE = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration")
 _SUMMED = ("int", "uint", "double", "duration")
+_CHUNK = 4096
 
 
-@declare("isSorted", *(f"list({kind}).() bool" for kind in _COMPARABLE), weight="linear")
+def _walking(items: list[Any]) -> float:
+    """Return what it costs to compare all members of a list, long texts by their length."""
+    texts = bool(items) and isinstance(items[0], str | bytes)
+    return len(items) / 2 + (sum(map(len, items)) * READ_COST if texts else 0)
+
+
+def _chunks(items: list[Any]) -> Iterator[list[Any]]:
+    """Yield a list in parts, none of which keeps other threads waiting for long."""
+    return (items[at : at + _CHUNK] for at in range(0, len(items), _CHUNK))
+
+
+@declare(
+    "isSorted", *(f"list({kind}).() bool" for kind in _COMPARABLE), weight="linear", price=_walking
+)
 def _is_sorted(items: list[Any]) -> bool:
     return all(left <= right for left, right in pairwise(items))
 
 
-@declare("sum", *(f"list({kind}).() {kind}" for kind in _SUMMED), weight="linear")
+@declare("sum", *(f"list({kind}).() {kind}" for kind in _SUMMED), weight="linear", price=_walking)
 def _sum(items: list[Any]) -> Any:
     if not items:
         return 0
@@ -42,45 +66,63 @@ def _sum(items: list[Any]) -> Any:
     return whole(total) if isinstance(total, int) else total
 
 
-@declare("min", *(f"list({kind}).() {kind}" for kind in _COMPARABLE), weight="linear")
+@declare(
+    "min", *(f"list({kind}).() {kind}" for kind in _COMPARABLE), weight="linear", price=_walking
+)
 def _min(items: list[Any]) -> Any:
     if not items:
         raise EvaluationError("min called on empty list")
-    return min(items)
+    return min(map(min, _chunks(items)))
 
 
-@declare("max", *(f"list({kind}).() {kind}" for kind in _COMPARABLE), weight="linear")
+@declare(
+    "max", *(f"list({kind}).() {kind}" for kind in _COMPARABLE), weight="linear", price=_walking
+)
 def _max(items: list[Any]) -> Any:
     if not items:
         raise EvaluationError("max called on empty list")
-    return max(items)
+    return max(map(max, _chunks(items)))
 
 
-@declare("indexOf", "list(T).(T) int", weight="linear")
-def _index_of(items: list[Any], wanted: Any) -> int:
-    return next((at for at, item in enumerate(items) if equal(item, wanted)), -1)
+@declare("indexOf", "list(T).(T) int", weight="linear", metered=True)
+def _index_of(scope: Scope, items: list[Any], wanted: Any) -> int:
+    charge(scope, MEMBER_COST * len(items))
+    return next((at for at, item in enumerate(items) if equal(scope, item, wanted)), -1)
 
 
-@declare("lastIndexOf", "list(T).(T) int", weight="linear")
-def _last_index_of(items: list[Any], wanted: Any) -> int:
-    return max((at for at, item in enumerate(items) if equal(item, wanted)), default=-1)
+@declare("lastIndexOf", "list(T).(T) int", weight="linear", metered=True)
+def _last_index_of(scope: Scope, items: list[Any], wanted: Any) -> int:
+    charge(scope, MEMBER_COST * len(items))
+    return max((at for at, item in enumerate(items) if equal(scope, item, wanted)), default=-1)
 
 
 # --- regular expressions
 
+# One more match is some microseconds of bookkeeping.
+_MATCH_COST = 100
 
-@declare("find", "string.(string) string", weight="product")
-def _find(text: str, expression: str) -> str:
-    found = pattern(expression).search(text)
+
+@declare("find", "string.(string) string", weight="product", metered=True)
+def _find(scope: Scope, text: str, expression: str) -> str:
+    found = pattern(scope, text, expression).search(text)
     return found.group() if found else ""
 
 
 @declare(
-    "findAll", "string.(string) list(string)", "string.(string, int) list(string)", weight="product"
+    "findAll",
+    "string.(string) list(string)",
+    "string.(string, int) list(string)",
+    weight="product",
+    metered=True,
 )
-def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
-    found = [match.group() for match in pattern(expression).finditer(text)]
-    return found if limit < 0 else found[:limit]
+def _find_all(scope: Scope, text: str, expression: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    for match in pattern(scope, text, expression).finditer(text):
+        if len(found) == limit:
+            break
+        charge(scope, _MATCH_COST)
+        found.append(match.group())
+    return found
 
 
 # --- quantities
@@ -88,7 +130,7 @@ def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
 _Q = "kubernetes.Quantity"
 
 
-@declare("quantity", f"(string) {_Q}", weight="linear")
+@declare("quantity", f"(string) {_Q}", weight="linear", price=parsing)
 def _quantity(text: str) -> Quantity:
     try:
         return Quantity.parse(text)
@@ -96,7 +138,7 @@ def _quantity(text: str) -> Quantity:
         raise EvaluationError(str(error)) from error
 
 
-@declare("isQuantity", "(string) bool", weight="linear")
+@declare("isQuantity", "(string) bool", weight="linear", price=parsing)
 def _is_quantity(text: str) -> bool:
     try:
         Quantity.parse(text)
@@ -160,16 +202,25 @@ def _as_float(value: Quantity) -> float:
 # --- URLs
 
 _U = "kubernetes.URL"
+# As long as a request target may be.
+_URL_LENGTH = 64 * 1024
+
+
+def _url_price(url: Url) -> float:
+    """Return what it costs to take a URL apart, as each question about it does."""
+    return parsing(url.text) + len(url.text)
 
 
 def _parsed_url(text: str) -> Url | None:
+    if len(text) > _URL_LENGTH:
+        return None
     check = formats.check_of("uri")
     if check is None or not check(text):
         return None
     return Url(text)
 
 
-@declare("url", f"(string) {_U}", weight="linear")
+@declare("url", f"(string) {_U}", weight="linear", price=parsing)
 def _url(text: str) -> Url:
     made = _parsed_url(text)
     if made is None:
@@ -178,22 +229,22 @@ def _url(text: str) -> Url:
     return made
 
 
-@declare("isURL", "(string) bool", weight="linear")
+@declare("isURL", "(string) bool", weight="linear", price=parsing)
 def _is_url(text: str) -> bool:
     return _parsed_url(text) is not None
 
 
-@declare("getScheme", f"{_U}.() string")
+@declare("getScheme", f"{_U}.() string", price=_url_price)
 def _scheme(url: Url) -> str:
     return urlsplit(url.text).scheme
 
 
-@declare("getHost", f"{_U}.() string")
+@declare("getHost", f"{_U}.() string", price=_url_price)
 def _host(url: Url) -> str:
     return urlsplit(url.text).netloc.rpartition("@")[2]
 
 
-@declare("getHostname", f"{_U}.() string")
+@declare("getHostname", f"{_U}.() string", price=_url_price)
 def _hostname(url: Url) -> str:
     host = _host(url)
     if host.startswith("["):
@@ -201,18 +252,18 @@ def _hostname(url: Url) -> str:
     return host.partition(":")[0]
 
 
-@declare("getPort", f"{_U}.() string")
+@declare("getPort", f"{_U}.() string", price=_url_price)
 def _port(url: Url) -> str:
     found = re.search(r":(\d*)$", _host(url))
     return found.group(1) if found else ""
 
 
-@declare("getEscapedPath", f"{_U}.() string")
+@declare("getEscapedPath", f"{_U}.() string", price=_url_price)
 def _path(url: Url) -> str:
     return quote(urlsplit(url.text).path, safe="/%:@!$&'()*+,;=~-._")
 
 
-@declare("getQuery", f"{_U}.() map(string, list(string))")
+@declare("getQuery", f"{_U}.() map(string, list(string))", price=_url_price)
 def _query(url: Url) -> dict[str, list[str]]:
     return parse_qs(urlsplit(url.text).query, keep_blank_values=True)
 
@@ -231,7 +282,7 @@ def _address(text: str) -> _Address | None:
     return None if mapped else made
 
 
-@declare("ip", "(string) net.IP", weight="linear")
+@declare("ip", "(string) net.IP", weight="linear", price=parsing)
 def _ip(text: str) -> _Address:
     made = _address(text)
     if made is None:
@@ -239,17 +290,17 @@ def _ip(text: str) -> _Address:
     return made
 
 
-@declare("isIP", "(string) bool", weight="linear")
+@declare("isIP", "(string) bool", weight="linear", price=parsing)
 def _is_ip(text: str) -> bool:
     return _address(text) is not None
 
 
-@declare("ip.isCanonical", "(string) bool", weight="linear")
+@declare("ip.isCanonical", "(string) bool", weight="linear", price=parsing)
 def _is_canonical(text: str) -> bool:
     return str(_ip(text)) == text
 
 
-@declare("string", "(net.IP) string", "(net.CIDR) string")
+@declare("string", "(net.IP) string", "(net.CIDR) string", price=parsing)
 def _text(value: object) -> str:
     return str(value)
 
@@ -272,7 +323,7 @@ def _is_loopback(address: _Address) -> bool:
 _LINK_MULTICAST = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
 
 
-@declare("isLinkLocalMulticast", "net.IP.() bool")
+@declare("isLinkLocalMulticast", "net.IP.() bool", price=parsing)
 def _is_link_local_multicast(address: _Address) -> bool:
     return any(address in network for network in _LINK_MULTICAST)
 
@@ -282,7 +333,7 @@ def _is_link_local_unicast(address: _Address) -> bool:
     return address.is_link_local
 
 
-@declare("isGlobalUnicast", "net.IP.() bool")
+@declare("isGlobalUnicast", "net.IP.() bool", price=parsing)
 def _is_global_unicast(address: _Address) -> bool:
     # Go counts private addresses too: everything that is not special.
     special = (
@@ -304,7 +355,7 @@ def _interface(text: str) -> _Interface | None:
     return ipaddress.ip_interface(text)
 
 
-@declare("cidr", "(string) net.CIDR", weight="linear")
+@declare("cidr", "(string) net.CIDR", weight="linear", price=parsing)
 def _cidr(text: str) -> _Interface:
     made = _interface(text)
     if made is None:
@@ -312,17 +363,17 @@ def _cidr(text: str) -> _Interface:
     return made
 
 
-@declare("isCIDR", "(string) bool", weight="linear")
+@declare("isCIDR", "(string) bool", weight="linear", price=parsing)
 def _is_cidr(text: str) -> bool:
     return _interface(text) is not None
 
 
-@declare("containsIP", "net.CIDR.(net.IP) bool", "net.CIDR.(string) bool")
+@declare("containsIP", "net.CIDR.(net.IP) bool", "net.CIDR.(string) bool", price=parsing)
 def _contains_ip(cidr: _Interface, address: _Address | str) -> bool:
     return (_ip(address) if isinstance(address, str) else address) in cidr.network
 
 
-@declare("containsCIDR", "net.CIDR.(net.CIDR) bool", "net.CIDR.(string) bool")
+@declare("containsCIDR", "net.CIDR.(net.CIDR) bool", "net.CIDR.(string) bool", price=parsing)
 def _contains_cidr(cidr: _Interface, other: _Interface | str) -> bool:
     inner = (_cidr(other) if isinstance(other, str) else other).network
     outer = cidr.network
@@ -338,7 +389,7 @@ def _cidr_ip(cidr: _Interface) -> _Address:
     return cidr.ip
 
 
-@declare("masked", "net.CIDR.() net.CIDR")
+@declare("masked", "net.CIDR.() net.CIDR", price=parsing)
 def _masked(cidr: _Interface) -> _Interface:
     return ipaddress.ip_interface(str(cidr.network))
 
@@ -395,7 +446,11 @@ def _named(name: str) -> Optional_:
     return Optional_(NamedFormat(name)) if name in _FORMATS else NONE
 
 
-@declare("validate", f"{_NF}.(string) optional(list(string))")
+@declare(
+    "validate",
+    f"{_NF}.(string) optional(list(string))",
+    price=lambda _, text: parsing(text),
+)
 def _validate(named: NamedFormat, text: str) -> Optional_:
     wrong = list(_format_errors(named.name)(text))
     return Optional_(wrong) if wrong else NONE

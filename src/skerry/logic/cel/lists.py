@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from skerry.logic.cel.functions import copying
+from skerry.logic.cel.typed import Scope, charge
 from skerry.logic.cel.types import CelType
-from skerry.logic.cel.values import equal
+from skerry.logic.cel.values import equal, holds
+from skerry.logic.schema.lists import identity
+
+Special = Callable[[Scope, Any, Any], Any]
 
 
-def special_list_run(name: str, kinds: list[CelType]) -> Callable[[Any, Any], Any] | None:
+def special_list_run(name: str, kinds: list[CelType]) -> Special | None:
     """Return how an operator treats lists of a declared list type; None for all others."""
     if name not in ("_==_", "_!=_", "_+_") or len(kinds) != 2:
         return None
@@ -20,33 +25,39 @@ def special_list_run(name: str, kinds: list[CelType]) -> Callable[[Any, Any], An
         return _union if kind.list_type == "set" else _merged(kind.list_keys)
     if name == "_==_":
         return same_members
-    return lambda left, right: not same_members(left, right)
+    return lambda scope, left, right: not same_members(scope, left, right)
 
 
-def same_members(left: Any, right: Any) -> bool:
+def same_members(scope: Scope, left: Any, right: Any) -> bool:
     """Tell whether two lists hold the same members in any order."""
     if not isinstance(left, list) or not isinstance(right, list):
-        return equal(left, right)
-    return len(left) == len(right) and all(
-        any(equal(one, other) for other in right) for one in left
-    )
+        return equal(scope, left, right)
+    if len(left) != len(right):
+        return False
+    charge(scope, 2 * len(left))
+    try:
+        return {identity(one) for one in left} <= {identity(one) for one in right}
+    except TypeError:
+        # Members that JSON has no text for are compared one by one.
+        return all(holds(scope, right, one) for one in left)
 
 
-def _union(left: list[Any], right: list[Any]) -> list[Any]:
-    return left + [one for one in right if not any(equal(one, other) for other in left)]
+def _union(scope: Scope, left: list[Any], right: list[Any]) -> list[Any]:
+    charge(scope, copying(left, right))
+    return left + [one for one in right if not holds(scope, left, one)]
 
 
-def _merged(keys: tuple[str, ...]) -> Callable[[Any, Any], Any]:
+def _merged(keys: tuple[str, ...]) -> Special:
     """Return the sum of two list-maps: the right one's members replace the left one's."""
 
-    def key(item: Any) -> list[Any]:
-        return [item.get(name) for name in keys]
+    def key(item: Any) -> Any:
+        return tuple(identity(item.get(name)) for name in keys)
 
-    def merge(left: list[Any], right: list[Any]) -> list[Any]:
-        replaced = {
-            at: one for at, item in enumerate(left) for one in right if key(one) == key(item)
-        }
-        kept = [replaced.get(at, item) for at, item in enumerate(left)]
-        return kept + [one for one in right if all(key(one) != key(item) for item in left)]
+    def merge(scope: Scope, left: list[Any], right: list[Any]) -> list[Any]:
+        charge(scope, (len(left) + len(right)) * 3 * (1 + len(keys)))
+        replacing = {key(one): one for one in right}
+        kept = [replacing.get(key(item), item) for item in left]
+        known = {key(item) for item in left}
+        return kept + [one for one in right if key(one) not in known]
 
     return merge

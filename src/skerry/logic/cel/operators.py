@@ -34,7 +34,8 @@ def _logic(settles: bool) -> Callable[[_Compiler, ast.Call], Typed]:
     return compile_
 
 
-def _truth(value: Any) -> bool:
+def truth(value: Any) -> bool:
+    """Return *value*, which must be a bool."""
     if value is True or value is False:
         return bool(value)
     raise EvaluationError("no such overload")
@@ -45,13 +46,13 @@ def _absorbing(
 ) -> Callable[[Scope], Any]:
     def run(scope: Scope) -> bool:
         try:
-            if _truth(left(scope)) is settles:
+            if truth(left(scope)) is settles:
                 return settles
         except EvaluationError as failed:
-            if _truth(right(scope)) is settles:
+            if truth(right(scope)) is settles:
                 return settles
             raise failed from None
-        return _truth(right(scope))
+        return truth(right(scope))
 
     return run
 
@@ -70,7 +71,7 @@ def _conditional(compiler: _Compiler, node: ast.Call) -> Typed:
     worst = condition.worst + max(yes.worst, no.worst)
 
     def run(scope: Scope) -> Any:
-        return first(scope) if _truth(choose(scope)) else second(scope)
+        return first(scope) if truth(choose(scope)) else second(scope)
 
     return Typed(result, run, cost, worst)
 

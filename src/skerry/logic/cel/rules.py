@@ -22,7 +22,10 @@ from skerry.logic.cel.compiler import CompileError, Program, compile_expression
 from skerry.logic.cel.conversion import Convert, conversion
 from skerry.logic.cel.types import CelType, declared, optional_of
 from skerry.logic.schema.compilation import Roots
+from skerry.logic.work import spend
 
+# Looking at one part of a raw schema.
+_LOOK_UNITS: Final = 3
 CALL_LIMIT: Final = 1_000_000
 OBJECT_BUDGET: Final = 10_000_000
 
@@ -83,10 +86,11 @@ def rules_of(schema: Schema) -> RuleNode | None:
 
 def compiled_rules(schema: Schema, kind: CelType | None) -> tuple[Rule, ...]:
     """Return the rules of one node, whose type rules see as *kind*."""
-    return tuple(_compiled(schema, kind, raw) for raw in _raw_rules(schema))
+    return tuple(_compiled(schema, kind, raw) for raw in raw_rules(schema))
 
 
-def _raw_rules(schema: Schema) -> list[Mapping[str, Any]]:
+def raw_rules(schema: Schema) -> list[Mapping[str, Any]]:
+    """Return the rules of one node as they are written."""
     found = schema.raw.get("x-kubernetes-validations")
     return [raw for raw in found if isinstance(raw, dict)] if isinstance(found, list) else []
 
@@ -149,9 +153,12 @@ def _field_path(schema: Schema, raw: Mapping[str, Any]) -> str:
     return field_paths.rendered(steps)
 
 
-def _build(schema: Schema, kind: CelType | None) -> RuleNode:
+def _build(schema: Schema, *, root: bool) -> RuleNode:
     """Return the rules at *schema* and below."""
-    node = RuleNode(schema, compiled_rules(schema, kind))
+    rules: tuple[Rule, ...] = ()
+    if raw_rules(schema):
+        rules = compiled_rules(schema, declared(schema, root=root))
+    node = RuleNode(schema, rules)
     for name, child in schema.properties():
         below = _build_lazily(child)
         if below is not None:
@@ -167,12 +174,13 @@ def _build_lazily(schema: Schema) -> RuleNode | None:
     # Most schemas have no rules anywhere below; asking the raw form first spares their types.
     if not has_rules(schema.raw):
         return None
-    node = _build(schema, declared(schema, root=schema.embedded))
+    node = _build(schema, root=schema.embedded)
     return None if node.empty else node
 
 
 def has_rules(raw: Any) -> bool:
     """Tell whether a raw schema has rules anywhere."""
+    spend(_LOOK_UNITS)
     if isinstance(raw, dict):
         return bool(raw.get("x-kubernetes-validations")) or any(map(has_rules, raw.values()))
     return isinstance(raw, list) and any(map(has_rules, raw))
@@ -181,7 +189,7 @@ def has_rules(raw: Any) -> bool:
 def _build_root(schema: Schema) -> RuleNode | None:
     if not has_rules(schema.raw):
         return None
-    node = _build(schema, declared(schema, root=True))
+    node = _build(schema, root=True)
     return None if node.empty else node
 
 

@@ -13,14 +13,19 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from skerry.logic.cel.functions import declare
+from skerry.logic.cel.functions import copying, declare, parsing, reading
+from skerry.logic.cel.typed import PATTERN_COST, READ_COST, Scope, charge
 from skerry.logic.cel.types import CelType
-from skerry.logic.cel.values import EvaluationError, UInt, equal, kind_of
+from skerry.logic.cel.values import EvaluationError, UInt, equal, holds, kind_of
 from skerry.logic.schema import formats
 from skerry.logic.schema.patterns import Pattern, PatternError, compiled
 
 _LEAST, _MOST, _MOST_UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 _NUMBERS = ("int", "uint", "double")
+# No number, time or duration that means anything is written longer.
+_NUMBER_LENGTH = 1024
+# A pattern is refused when it has grown too large: most of the work is done by then.
+_FAILED_PATTERN_COST = 20_000
 
 
 def whole(value: int) -> int:
@@ -37,14 +42,14 @@ def unsigned(value: int) -> UInt:
     return UInt(value)
 
 
-@declare("_==_", "(T, T) bool", weight="linear")
-def _equals(left: Any, right: Any) -> bool:
-    return equal(left, right)
+@declare("_==_", "(T, T) bool", weight="linear", metered=True)
+def _equals(scope: Scope, left: Any, right: Any) -> bool:
+    return equal(scope, left, right)
 
 
-@declare("_!=_", "(T, T) bool", weight="linear")
-def _differs(left: Any, right: Any) -> bool:
-    return not equal(left, right)
+@declare("_!=_", "(T, T) bool", weight="linear", metered=True)
+def _differs(scope: Scope, left: Any, right: Any) -> bool:
+    return not equal(scope, left, right)
 
 
 _ORDERED = [
@@ -54,22 +59,22 @@ _ORDERED = [
 _ORDERED += [f"({left}, {right}) bool" for left in _NUMBERS for right in _NUMBERS]
 
 
-@declare("_<_", *_ORDERED)
+@declare("_<_", *_ORDERED, price=reading)
 def _less(left: Any, right: Any) -> bool:
     return bool(left < right)
 
 
-@declare("_<=_", *_ORDERED)
+@declare("_<=_", *_ORDERED, price=reading)
 def _at_most(left: Any, right: Any) -> bool:
     return bool(left <= right)
 
 
-@declare("_>_", *_ORDERED)
+@declare("_>_", *_ORDERED, price=reading)
 def _greater(left: Any, right: Any) -> bool:
     return bool(left > right)
 
 
-@declare("_>=_", *_ORDERED)
+@declare("_>=_", *_ORDERED, price=reading)
 def _at_least(left: Any, right: Any) -> bool:
     return bool(left >= right)
 
@@ -101,7 +106,7 @@ def _add_unsigned(left: int, right: int) -> UInt:
 
 @declare("_+_", "(double, double) double")
 @declare("_+_", "(string, string) string", "(bytes, bytes) bytes", weight="linear")
-@declare("_+_", "(list(T), list(T)) list(T)")
+@declare("_+_", "(list(T), list(T)) list(T)", price=copying)
 def _join(left: Any, right: Any) -> Any:
     return left + right
 
@@ -212,9 +217,9 @@ def _entry(entries: dict[Any, Any], key: Any) -> Any:
     return entries[key]
 
 
-@declare("@in", "(T, list(T)) bool", weight="linear2")
-def _contained(value: Any, items: list[Any]) -> bool:
-    return any(equal(value, item) for item in items)
+@declare("@in", "(T, list(T)) bool", weight="linear2", metered=True)
+def _contained(scope: Scope, value: Any, items: list[Any]) -> bool:
+    return holds(scope, items, value)
 
 
 @declare("@in", "(K, map(K, V)) bool")
@@ -233,27 +238,33 @@ def _contains(text: str, part: str) -> bool:
     return part in text
 
 
-@declare("startsWith", "string.(string) bool")
+@declare("startsWith", "string.(string) bool", price=lambda _, part: reading(part))
 def _starts(text: str, part: str) -> bool:
     return text.startswith(part)
 
 
-@declare("endsWith", "string.(string) bool")
+@declare("endsWith", "string.(string) bool", price=lambda _, part: reading(part))
 def _ends(text: str, part: str) -> bool:
     return text.endswith(part)
 
 
-def pattern(text: str) -> Pattern:
-    """Return a regular expression of a rule; one that is wrong is an error of the rule."""
+def pattern(scope: Scope, text: str, expression: str) -> Pattern:
+    """Return a regular expression of a rule, charged for being compiled and for reading *text*;
+    one that is wrong is an error of the rule."""
+    charge(scope, len(expression))
     try:
-        return compiled(text)
+        found = compiled(expression)
     except PatternError as error:
+        charge(scope, _FAILED_PATTERN_COST)
         raise EvaluationError(str(error)) from error
+    charge(scope, found.size + (len(text) * READ_COST + 1) * max(len(expression) * PATTERN_COST, 1))
+    charge(scope, found.cost(len(text)))
+    return found
 
 
-@declare("matches", "string.(string) bool", "(string, string) bool", weight="product")
-def _matches(text: str, expression: str) -> bool:
-    return pattern(expression).search(text) is not None
+@declare("matches", "string.(string) bool", "(string, string) bool", weight="product", metered=True)
+def _matches(scope: Scope, text: str, expression: str) -> bool:
+    return pattern(scope, text, expression).search(text) is not None
 
 
 @declare("dyn", "(T) dyn")
@@ -266,7 +277,15 @@ def _type(value: Any) -> CelType:
     return CelType(kind_of(value))
 
 
-@declare("int", "(int) int", "(uint) int", "(double) int", "(string) int", "(timestamp) int")
+@declare(
+    "int",
+    "(int) int",
+    "(uint) int",
+    "(double) int",
+    "(string) int",
+    "(timestamp) int",
+    price=reading,
+)
 def _int(value: Any) -> int:
     if isinstance(value, datetime):
         return int(value.timestamp())
@@ -279,7 +298,7 @@ def _int(value: Any) -> int:
     return whole(int(value))
 
 
-@declare("uint", "(int) uint", "(uint) uint", "(double) uint", "(string) uint")
+@declare("uint", "(int) uint", "(uint) uint", "(double) uint", "(string) uint", price=reading)
 def _uint(value: Any) -> UInt:
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+", value, re.ASCII):
@@ -290,8 +309,12 @@ def _uint(value: Any) -> UInt:
     return unsigned(int(value))
 
 
-@declare("double", "(int) double", "(uint) double", "(double) double", "(string) double")
+@declare(
+    "double", "(int) double", "(uint) double", "(double) double", "(string) double", price=reading
+)
 def _double(value: Any) -> float:
+    if isinstance(value, str) and len(value) > _NUMBER_LENGTH:
+        raise EvaluationError(_conversion("string", "double"))
     try:
         return float(value)
     except ValueError as error:
@@ -309,13 +332,14 @@ def _bool(value: Any) -> bool:
     raise EvaluationError(_conversion("string", "bool"))
 
 
-@declare("bytes", "(string) bytes", "(bytes) bytes")
+@declare("bytes", "(string) bytes", "(bytes) bytes", price=reading)
 def _bytes(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
 @declare("string", "(int) string", "(uint) string", "(double) string", "(string) string")
-@declare("string", "(bytes) string", "(bool) string", "(timestamp) string", "(duration) string")
+@declare("string", "(bytes) string", price=reading)
+@declare("string", "(bool) string", "(timestamp) string", "(duration) string", price=parsing)
 def to_string(value: Any) -> str:
     """Return a value as ``string()`` writes it."""
     if isinstance(value, bool):
@@ -352,11 +376,15 @@ def _conversion(source: str, target: str) -> str:
     return f"type conversion error from '{source}' to '{target}'"
 
 
-@declare("timestamp", "(string) timestamp", "(timestamp) timestamp", "(int) timestamp")
+@declare(
+    "timestamp", "(string) timestamp", "(timestamp) timestamp", "(int) timestamp", price=parsing
+)
 def to_timestamp(value: Any) -> datetime:
     """Read RFC 3339 text (or a bare date, as schemas allow) or seconds since 1970."""
     if isinstance(value, datetime):
         return value
+    if isinstance(value, str) and len(value) > _NUMBER_LENGTH:
+        raise EvaluationError(_conversion("string", "timestamp"))
     try:
         if isinstance(value, int):
             return datetime.fromtimestamp(value, UTC)
@@ -381,11 +409,13 @@ _UNITS = {
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)")
 
 
-@declare("duration", "(string) duration", "(duration) duration")
+@declare("duration", "(string) duration", "(duration) duration", price=parsing)
 def to_duration(value: Any) -> timedelta:
     """Read Go's ``1h30m``."""
     if isinstance(value, timedelta):
         return value
+    if len(value) > _NUMBER_LENGTH:
+        raise EvaluationError(_conversion("string", "duration"))
     text = value.lstrip("+-")
     if text == "0":
         return timedelta()
@@ -406,8 +436,16 @@ def _zone(name: str) -> Any:
         return timezone(-offset if found.group(1) == "-" else offset)
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise EvaluationError(f"unknown time zone {name}") from error
+
+
+# A zone that was not used before is looked for on disk.
+_ZONE_COST = 1000
+
+
+def _getter_price(_: datetime, *zone: str) -> float:
+    return _ZONE_COST + reading(*zone) if zone else _ZONE_COST // 100
 
 
 _PARTS = {
@@ -437,7 +475,7 @@ def _declare_parts() -> None:
         def get(moment: datetime, zone: str = "UTC", _part: Any = part) -> int:
             return int(_part(moment.astimezone(_zone(zone))))
 
-        declare(name, "timestamp.() int", "timestamp.(string) int")(get)
+        declare(name, "timestamp.() int", "timestamp.(string) int", price=_getter_price)(get)
     for name, part in _DURATION_PARTS.items():
         declare(name, "duration.() int")(part)
 

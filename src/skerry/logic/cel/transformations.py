@@ -12,10 +12,10 @@ from skerry.api.schema import Schema
 from skerry.logic.cel.compiler import CompileError, Program, compile_expression
 from skerry.logic.cel.conversion import Convert, conversion
 from skerry.logic.cel.evaluation import STUMBLES
-from skerry.logic.cel.rules import CALL_LIMIT
-from skerry.logic.cel.typed import COST, Scope
+from skerry.logic.cel.typed import COST, READ_COST, CostExceeded, Scope, charge
 from skerry.logic.cel.types import declared
-from skerry.logic.cel.values import CostExceeded, EvaluationError, UInt
+from skerry.logic.cel.values import EvaluationError, UInt
+from skerry.logic.work import Work
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -43,28 +43,34 @@ class Transformation:
             raise TransformationError(str(error)) from error
         return cls(program, conversion(schema, program.reads))
 
-    def apply(self, value: Any) -> Any:
-        """Return what the expression makes of *value*, as JSON."""
+    def apply(self, value: Any, work: Work) -> Any:
+        """Return what the expression makes of *value*, as JSON, within *work*."""
         seen = value if self._convert is None else self._convert(value)
-        scope: Scope = {"self": seen, COST: CALL_LIMIT - self._program.cost}
+        scope: Scope = {"self": seen, COST: work.left - self._program.cost}
         try:
-            made = self._program.run(scope)
+            charge(scope, 0)
+            return _stored(scope, self._program.run(scope))
         except EvaluationError as error:
             raise TransformationError(str(error)) from error
         except CostExceeded as error:
             raise TransformationError("operation cancelled: actual cost limit exceeded") from error
         except STUMBLES as error:
             raise TransformationError(f"no such overload: {error}") from error
-        return _stored(made)
+        finally:
+            work.left = scope[COST]
 
 
-def _stored(value: Any) -> Any:
+def _stored(scope: Scope, value: Any) -> Any:
+    """Return *value* as JSON, charged as it goes: members may be shared, in JSON they are not."""
     if isinstance(value, UInt):
         return int(value)
     if isinstance(value, _PLAIN):
+        charge(scope, len(value) * READ_COST if isinstance(value, str) else READ_COST)
         return value
     if isinstance(value, list):
-        return [_stored(each) for each in value]
+        charge(scope, len(value))
+        return [_stored(scope, each) for each in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _stored(each) for key, each in value.items()}
+        charge(scope, len(value))
+        return {key: _stored(scope, each) for key, each in value.items()}
     raise TransformationError(f"a {type(value).__name__} cannot be stored as JSON")

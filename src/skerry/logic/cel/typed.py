@@ -12,6 +12,10 @@ Scope: TypeAlias = dict[str, Any]
 COST = "\0cost"
 
 
+class CostExceeded(Exception):
+    """An expression did more work than one call may."""
+
+
 class Typed(NamedTuple):
     """A compiled expression."""
 
@@ -35,3 +39,10 @@ def size_of(kind: CelType) -> int:
     if kind.size is not None:
         return kind.size
     return UNKNOWN_SIZE if kind.name in ("string", "bytes", "list", "map") else 1
+
+
+def charge(scope: Scope, cost: float) -> None:
+    """Take *cost* from what the run may still spend."""
+    scope[COST] -= cost
+    if scope[COST] < 0:
+        raise CostExceeded

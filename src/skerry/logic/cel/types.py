@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from skerry.api.schema import Schema
 from skerry.logic.cel.escaping import escaped
+from skerry.logic.work import spend
 
 # Kubernetes sizes what a schema leaves unbounded by the largest request it would read.
 REQUEST_LARGEST = 3 * 1024 * 1024
@@ -171,6 +172,8 @@ def _type(text: str) -> CelType:
 
 # --- types that schemas declare
 
+# Describing one node of a schema.
+_NODE_UNITS = 30
 _META_FIELDS = ("apiVersion", "kind", "metadata")
 
 
@@ -179,6 +182,7 @@ def declared(schema: Schema, *, root: bool = False) -> CelType | None:
 
     *root* is a whole resource: of its metadata only name and generateName are in reach.
     """
+    spend(_NODE_UNITS)
     if schema.int_or_string:
         return replace(DYN, nullable=schema.nullable)
     declare = _BY_TYPE.get(schema.type)

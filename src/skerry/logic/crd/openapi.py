@@ -16,8 +16,11 @@ from skerry.api.schema import Schema
 from skerry.logic.crd.definition import mapping, sequence, text
 from skerry.logic.crd.list_types import list_type_errors
 from skerry.logic.crd.rules import RuleChecks, field_path_valid
+from skerry.logic.work import spend
 
 Raw = Mapping[str, Any]
+# All that is asked of one node, here and by the other readings of a definition.
+_NODE_UNITS = 250
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = ("metadata", "kind", "apiVersion")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -51,6 +54,7 @@ class OpenAPIChecks:
 
     def check(self, raw: Raw, schema: Schema | None, place: Place) -> list[FieldError]:
         """Return what is wrong at and below a node, its rules' errors last."""
+        spend(_NODE_UNITS)
         errors = [*_node_errors(raw, place)]
         for child, below, at in _children(raw, schema, place):
             errors += self.check(child, below, at)

@@ -10,9 +10,11 @@ from skerry.api.schema import Schema
 from skerry.logic.cel.compiler import Program
 from skerry.logic.cel.cost import EXPRESSION_LIMIT, SCHEMA_LIMIT, exceeded, expression_cost
 from skerry.logic.cel.field_paths import FieldPathError, resolved_path
-from skerry.logic.cel.rules import Rule, compiled_rules
+from skerry.logic.cel.rules import Rule, compiled_rules, raw_rules
 from skerry.logic.cel.types import CelType, declared
 
+# A few hundred rules of the usual length. Each character costs some microseconds to parse.
+TEXT_LIMIT = 128 * 1024
 # How many of the dearest rules are named when all together cost too much.
 _NAMED = 4
 
@@ -24,6 +26,8 @@ class RuleChecks:
         self.errors: list[FieldError] = []
         self._limit = limit_expressions
         self._total = 0
+        self._length = 0
+        self._too_long = False
         self._costs: list[tuple[int, str]] = []
 
     def check(
@@ -31,6 +35,8 @@ class RuleChecks:
     ) -> None:
         """Note what is wrong with the rules of one node."""
         kind = declared(schema, root=root or schema.embedded)
+        if not self._short_enough(schema, path):
+            return
         for index, rule in enumerate(compiled_rules(schema, kind)):
             where = f"{path}.x-kubernetes-validations[{index}]"
             if rule.error:
@@ -42,6 +48,19 @@ class RuleChecks:
                 message_at = f"{where}.messageExpression"
                 self._cost(rule.message, "messageExpression", message_at, 1, kind)
             self._transition(rule, where, uncorrelated)
+
+    def _short_enough(self, schema: Schema, path: str) -> bool:
+        """Count the text of a node's rules; beyond the limit they are refused, not compiled."""
+        for raw in raw_rules(schema):
+            self._length += len(str(raw.get("rule") or ""))
+            self._length += len(str(raw.get("messageExpression") or ""))
+        if self._length <= TEXT_LIMIT:
+            return True
+        if not self._too_long:
+            self._too_long = True
+            detail = f"the expressions of a schema have at most {TEXT_LIMIT} characters together"
+            self.errors.append(FieldError.forbidden(f"{path}.x-kubernetes-validations", detail))
+        return False
 
     def _invalid(self, where: str, raw: Mapping[str, Any], detail: str) -> None:
         text = f"Invalid value: {_as_go(raw)}: {detail}"

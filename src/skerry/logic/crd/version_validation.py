@@ -166,7 +166,7 @@ def schema_errors(version: Raw, path: str, *, status: bool, limit: bool) -> Iter
 
 def _instructions(pattern: str) -> int:
     try:
-        return compiled(pattern).programsize
+        return compiled(pattern).size
     except PatternError:
         # Of a default or an example; those of the schema have been checked.
         return 0
@@ -326,6 +326,8 @@ def _selectable(version: Raw, path: str) -> Iterator[FieldError]:
         detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
         yield FieldError.invalid(path, "", detail)
         return
+    if not well_formed(raw):
+        return  # which is said where the schema itself is judged
     schema, seen = Schema(raw), set[str]()
     for index, item in enumerate(fields):
         given, where = text(mapping(item).get("jsonPath")), f"{path}[{index}].jsonPath"

@@ -8,17 +8,12 @@ dict access.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from skerry.api.schema import Schema
 
 Rule = TypeVar("Rule")
-
-# Identities of schemas are only good while the schema lives, so the cache keeps it alive. 4,096
-# roots are more kinds than one server sees; beyond, the oldest is compiled again.
-_MOST_ROOTS = 4096
 
 
 class Fields(dict[str, Any], Generic[Rule]):
@@ -41,21 +36,21 @@ class Fields(dict[str, Any], Generic[Rule]):
 
 
 class Roots(Generic[Rule]):
-    """Compiled rules of whole schemas, by the schema's identity."""
+    """Compiled rules of whole schemas; they are kept with the schema and go with it."""
 
     def __init__(self, compile_: Callable[[Schema], Rule]) -> None:
         self._compile = compile_
-        self._kept: OrderedDict[int, tuple[Schema, Rule]] = OrderedDict()
 
     def of(self, schema: Schema) -> Rule:
-        found = self._kept.get(id(schema))
-        if found is not None:
-            return found[1]
-        rule = self._compile(schema)
-        self._kept[id(schema)] = (schema, rule)
-        if len(self._kept) > _MOST_ROOTS:
-            self._kept.popitem(last=False)
-        return rule
+        forms = schema.forms
+        if forms is not None and self in forms:
+            found: Rule = forms[self]
+            return found
+        made = self._compile(schema)
+        if schema.forms is None:
+            schema.forms = {}
+        schema.forms[self] = made
+        return made
 
 
 def says_nothing(raw: Mapping[str, Any]) -> bool:

@@ -58,10 +58,8 @@ def _min_length(least: int) -> Check:
 
 
 def _pattern(pattern: str) -> Check:
-    search = patterns.compiled(pattern).search
-
     def check(value: Any, path: Path, found: list[Finding]) -> None:
-        if search(value) is None:
+        if not patterns.compiled(pattern).found_in(value):
             found.append(invalid(path, value, f"should match '{pattern}'"))
 
     return check

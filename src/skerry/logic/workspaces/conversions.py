@@ -19,9 +19,15 @@ from skerry.api.schema import Schema
 from skerry.logic.cel.transformations import Transformation, TransformationError
 from skerry.logic.resource import Object
 from skerry.logic.schema.pruning import prune
+from skerry.logic.work import Work
 
 PRESERVED = "preserve.conversion.apis.kcp.io/"
 _ABSENT = object()
+# What all transformations of one object may cost, some milliseconds: objects are converted whenever
+# they are read, and many at once in a list.
+_OBJECT_UNITS = 20_000
+# A hundred expressions of the usual length; they are compiled when a type is first served.
+TEXT_LIMIT = 4096
 
 Path = tuple[str, ...]
 Preserved = dict[str, Any]
@@ -62,7 +68,8 @@ class Conversions:
             return obj
         route = self.routes.get((source, version), _STRAIGHT)
         try:
-            made = [(rule.destination, _value(rule, obj)) for rule in route.rules]
+            work = Work(_OBJECT_UNITS)
+            made = [(rule.destination, _value(rule, obj, work)) for rule in route.rules]
             _carry(obj, source, version, route)
             for destination, value in made:
                 if value is not _ABSENT:
@@ -81,6 +88,9 @@ def compiled(
     """Return what an APIConversion says for a type of these versions, and what is wrong in it."""
     routes: dict[tuple[str, str], Route] = {}
     errors: list[FieldError] = []
+    if _text_length(conversion) > TEXT_LIMIT:
+        detail = f"all transformations together have at most {TEXT_LIMIT} characters"
+        return Conversions(group, routes, schemas), [FieldError.forbidden("spec", detail)]
     for index, each in enumerate((conversion.get("spec") or {}).get("conversions") or []):
         path = f"spec.conversions[{index}]"
         for end in ("from", "to"):
@@ -93,6 +103,14 @@ def compiled(
             preserved = tuple(_path(field) for field in each.get("preserve") or ())
             routes[(each["from"], each["to"])] = Route(rules, preserved)
     return Conversions(group, routes, schemas), errors
+
+
+def _text_length(conversion: Mapping[str, Any]) -> int:
+    return sum(
+        len(rule.get("transformation") or "")
+        for each in (conversion.get("spec") or {}).get("conversions") or []
+        for rule in each.get("rules") or ()
+    )
 
 
 def _rules(
@@ -133,12 +151,12 @@ def _path(field: str) -> Path:
     return tuple(field.removeprefix(".").split("."))
 
 
-def _value(rule: Rule, obj: Object) -> Any:
+def _value(rule: Rule, obj: Object, work: Work) -> Any:
     value = _get(obj, rule.source)
     if value is _ABSENT:
         return value
     if rule.transformation is not None:
-        return rule.transformation.apply(value)
+        return rule.transformation.apply(value, work)
     return copy.deepcopy(value)
 
 

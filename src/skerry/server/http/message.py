@@ -72,6 +72,12 @@ class Request(msgspec.Struct):
     impersonator: User | None = None
     # When it was read, on the server's monotonic clock; 0 when nobody looked.
     received: float = 0.0
+    # How long it has kept the loop busy before its present step, and when that began; noted by
+    # whoever runs it step by step.
+    busy: float = 0.0
+    step: float = 0.0
+    # Set once it is known whom later steps are charged to.
+    charge: Callable[[float], None] | None = None
     # What admission has to say in the audit log; None while it has nothing to say.
     audit_annotations: dict[str, str] | None = None
     _query: dict[str, str] | None = None
@@ -119,7 +125,7 @@ class Stream(msgspec.Struct):
     """An answer that goes on: ``run`` writes chunks until it returns or is cancelled.
 
     ``recheck`` is called when rights have changed: for streams of several parts, each of which
-    its user may be allowed or not.
+    its user may be allowed or not. ``watches`` is how many watches the stream counts as.
     """
 
     run: Callable[[Sender], Awaitable[None]]
@@ -127,6 +133,7 @@ class Stream(msgspec.Struct):
     content_type: str = "application/json"
     headers: Headers = ()
     recheck: Callable[[], None] | None = None
+    watches: int = 1
 
 
 class Duplex(Sender, Protocol):

@@ -19,9 +19,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import socket
-import types
 from collections import deque
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 from typing import Protocol as TypingProtocol
 
@@ -49,6 +48,7 @@ from skerry.server.http.message import (
 )
 from skerry.server.http.reading import Read, RequestReader, RequestTimeout
 from skerry.server.http.settings import HttpSettings
+from skerry.server.http.steps import carried_on, note_step, timed
 
 log = Logger("http")
 
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         # What the task waits for between requests; None while it is busy.
         self._idle: asyncio.Future[None] | None = None
         # A request begun in the reading callback that now waits, and for what.
-        self._begun: tuple[_Serving, Any] | None = None
+        self._begun: tuple[_Serving, Any, Request] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._lost = self._draining = self._streaming = False
         self._paused = self._reading_paused = False
@@ -223,6 +223,8 @@ class Connection(asyncio.Protocol):
             self._queue.append(read)
             return False
         serving = self._serve_one(read)
+        request = read[0]
+        request.step = request.received
         try:
             awaited = self._context.run(serving.send, None)
         except StopIteration as done:
@@ -236,7 +238,8 @@ class Connection(asyncio.Protocol):
             return True
         finally:
             asyncio.tasks._leave_task(loop, task)
-        self._begun = (serving, awaited)
+        note_step(request, self._host.clock.monotonic)
+        self._begun = (serving, awaited, request)
         return False
 
     def _invite_body(self) -> None:
@@ -279,7 +282,9 @@ class Connection(asyncio.Protocol):
         read = self._queue.popleft()
         if self._reading_paused and not self._queue:
             self._resume_reading()
-        return await (self._serve_one(read) if read[3] is None else self._refuse(read, read[3]))
+        if read[3] is not None:
+            return await self._refuse(read, read[3])
+        return await timed(self._serve_one(read), read[0], self._host.clock.monotonic)
 
     async def _wait(self) -> bool:
         """Wait for a request, and carry on with it when it was begun already."""
@@ -297,8 +302,9 @@ class Connection(asyncio.Protocol):
             stopped = error
         if self._begun is None:
             return True
-        (serving, awaited), self._begun = self._begun, None
-        return await _carried_on(serving, awaited, stopped)
+        (serving, awaited, request), self._begun = self._begun, None
+        now = self._host.clock.monotonic
+        return await carried_on(serving, awaited, stopped, request, now)
 
     async def _serve_one(self, read: Read) -> bool:
         """Answer one request; False when the connection ends with it.
@@ -579,29 +585,6 @@ class _ChunkedSender:
     @property
     def queued_bytes(self) -> int:
         return self._connection.queued_bytes
-
-
-@types.coroutine
-def _carried_on(
-    serving: _Serving, awaited: Any, stopped: BaseException | None
-) -> Generator[Any, Any, bool]:
-    """Go on with a coroutine that was run up to its first wait, waiting for *awaited*.
-
-    With *stopped* the wait is over already, by that exception.
-    """
-    try:
-        while True:
-            if stopped is not None:
-                awaited, stopped = serving.throw(stopped), None
-                continue
-            try:
-                value = yield awaited
-            except BaseException as error:  # noqa: BLE001 - handed on, not handled
-                stopped = error
-            else:
-                awaited = serving.send(value)
-    except StopIteration as done:
-        return bool(done.value)
 
 
 def _peer(transport: asyncio.BaseTransport) -> Peer:

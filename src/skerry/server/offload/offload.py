@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import orjson
 from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, from_status
 from skerry.logic.resource import Family, Object, Resource
+from skerry.logic.work import limited
 from skerry.server.http.message import User
 from skerry.server.offload.checks import CHECKS
 from skerry.server.offload.families import type_ref
@@ -33,6 +34,8 @@ from skerry.server.request_info import RequestInfo
 from skerry.server.rest.body import media_type
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions
+
+R = TypeVar("R")
 
 # Every value but the first follows one of them, in JSON and in YAML.
 _SEPARATORS: Final = (b",", b"[", b"{")
@@ -58,6 +61,10 @@ class OffloadSettings:
 
     bytes: int = 256 * 1024
     """Max bytes of a body or object that are handled on the loop, however few values they are."""
+
+    units: float = 50_000
+    """Max units of work (``logic.work``), a few milliseconds, that validating an object may take
+    on the loop; what turns out to take more is begun again in a worker."""
 
     workers: int = 2
     """Max worker processes. Each starts when there is work for it and needs about 60 MB."""
@@ -121,6 +128,13 @@ class Offload:
         if media.endswith("yaml"):
             count += sum(map(body.count, _YAML_SEPARATORS))
         return count > settings.values
+
+    def short(self, function: Callable[[], R]) -> R:
+        """Return what *function* returns, if that does not take long; raises LongWork otherwise.
+
+        Without workers there is nobody else to do it, and it takes as long as it takes.
+        """
+        return function() if self._runner is None else limited(self.settings.units, function)
 
     def compiles(self, body: bytes) -> bool:
         """Tell whether patterns or expressions stand in *body*, that of a definition.

@@ -128,9 +128,11 @@ class _Turn:
     size: int
 
 
-def system_workers(settings: OffloadSettings, stamp: StampName) -> WorkerPool:
+def system_workers(
+    settings: OffloadSettings, stamp: StampName, charge: Callable[[User, float], None]
+) -> WorkerPool:
     """Return a pool of processes for a server that marks its objects with *stamp*."""
-    return WorkerPool(settings, lambda: SystemWorker.start(settings, stamp))
+    return WorkerPool(settings, lambda: SystemWorker.start(settings, stamp), charge)
 
 
 class WorkerPool:
@@ -172,7 +174,8 @@ class WorkerPool:
     async def run(self, job: Job, user: User) -> Result:
         """Return how *job*, done for *user*, ends."""
         message = encode(job)
-        worker = await self._acquire(user.name, len(message))
+        # All principals of a workspace are one to those who wait with them.
+        worker = await self._acquire(user.home or user.name, len(message))
         tasks = self._tasks
         if tasks is None:
             self._release(worker)

@@ -15,6 +15,7 @@ import orjson
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.resource import Object
+from skerry.logic.work import LongWork
 from skerry.server.codec import decode, loads
 from skerry.server.offload import messages
 from skerry.server.offload.jobs import same
@@ -55,7 +56,7 @@ class Work(Protocol):
 class LocalWork:
     """Computes on the loop: for ordinary bodies the shortest way."""
 
-    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_options", "_preparation", "_trusted")
+    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_offload", "_options", "_preparation")
 
     def __init__(
         self,
@@ -65,8 +66,11 @@ class LocalWork:
         mutation: Mutation,
         clock: Clock,
         ids: IdSource,
+        *,
+        offload: Offload,
     ) -> None:
         self._preparation = preparation
+        self._offload = offload
         self._call = call
         self._options = options
         self._mutation = mutation
@@ -99,10 +103,19 @@ class LocalWork:
     async def finished(
         self, new: Object, old: Object | None, entry: Entry | None, subresource: str
     ) -> bytes | None:
-        trusted = self._mutation.trusted
-        value = self._preparation.finished(
-            self._call, new, old, subresource=subresource, trusted=trusted
-        )
+        def finished() -> bytes:
+            return self._preparation.finished(
+                self._call, new, old, subresource=subresource, trusted=self._mutation.trusted
+            )
+
+        try:
+            value = self._offload.short(finished)
+        except LongWork:
+            # Nothing was changed: what takes long is validation, which comes first.
+            worker = self._offload.worker(self._call, self._options)
+            if worker is not None:
+                return await _finished_by(worker, new, entry, subresource)
+            value = finished()
         return None if entry is not None and same(value, entry) else value
 
 
@@ -143,13 +156,19 @@ class RemoteWork:
     async def finished(
         self, new: Object, old: Object | None, entry: Entry | None, subresource: str
     ) -> bytes | None:
-        text = orjson.dumps(new)
-        if entry is None:
-            task = messages.Finish(text)
-        else:
-            task = messages.Finish(text, entry.value, entry.revision, subresource)
-        done = await self._worker.do(task)
-        return None if done.unchanged else done.text
+        return await _finished_by(self._worker, new, entry, subresource)
+
+
+async def _finished_by(
+    worker: Worker, new: Object, entry: Entry | None, subresource: str
+) -> bytes | None:
+    text = orjson.dumps(new)
+    if entry is None:
+        task = messages.Finish(text)
+    else:
+        task = messages.Finish(text, entry.value, entry.revision, subresource)
+    done = await worker.do(task)
+    return None if done.unchanged else done.text
 
 
 def local_work(
@@ -159,10 +178,12 @@ def local_work(
     name: str,
     clock: Clock,
     ids: IdSource,
+    *,
+    offload: Offload,
 ) -> LocalWork:
     """Return the work of a request, its body read as *name* says."""
     mutation = preparation.mutation(name, call, options, clock.now())
-    return LocalWork(preparation, call, options, mutation, clock, ids)
+    return LocalWork(preparation, call, options, mutation, clock, ids, offload=offload)
 
 
 def remote_work(

@@ -126,11 +126,21 @@ class Writer:
             remote = remote_work(self._offload, call, options, name, self._clock, self._ids)
             if remote is not None:
                 return remote
-        return local_work(self._preparation, call, options, name, self._clock, self._ids)
+        return local_work(
+            self._preparation, call, options, name, self._clock, self._ids, offload=self._offload
+        )
 
     def own_work(self, call: Call, options: WriteOptions, mutation: Mutation) -> Work:
         """Return what computes a change of the server's own making."""
-        return LocalWork(self._preparation, call, options, mutation, self._clock, self._ids)
+        return LocalWork(
+            self._preparation,
+            call,
+            options,
+            mutation,
+            self._clock,
+            self._ids,
+            offload=self._offload,
+        )
 
     def _work_on(
         self, call: Call, options: WriteOptions, work: Work, name: str, entry: Entry

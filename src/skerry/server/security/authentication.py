@@ -142,6 +142,16 @@ class Authentication:
             return self._impersonated(request, user, cluster)
         return user
 
+    def knows(self, request: Request, cluster: str) -> bool:
+        """Tell whether the credentials of *request* cost nothing to check, or were good lately."""
+        authorization = request.headers.get("authorization")
+        return (
+            authorization is None
+            or request.peer.certificate is not None
+            or authorization in self._static_users
+            or (cluster, authorization) in self._tokens
+        )
+
     def forget_tokens(self) -> None:
         """Check every token anew when it is next shown; somebody's may no longer hold."""
         self._tokens.clear()

@@ -27,6 +27,10 @@ class Remembered(Generic[K]):
             return None
         return found[0]
 
+    def __contains__(self, credential: K) -> bool:
+        """Tell whether a credential was good a while ago, though perhaps no longer."""
+        return credential in self._users
+
     def clear(self) -> None:
         self._users.clear()
 

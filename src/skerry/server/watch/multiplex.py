@@ -120,7 +120,7 @@ class MultiplexedWatches:
             stream.recheck(lambda channel: self._refusal(visit, channel))
 
         headers = (("Content-Encoding", "gzip"),) if packed else ()
-        return Stream(run=run, headers=headers, recheck=recheck)
+        return Stream(run=run, headers=headers, recheck=recheck, watches=len(wanted))
 
     def _wanted(
         self, visit: Visit, terms: StreamTerms, asked: WatchTerms, stream: MultiplexedStream

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from skerry.api.schema import Schema
 from skerry.logic.cel.compiler import CompileError, compile_expression
-from skerry.logic.cel.typed import COST
+from skerry.logic.cel.typed import COST, CostExceeded
 from skerry.logic.cel.types import DYN, CelType, declared
-from skerry.logic.cel.values import CostExceeded, EvaluationError, Optional_
+from skerry.logic.cel.values import EvaluationError, Optional_
 
 SCHEMA = Schema(
     {

@@ -304,7 +304,7 @@ async def test_an_idle_worker_ends_after_a_while() -> None:
 
 async def test_a_large_object_goes_through_a_process_and_a_killed_one_loses_nothing() -> None:
     settings = OffloadSettings(workers=1)
-    pool = system_workers(settings, "none")
+    pool = system_workers(settings, "none", lambda *_: None)
     async with serving(offload=Offload(pool, settings)) as server:
         made = await server.create(MAPS, LARGE)
         assert (made.status, len(made.body["data"])) == (201, 3000)
@@ -354,6 +354,6 @@ async def test_a_process_says_what_it_does_not_know() -> None:
         WriteOptions(),
         Finish(b""),
     )
-    pool = system_workers(settings, "cluster")
+    pool = system_workers(settings, "cluster", lambda *_: None)
     async with served(pool):
         assert isinstance(await pool.run(unknown, ANN), Missing)

@@ -36,8 +36,11 @@ def hub_place(tmp_path: Path) -> HubPlace:
 
 async def streamed(hub: Hub, user: str, path: str, body: Any, count: int) -> list[Any]:
     """Return the first lines of a stream."""
-    token = {"authorization": f"Bearer {hub.tokens[user]}"}
-    request = Request("POST", path, "", token, orjson.dumps(body))
+    headers = {
+        "authorization": f"Bearer {hub.tokens[user]}",
+        "content-type": "application/json",
+    }
+    request = Request("POST", path, "", headers, orjson.dumps(body))
     answer = await hub.running.api.engine.handle(request)
     assert isinstance(answer, Stream), answer
     sender = MemorySender()

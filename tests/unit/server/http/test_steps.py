@@ -1,0 +1,92 @@
+"""What a request takes of the loop is known, however it is run."""
+
+from __future__ import annotations
+
+import asyncio
+
+from skerry.server.http.message import Answer, Request, Response, Sender, Stream
+from skerry.server.http.server import HttpServer
+from skerry.server.http.settings import HttpSettings
+from tests.unit.server.http.wire import GET, connected, turn, until
+from tests.unit.server.security.clock import HandClock
+
+
+class Busy:
+    """A handler that keeps the loop busy for a while, waits, and is busy again."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self.clock = clock
+        self.busy: dict[str, float] = {}
+
+    def work(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    async def handle(self, request: Request) -> Answer:
+        self.work(2)
+        if request.path == "/waiting":
+            await asyncio.sleep(0)
+            self.clock.advance(0)
+            self.work(3)
+            await asyncio.sleep(0)
+            self.work(1)
+        now = self.clock.monotonic()
+        self.busy[request.path] = request.busy + now - request.step
+        return Response(200, b"{}")
+
+
+async def served(raw: bytes, answers: int) -> dict[str, float]:
+    clock = HandClock()
+    handler = Busy(clock)
+    server = HttpServer(handler.handle, HttpSettings(), clock)
+    port = await server.start()
+    try:
+        async with connected(port) as client:
+            client.send(GET % b"first")
+            await client.answer()
+            client.send(raw)
+            for _ in range(answers):
+                await client.answer()
+    finally:
+        await server.stop(0.5)
+    return handler.busy
+
+
+async def test_a_request_that_never_waits_is_busy_from_its_arrival() -> None:
+    assert (await served(GET % b"second", 1)) == {"/first": 2, "/second": 2}
+
+
+async def test_steps_are_added_up_and_waiting_is_not() -> None:
+    assert (await served(GET % b"waiting", 1))["/waiting"] == 6
+
+
+async def test_pipelined_requests_do_not_pay_for_each_other() -> None:
+    busy = await served(GET % b"waiting" + GET % b"a" + GET % b"b", 3)
+    assert (busy["/waiting"], busy["/a"], busy["/b"]) == (6, 2, 2)
+
+
+async def test_a_stream_is_charged_while_it_goes_on() -> None:
+    clock = HandClock()
+    charged: list[float] = []
+    going = asyncio.Event()
+
+    async def run(sender: Sender) -> None:
+        for _ in range(3):
+            clock.advance(1)
+            sender.write(b"x")
+            await asyncio.sleep(0)
+        await going.wait()
+
+    async def handle(request: Request) -> Answer:
+        request.charge = charged.append
+        return Stream(run)
+
+    server = HttpServer(handle, HttpSettings(), clock)
+    port = await server.start()
+    try:
+        async with connected(port) as client:
+            client.send(GET % b"stream")
+            await until(lambda: len(charged) == 3, turn)
+            going.set()
+    finally:
+        await server.stop(0.5)
+    assert charged == [1, 1, 1]
