@@ -27,6 +27,8 @@ from tests.sim.summarizer_hub import (
 )
 from tests.sim.world import SEEDS
 
+QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
+
 
 @virtual
 async def test_a_placed_object_has_a_summary_of_what_its_copies_report() -> None:
@@ -139,6 +141,29 @@ async def test_the_only_destinations_status_comes_back_when_asked_for() -> None:
         await asyncio.sleep(2)
         # Of two destinations neither speaks for the object.
         assert (await hub.owner.get(DEPLOYMENTS, "web", "shop"))["status"] == running(3)
+
+
+@virtual
+async def test_no_edge_says_what_a_quota_uses_in_the_workspace() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await furnished(hub, "florin", wantSingletonReportedState=True)
+        quota = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "q"},
+            "spec": {"hard": {"configmaps": "1"}},
+        }
+        await hub.owner.create(QUOTAS, quota, "shop")
+        counted = {"hard": {"configmaps": "1"}, "used": {"configmaps": "1"}}
+        await hub.owner.patch(QUOTAS, "q", {"status": counted}, "shop", subresource="status")
+        await hub.project("florin", QUOTAS, quota, "shop")
+        free = {"hard": {"configmaps": "1"}, "used": {"configmaps": "0"}}
+        await hub.report("florin", QUOTAS, "q", "shop", free)
+        await asyncio.sleep(2)
+        assert (await hub.owner.get(QUOTAS, "q", "shop"))["status"] == counted
+        summary = (await hub.summaries("shop"))["p-resourcequotas-q"]
+        assert summary["reported"] == 1, "it is told beside the object"
 
 
 @virtual

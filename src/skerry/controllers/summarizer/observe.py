@@ -16,6 +16,7 @@ from skerry.logic.summary.accumulator import Accumulator, Totals
 from skerry.logic.summary.content import MOST_DETAILS, Subject
 from skerry.logic.summary.ledger import Source
 from skerry.logic.summary.report import digest_of
+from skerry.logic.summary.selection import comes_back
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
@@ -113,6 +114,8 @@ class Observer:
         owner = self._board.owners.get(place)
         tally, source = self._found(cause)
         if owner is None or not owner.singleton or tally is None or source is None:
+            return None
+        if not comes_back(item.type):
             return None
         details = list(tally.details())
         if len(details) != 1 or details[0].report.digest in ("", source.digest):

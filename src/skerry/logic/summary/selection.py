@@ -12,6 +12,8 @@ from skerry.logic.translation.what import What
 
 # The mailbox has a life of its own for these: their status there is not the edge's.
 _NATURED = (NAMESPACES, DEFINITIONS)
+# The hub decides by what their status says of the workspace they are in.
+_COUNTED_HERE = (GroupResource("", "resourcequotas"),)
 
 
 def selection(what: What | None) -> Selects:
@@ -33,3 +35,11 @@ def selection(what: What | None) -> Selects:
 def reports_status(resource: GroupResource, subresources: Mapping[str, object] | list[str]) -> bool:
     """Tell whether edges report a status of a kind with these *subresources*."""
     return "status" in subresources and resource not in _NATURED
+
+
+def comes_back(resource: GroupResource) -> bool:
+    """Tell whether the status that an edge reports may become that of the source.
+
+    What a quota uses here is not what it uses at an edge, and no edge says when it is full.
+    """
+    return resource not in _COUNTED_HERE
