@@ -1,4 +1,4 @@
-"""Text of unknown length, cut to a stated one."""
+"""Text of unknown length: cut to a stated one, or read as a number."""
 
 from __future__ import annotations
 
@@ -11,3 +11,18 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}... ({len(text) - limit} more characters)"
+
+
+# As many as the largest unsigned 64-bit number has.
+_MAX_DIGITS = 20
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that *text* writes in ASCII digits alone; None where it writes none.
+
+    Python's own conversion takes digits of every script, fails on some that ``isdigit`` takes,
+    and takes time quadratic in their number.
+    """
+    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
+        return None
+    return int(text)

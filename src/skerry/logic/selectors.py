@@ -30,6 +30,10 @@ DOES_NOT_EXIST: Final = "!"
 GREATER_THAN: Final = "gt"
 LESS_THAN: Final = "lt"
 
+# Each is compared with every object of a list, and of a watch. Programs that select many objects
+# list the values of one key, which is one requirement however many there are.
+MAX_REQUIREMENTS: Final = 100
+
 _BINARY = (IN, NOT_IN, EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER_THAN, LESS_THAN)
 _SYMBOLS = {">": GREATER_THAN, "<": LESS_THAN}
 _WRITTEN = {GREATER_THAN: ">", LESS_THAN: "<", IN: " in ", NOT_IN: " notin "}
@@ -220,6 +224,11 @@ class _Parser:
                     f"found '{self._ahead}', expected: !, identifier, or 'end of string'"
                 )
             found.append(self._requirement())
+            if len(found) > MAX_REQUIREMENTS:
+                raise SelectorError(
+                    f"more than {MAX_REQUIREMENTS} requirements: want fewer; values of one key may "
+                    "be listed with in (...)"
+                )
             if not self._separated():
                 return found
 
@@ -333,6 +342,11 @@ def label_selector_errors(obj: Mapping[str, Any] | None, path: str = "") -> list
         return []
     prefix = f"{path}." if path else ""
     errors = label_errors(obj.get("matchLabels"), f"{prefix}matchLabels")
+    expressions = obj.get("matchExpressions") or ()
+    count = len(obj.get("matchLabels") or ()) + len(expressions)
+    if count > MAX_REQUIREMENTS:
+        field = f"{prefix}matchExpressions" if expressions else f"{prefix}matchLabels"
+        return [*errors, FieldError.too_many(field, count, MAX_REQUIREMENTS)]
     for index, item in enumerate(obj.get("matchExpressions") or ()):
         errors += _expression_errors(item, f"{prefix}matchExpressions[{index}]")
     return errors
@@ -390,7 +404,10 @@ class FieldSelector:
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
         """Read ``a=b,c!=d``; in values ``\\,``, ``\\=`` and ``\\\\`` stand for themselves."""
-        return cls([_term(part, text) for part in sorted(_split(text)) if part])
+        parts = [part for part in sorted(_split(text)) if part]
+        if len(parts) > MAX_REQUIREMENTS:
+            raise SelectorError(f"more than {MAX_REQUIREMENTS} terms in a field selector")
+        return cls([_term(part, text) for part in parts])
 
     @property
     def empty(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
+from skerry.kit.text import whole_number
 from skerry.logic.builtin.rules import Errors, each, non_negative, unsupported
 from skerry.logic.names import qualified_name
 from skerry.logic.resource import Object
@@ -169,9 +170,9 @@ def index_count(text: str, completions: int) -> int:
 
 
 def _index(text: str, completions: int) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ValueError(f'cannot convert string to integer for index: "{text}"')
-    index = int(text)
+    index = whole_number(text)
+    if index is None:
+        raise ValueError(f'cannot convert string to integer for index: "{text[:64]}"')
     if index >= completions:
         raise ValueError(f'too large index: "{text}"')
     return index

@@ -7,6 +7,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.kit.text import whole_number
 from skerry.logic.builtin.likeness import same
 from skerry.logic.builtin.metadata import annotation_errors
 from skerry.logic.builtin.pod_defaults import default_claim_spec, default_template
@@ -314,7 +315,7 @@ def _prepare_daemon_set(daemon_set: Object) -> None:
 def _prepare_daemon_set_update(new: Object, old: Object) -> None:
     """Count the changes of the template where old clients look for the count."""
     annotation = (member(old, "metadata", "annotations") or {}).get(_GENERATION_ANNOTATION, "1")
-    generation = int(annotation) if annotation.isascii() and annotation.isdigit() else 1
+    generation = whole_number(annotation) or 1
     if not same(member(new, "spec", "template"), member(old, "spec", "template")):
         generation += 1
     _set_template_generation(new, generation)

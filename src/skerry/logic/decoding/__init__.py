@@ -4,8 +4,8 @@ Every decoder here is linear in its input. ``limits`` states how large, deep and
 may be; what exceeds a limit is refused, never truncated.
 """
 
-from skerry.logic.decoding.json_text import decode_json
+from skerry.logic.decoding.json_text import decode_json, refuse_size
 from skerry.logic.decoding.limits import DecodeError, LimitExceeded, Limits
 from skerry.logic.decoding.yaml_text import decode_yaml
 
-__all__ = ["DecodeError", "LimitExceeded", "Limits", "decode_json", "decode_yaml"]
+__all__ = ["DecodeError", "LimitExceeded", "Limits", "decode_json", "decode_yaml", "refuse_size"]

@@ -7,6 +7,7 @@ beyond a double. What it does not limit is checked on the text before it runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -53,14 +54,30 @@ def refuse_depth(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
     """Raise DecodeError if *document* nests too deeply, without recursion."""
     level = [document]
     for _ in range(limits.depth):
-        level = [
-            child
-            for node in level
-            for child in (
-                node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-            )
-            if isinstance(child, dict | list)
-        ]
+        level = [child for child in _children(level) if isinstance(child, dict | list)]
         if not level:
             return
     raise DecodeError(f"it is nested more than {limits.depth} levels deep")
+
+
+def refuse_size(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise LimitExceeded if there is too much in *document*, which no text of JSON showed, and
+    DecodeError if it nests too deeply."""
+    values, level = 1, [document]
+    for _ in range(limits.depth + 1):
+        members = list(_children(level))
+        values += len(members)
+        if values > limits.nodes:
+            raise LimitExceeded(f"it has more than {limits.nodes} values")
+        level = [child for child in members if isinstance(child, dict | list)]
+        if not level:
+            return
+    raise DecodeError(f"it is nested more than {limits.depth} levels deep")
+
+
+def _children(level: list[Any]) -> Iterator[Any]:
+    for node in level:
+        if isinstance(node, dict):
+            yield from node.values()
+        elif isinstance(node, list):
+            yield from node

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from skerry.kit.text import whole_number
 from skerry.logic.resource import Object
 from skerry.logic.syncing import marks
 from skerry.logic.syncing.carrying import carried, digest
@@ -132,4 +133,4 @@ class Raised:
 def revision_of(text: object) -> int:
     """Return a resourceVersion as the number it is everywhere; 0 when it is none."""
     shown = str(text or "")
-    return int(shown) if shown.isdigit() else 0
+    return whole_number(shown) or 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from skerry.kit.text import whole_number
 from skerry.logic.customization.customize import Customized, Problem, Withheld, customize
 from skerry.logic.resource import Object
 from skerry.logic.translation.categories import is_never_copied
@@ -150,4 +151,4 @@ def _listed(origin: Origin) -> str:
 
 
 def _number(version: str) -> int:
-    return int(version) if version.isdigit() else 0
+    return whole_number(version) or 0

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.kit.text import whole_number
 from skerry.logic.resource import Object
 
 POD_TEMPLATE_HASH = "pod-template-hash"
@@ -62,7 +63,7 @@ def _bare(template: Mapping[str, Any]) -> Object:
 def revision_of(obj: Mapping[str, Any]) -> int:
     """Return an object's revision; 0 when it has none that can be read."""
     text = (obj["metadata"].get("annotations") or {}).get(REVISION, "")
-    return int(text) if text.isdigit() else 0
+    return whole_number(text) or 0
 
 
 def inherited_annotations(owner: Mapping[str, Any]) -> dict[str, str]:
@@ -74,7 +75,7 @@ def inherited_annotations(owner: Mapping[str, Any]) -> dict[str, str]:
 def with_revision(annotations: dict[str, str], revision: int) -> dict[str, str]:
     """Return *annotations* at least at *revision*; the number given up is kept as history."""
     old = annotations.get(REVISION, "")
-    if old.isdigit() and int(old) >= revision:
+    if (whole_number(old) or 0) >= revision:
         return annotations
     found = {**annotations, REVISION: str(revision)}
     if old:

@@ -106,7 +106,8 @@ class Jobs:
 
     def _render(self, _: Job, call: Call, task: Render) -> Done:
         shown = representation(call, lambda: task.now)
-        return Done(shown.one(task.value, task.revision))
+        show = shown.item if task.item else shown.one
+        return Done(show(task.value, task.revision))
 
     def _check(self, _: Job, call: Call, task: Check) -> Done:
         documents = map(orjson.loads, task.documents)

@@ -58,11 +58,12 @@ class Finish(msgspec.Struct, tag=True, frozen=True):
 
 
 class Render(msgspec.Struct, tag=True, frozen=True):
-    """Show a stored object as the request asks."""
+    """Show a stored object as the request asks, as an *item* of a list if it is one."""
 
     value: bytes
     revision: int
     now: datetime
+    item: bool = False
 
 
 class Check(msgspec.Struct, tag=True, frozen=True):

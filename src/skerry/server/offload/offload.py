@@ -109,12 +109,13 @@ class Offload:
         if self._runner is not None:
             await self._runner.serve()
 
-    def is_heavy(self, body: bytes, content_type: str = "") -> bool:
+    def is_heavy(self, body: bytes, content_type: str = "", *, cost: int = 1) -> bool:
         """Tell whether computing with *body*, a request's or a stored one, takes long.
 
-        Separators inside strings count too, so it may turn out not to.
+        Separators inside strings count too, so it may turn out not to. *cost* is how many times
+        as long as usual each value takes.
         """
-        size = len(body)
+        size = len(body) * cost
         if size <= self.settings.light_bytes or self._runner is None:
             return False
         settings = self.settings
@@ -124,7 +125,7 @@ class Offload:
         if media.endswith("protobuf"):
             # A field takes two bytes at least, and most take a name or more.
             return size > 16 * settings.values
-        count = sum(map(body.count, _SEPARATORS))
+        count = cost * sum(map(body.count, _SEPARATORS))
         if media.endswith("yaml"):
             count += sum(map(body.count, _YAML_SEPARATORS))
         return count > settings.values

@@ -7,12 +7,24 @@ from typing import Any
 
 from skerry.api.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from skerry.logic import protobuf
-from skerry.logic.decoding import DecodeError, LimitExceeded, decode_json, decode_yaml
+from skerry.logic.decoding import (
+    DecodeError,
+    LimitExceeded,
+    Limits,
+    decode_json,
+    decode_yaml,
+    refuse_size,
+)
+from skerry.logic.decoding.limits import DEFAULT_LIMITS
 from skerry.logic.resource import Object
 
 JSON = "application/json"
 _YAML_TYPES = frozenset({"application/yaml", "text/yaml", "application/x-yaml"})
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
+# Options of a delete, evictions, bindings, scales, reviews and requests for tokens are read on the
+# loop, and are never this large.
+_MAX_OPTIONS_BYTES = 256 * 1024
+OPTIONS_LIMITS = Limits(nodes=2000, depth=50)
 _WANTED = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
@@ -24,47 +36,68 @@ def media_type(content_type: str) -> str:
     return content_type.split(";", 1)[0].strip().lower()
 
 
-def decode_body(body: bytes, content_type: str) -> Object:
+def decode_body(body: bytes, content_type: str, limits: Limits = DEFAULT_LIMITS) -> Object:
     """Return the object a create or update carries."""
     media = media_type(content_type)
     if media in ("", JSON):
-        return as_object(parse_json(body))
+        return as_object(parse_json(body, limits))
     if media in _YAML_TYPES:
-        return as_object(parse_yaml(body))
+        return as_object(parse_yaml(body, limits))
     if media == _PROTOBUF:
-        try:
-            return protobuf.decode(body)
-        except ValueError as error:
-            raise BadRequest(f"the object provided is not a valid protobuf: {error}") from error
+        return _parse_protobuf(body, limits)
     raise UnsupportedMediaType(_WANTED)
 
 
-def parse_json(body: bytes) -> Any:
+def decode_options(body: bytes, content_type: str) -> Object:
+    """Return the object that tells how something is to be done, or asks a question: a small one."""
+    if len(body) > _MAX_OPTIONS_BYTES:
+        raise RequestEntityTooLarge(
+            f"Request entity too large: {len(body)} bytes: want at most {_MAX_OPTIONS_BYTES}"
+        )
+    return decode_body(body, content_type, OPTIONS_LIMITS)
+
+
+def parse_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
     """Return what JSON *body* holds, refusing what is malformed or exceeds a limit."""
     try:
-        return decode_json(body)
+        return decode_json(body, limits)
     except LimitExceeded as error:
-        raise RequestEntityTooLarge(f"the object provided is too large: {error}") from error
+        raise _too_large(error) from error
     except DecodeError as error:
         raise BadRequest(
             f"the object provided is unrecognized (must be of type Object): {error}"
         ) from error
 
 
-def parse_yaml(body: bytes) -> Any:
+def parse_yaml(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
     """Return what YAML *body* holds, as JSON would have it: string keys, no dates.
 
     Programs send JSON, which is YAML too, and is read thirty times as fast.
     """
     if body.startswith(b"{"):
         with contextlib.suppress(BadRequest):
-            return parse_json(body)
+            return parse_json(body, limits)
     try:
-        return decode_yaml(body)
+        return decode_yaml(body, limits)
     except LimitExceeded as error:
-        raise RequestEntityTooLarge(f"the object provided is too large: {error}") from error
+        raise _too_large(error) from error
     except DecodeError as error:
         raise BadRequest(f"error converting YAML to JSON: {error}") from error
+
+
+def _parse_protobuf(body: bytes, limits: Limits) -> Object:
+    try:
+        document = protobuf.decode(body)
+        refuse_size(document, limits)
+    except LimitExceeded as error:
+        raise _too_large(error) from error
+    except ValueError as error:
+        raise BadRequest(f"the object provided is not a valid protobuf: {error}") from error
+    return document
+
+
+def _too_large(error: LimitExceeded) -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(f"Request entity too large: the object provided: {error}")
 
 
 def as_object(document: Any) -> Object:

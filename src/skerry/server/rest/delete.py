@@ -7,6 +7,8 @@ that runs the pod, or the namespace controller.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,6 +21,7 @@ from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest import prepare
 from skerry.server.rest.call import Call
+from skerry.server.rest.listing import turns
 from skerry.server.rest.options import DeleteOptions, delete_options, list_options
 from skerry.server.rest.read import Reader
 from skerry.server.rest.selection import Selection
@@ -101,15 +104,16 @@ class Deleter:
         revision = 0
         async for page_revision, entries, _, _ in self._reader.pages(call, listing, selection):
             revision = page_revision
-            for entry in entries:
-                if selection.matches(entry.value, entry.revision, key=entry.key):
-                    items.append((entry.value, entry.revision))
-                    try:
-                        await self.delete_entry(call, options, entry)
-                    except NotFound:
-                        continue
+            for some, _ in turns(entries, selection):
+                for entry in some:
+                    if selection.matches(entry.value, entry.revision, key=entry.key):
+                        items.append((entry.value, entry.revision))
+                        with contextlib.suppress(NotFound):
+                            await self.delete_entry(call, options, entry)
+                await asyncio.sleep(0)
         metadata = {"resourceVersion": str(revision)}
-        return Response(body=shown.collection(items, metadata), content_type=shown.content_type)
+        body = await self._reader.collected(call, shown, items, metadata)
+        return Response(body=body, content_type=shown.content_type)
 
     async def delete_object(self, call: Call, options: DeleteOptions) -> Deleted:
         """Delete, or begin to delete, the object *call* names."""

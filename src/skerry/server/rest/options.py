@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from skerry.api.errors import BadRequest, FieldError, Gone, Invalid
+from skerry.kit.text import whole_number
 from skerry.logic.selectors import FieldSelector, Selector, SelectorError
 from skerry.server.http.message import Request
 
@@ -169,7 +170,7 @@ def _check(options: ListOptions, *, watching: bool, continued: bool) -> None:
     """Refuse combinations that Kubernetes refuses."""
     errors: list[FieldError] = []
     version = options.resource_version
-    if version and not version.isdigit():
+    if version and whole_number(version) is None:
         errors.append(FieldError.invalid("resourceVersion", version, "must be a valid number"))
     if watching:
         _check_watch(options, errors)

@@ -20,7 +20,7 @@ from skerry.logic.names import generated_name
 from skerry.logic.resource import Object, Resource
 from skerry.logic.schema import duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
-from skerry.server.rest.body import JSON, decode_body, media_type
+from skerry.server.rest.body import JSON, decode_options, media_type
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import WriteOptions
 from skerry.server.rest.parts import Part
@@ -112,7 +112,7 @@ def sent_as(request: Request, kind: GroupVersionKind) -> Object:
 
     What the schema does not know is dropped, as decoding in Go would.
     """
-    obj = decode_body(request.body, request.headers.get("content-type", ""))
+    obj = decode_options(request.body, request.headers.get("content-type", ""))
     named = obj.get("kind") or kind.kind
     if named != kind.kind:
         raise BadRequest(f'{named} in version "{kind.version}" cannot be handled as a {kind.kind}')

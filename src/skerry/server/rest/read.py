@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from skerry.api.errors import BadRequest, Gone, Timeout
+from skerry.kit.text import whole_number
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.messages import Render
 from skerry.server.offload.offload import Offload
 from skerry.server.rest.call import Call
+from skerry.server.rest.listing import Items, collected, turns
 from skerry.server.rest.options import (
     ListOptions,
     WriteOptions,
@@ -91,12 +93,31 @@ class Reader:
 
     async def shown(self, call: Call, shown: Representation, value: bytes, revision: int) -> bytes:
         """Return the body that shows one stored object, made by a worker if that takes long."""
-        if shown.decodes and self._offload.is_heavy(value):
-            worker = self._offload.worker(call, WriteOptions())
-            if worker is not None:
-                done = await worker.do(Render(value, revision, self._now()))
-                return done.text
-        return shown.one(value, revision)
+        made = None
+        if shown.decodes:
+            made = await self._remote(call, shown, value, revision, item=False)
+        return shown.one(value, revision) if made is None else made
+
+    async def _remote(
+        self, call: Call, shown: Representation, value: bytes, revision: int, *, item: bool
+    ) -> bytes | None:
+        """Return a stored object as a worker shows it; None if it is shown as soon here."""
+        if not self._offload.is_heavy(value, cost=shown.cost):
+            return None
+        worker = self._offload.worker(call, WriteOptions())
+        if worker is None:
+            return None
+        return (await worker.do(Render(value, revision, self._now(), item))).text
+
+    async def collected(
+        self, call: Call, shown: Representation, items: Items, metadata: dict[str, Any]
+    ) -> Sequence[bytes]:
+        """Return the body of a list."""
+
+        async def remote(value: bytes, revision: int) -> bytes | None:
+            return await self._remote(call, shown, value, revision, item=True)
+
+        return await collected(shown, items, metadata, remote)
 
     async def get(self, call: Call) -> Answer:
         """Answer with one object."""
@@ -118,9 +139,9 @@ class Reader:
         """Wait a little for a revision that lies ahead; refuse when it does not come."""
         if resource_version in ("", "0"):
             return
-        if not resource_version.isdigit():
+        wanted = whole_number(resource_version)
+        if wanted is None:
             raise BadRequest(f"Invalid value: {resource_version!r}: want a resourceVersion")
-        wanted = int(resource_version)
         if wanted <= self._dispatcher.position:
             return
         try:
@@ -143,7 +164,8 @@ class Reader:
             await self.fresh_enough(options.resource_version)
         shown = self.representation(call)
         items, metadata = await self._page(call, options, selection)
-        return Response(body=shown.collection(items, metadata), content_type=shown.content_type)
+        body = await self.collected(call, shown, items, metadata)
+        return Response(body=body, content_type=shown.content_type)
 
     async def _page(
         self, call: Call, options: ListOptions, selection: Selection
@@ -165,7 +187,11 @@ class Reader:
             if selection.everything:
                 found.take_all(entries, more, remaining)
             else:
-                found.take_matching(entries, more, remaining, selection)
+                for some, further in turns(entries, selection):
+                    found.take_matching(some, more or further, remaining, selection)
+                    if found.full:
+                        break
+                    await asyncio.sleep(0)
             if found.full:
                 break
         return found

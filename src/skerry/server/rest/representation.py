@@ -20,8 +20,8 @@ from skerry.server.rest.versions import from_storage
 from skerry.server.watch.change import Form
 
 Cut = Callable[[bytes, int], bytes]
-# As many objects of an ordinary size as make a block that is worth sending.
-_ITEMS_PER_PART = 32
+# Writing a value as YAML takes 30 us.
+_YAML_COST = 8
 _TYPE_META = frozenset(("apiVersion", "kind"))
 
 
@@ -60,6 +60,21 @@ class Representation:
         return self._cut is None or self._pretty
 
     @property
+    def pretty(self) -> bool:
+        """Whether JSON is indented, for a person to read."""
+        return self._pretty and not self._negotiated.yaml
+
+    @property
+    def list_field(self) -> str:
+        """Where a list has what it lists."""
+        return "rows" if self._negotiated.shape == "table" else "items"
+
+    @property
+    def cost(self) -> int:
+        """How many times as long as decoding it takes to show a value, about."""
+        return _YAML_COST if self._negotiated.yaml else 1
+
+    @property
     def content_type(self) -> str:
         return "application/yaml" if self._negotiated.yaml else "application/json"
 
@@ -92,7 +107,7 @@ class Representation:
     def body(self, document: dict[str, Any]) -> bytes:
         """Return *document* in the agreed encoding."""
         if self._negotiated.yaml:
-            return yaml.dump(document, Dumper=_GoDumper, sort_keys=True).encode()
+            return _yaml(document)
         return dump(document, pretty=self._pretty)
 
     def _table(
@@ -101,48 +116,43 @@ class Representation:
         columns, now = self._resource.columns, self._now()
         return render_table(columns, objects, now, self._include, metadata, headers=headers)
 
-    def collection(
-        self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any]
-    ) -> bytes | Sequence[bytes]:
-        """Return the body of a list of stored objects."""
+    def item(self, value: bytes, revision: int) -> bytes:
+        """Return a stored object as an item of a list."""
         if self._cut_item is not None and not self._pretty:
-            return self._spliced_list(items, metadata, self._cut_item)
-        objects = [self.at_version(decode(value, revision)) for value, revision in items]
+            return self._cut_item(value, revision)
+        obj = self.at_version(decode(value, revision))
         if self._negotiated.shape == "table":
-            return self.body(self._table(objects, metadata))
-        shown = [self._item(self.shaped(obj)) for obj in objects]
-        return self.body({**self._list_head(), "metadata": metadata, "items": shown})
+            return self._encoded_item(self._table([obj], {})["rows"][0])
+        return self._encoded_item(self._item(self.shaped(obj)))
 
     def _item(self, shown: dict[str, Any]) -> dict[str, Any]:
         if self._resource.custom or self._negotiated.shape == "metadata":
             return shown
         return {name: value for name, value in shown.items() if name not in _TYPE_META}
 
-    def item(self, value: bytes, revision: int) -> bytes:
-        """Return a stored object as an item of a list; only where ``splices`` says so."""
-        return item_wire(value, revision) if self._cut_item is item_wire else wire(value, revision)
+    def _encoded_item(self, item: dict[str, Any]) -> bytes:
+        # The lines of one item are the same whatever stands around them.
+        return _yaml([item]) if self._negotiated.yaml else dump(item)
 
-    def _spliced_list(
-        self, items: Sequence[tuple[bytes, int]], metadata: dict[str, Any], cut: Cut
-    ) -> Sequence[bytes]:
-        head, tail = self.around_items(metadata)
-        parts = [head]
-        # Joined here, a few at a time: ten thousand parts would each be looked at again.
-        for start in range(0, len(items), _ITEMS_PER_PART):
-            some = [
-                cut(value, revision) for value, revision in items[start : start + _ITEMS_PER_PART]
-            ]
-            if start:
-                some[0] = b"," + some[0]
-            parts.append(b",".join(some))
-        parts.append(tail)
-        return parts
+    def around(self, metadata: dict[str, Any], *, empty: bool) -> tuple[bytes, bytes, bytes]:
+        """Return what stands before, between and after the items of a list."""
+        name = self.list_field
+        document: dict[str, Any] = {**self._list_head(), "metadata": metadata}
+        if self._negotiated.shape == "table":
+            document = self._table([], metadata)
+            del document[name]
+        if self._negotiated.yaml:
+            before = {key: value for key, value in document.items() if key < name}
+            after = {key: value for key, value in document.items() if key > name}
+            head = _yaml(before) + name.encode() + (b": []\n" if empty else b":\n")
+            return head, b"", _yaml(after) if after else b""
+        # The closing brace makes way for the items.
+        return dump(document)[:-1] + b',"%b":[' % name.encode(), b",", b"]}"
 
     def around_items(self, metadata: dict[str, Any]) -> tuple[bytes, bytes]:
         """Return what stands before and after the items of a list that is spliced."""
-        head = dump({**self._list_head(), "metadata": metadata})
-        # The closing brace makes way for the items.
-        return head[:-1] + b',"items":[', b"]}"
+        head, _, tail = self.around(metadata, empty=False)
+        return head, tail
 
     def _list_head(self) -> dict[str, str]:
         if self._negotiated.shape == "metadata":
@@ -192,6 +202,11 @@ def _cut(resource: Resource, negotiated: Negotiated) -> Cut | None:
         return partial_wire
     as_stored = resource.info.version == resource.storage_version
     return wire if negotiated.shape == "object" and as_stored else None
+
+
+def _yaml(document: Any) -> bytes:
+    text: str = yaml.dump(document, Dumper=_GoDumper, sort_keys=True)
+    return text.encode()
 
 
 class _GoDumper(yaml.CSafeDumper):

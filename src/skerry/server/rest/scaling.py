@@ -10,7 +10,7 @@ from skerry.logic.patch import apply_json_patch, apply_merge_patch
 from skerry.logic.resource import Object, Scale
 from skerry.logic.selectors import Selector
 from skerry.server.rest import prepare
-from skerry.server.rest.body import as_object, media_type, parse_json
+from skerry.server.rest.body import OPTIONS_LIMITS, as_object, media_type, parse_json
 from skerry.server.rest.call import Call, member
 from skerry.server.rest.media import JSON_PATCH
 
@@ -22,7 +22,7 @@ def wanted_replicas(call: Call) -> Callable[[Object], int]:
     if call.info.verb == "update":
         sent = prepare.sent_as(request, prepare.SCALE)
         return lambda current: _replicas(call, _same_version(call, sent, current))
-    document = parse_json(request.body)
+    document = parse_json(request.body, OPTIONS_LIMITS)
     if media == JSON_PATCH:
         return lambda current: _replicas(call, apply_json_patch(current, document))
     patch = as_object(document)

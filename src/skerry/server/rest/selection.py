@@ -32,9 +32,11 @@ class Selection:
         names = [v for f, op, v in options.fields.terms if f == "metadata.name" and op != "!="]
         # A watch or list of one object, by its path or by the usual field selector.
         self.only_name: str = self._name or (names[0] if names else "")
-        self._needs_object = any(
+        self.needs_object = any(
             field not in _METADATA_FIELDS for field, _, _ in options.fields.terms
         )
+        # How many conditions an object is compared with, at most.
+        self.terms = len(self._labels.requirements) + len(options.fields.terms)
         self._visible = call.visible
         self._sees = view_of(call.user, call.resource.info.group_resource)
         self._prefix = call.prefix if call.resource.identity == ANY_IDENTITY else ""
@@ -98,7 +100,7 @@ class Selection:
         if not self._fields.terms:
             return True
         obj: Object | None = None
-        if self._needs_object:
+        if self.needs_object:
             obj = whole() if whole is not None else decode(value, revision)
         return self._fields.matches(lambda field: self._field(field, known, obj))
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.kit.clock import Clock, rfc3339
+from skerry.logic.decoding import Limits
 from skerry.logic.resource import Object
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
@@ -18,6 +19,8 @@ from skerry.server.rest.options import write_options
 from skerry.server.rest.preparation import LiveObject, Mutate, Mutation, required
 from skerry.server.rest.write import Writer
 
+# A namespace with as many labels and annotations as it may have.
+_LIMITS = Limits(nodes=10_000)
 _SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 
 
@@ -114,7 +117,7 @@ class FinalizeHandler:
     async def handle(self, call: Call) -> Answer:
         """Answer with the namespace, or with its last state once nothing holds it."""
         request = call.request
-        sent = decode_body(request.body, request.headers.get("content-type", ""))
+        sent = decode_body(request.body, request.headers.get("content-type", ""), _LIMITS)
         prepare.recognise(call, sent)
         prepare.conform(call, sent, write_options(request, "UpdateOptions"))
         finalizers = member(sent, "spec", "finalizers") or []

@@ -15,7 +15,7 @@ from skerry.server.access import Attributes, Authorizer
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response, User
 from skerry.server.rest import prepare
-from skerry.server.rest.body import decode_body
+from skerry.server.rest.body import decode_options
 from skerry.server.rest.call import Call, member
 from skerry.server.rest.options import write_options
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
@@ -28,7 +28,7 @@ _DEEP = "x-kcp-internal-deep-subjectaccessreview"
 def received(call: Call) -> Object:
     """Return the review a request carries."""
     request = call.request
-    obj = decode_body(request.body, request.headers.get("content-type", ""))
+    obj = decode_options(request.body, request.headers.get("content-type", ""))
     prepare.recognise(call, obj)
     prepare.conform(call, obj, write_options(request, "CreateOptions"))
     return obj

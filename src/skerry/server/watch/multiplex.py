@@ -26,6 +26,7 @@ import msgspec
 
 from skerry.api.errors import ApiError, BadRequest, Gone, NotFound, ServiceUnavailable
 from skerry.kit.ids import IdSource
+from skerry.kit.text import whole_number
 from skerry.logic.names import dns1123_label
 from skerry.server.access import Authorizer
 from skerry.server.codec import dump
@@ -332,9 +333,10 @@ def _terms(body: bytes) -> StreamTerms:
 
 
 def _revision(text: str) -> int:
-    if text and not text.isdigit():
+    revision = whole_number(text or "0")
+    if revision is None:
         raise BadRequest(f"Invalid value: {text!r}: want a resourceVersion")
-    return int(text or "0")
+    return revision
 
 
 def _check_namespace(name: str, *, namespaced: bool) -> None:
