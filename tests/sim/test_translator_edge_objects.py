@@ -10,7 +10,16 @@ from skerry.controllers.placement_translator.keys import CUSTOMIZERS
 from skerry.logic.placement.heartbeat import LEASES
 from tests.sim.loop import virtual
 from tests.sim.test_translator import customizer
-from tests.sim.translator_hub import CONFIG_MAPS, NAMESPACES, SECRETS, Hub, config_map
+from tests.sim.translator_hub import (
+    BINDINGS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SECRETS,
+    Hub,
+    config_map,
+    deployment,
+)
 
 CUSTOMIZED = {"annotations": {"edge.kcp.io/customizer": "c"}}
 
@@ -79,3 +88,28 @@ async def test_no_customizer_makes_a_credential(kind: str) -> None:
         await hub.settle()
         assert name in {item.name for item in await hub.copies("florin")}
         await hub.assert_as_expected("florin")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("$.spec.reference.export.path", '"root:private"'),
+        ("$.spec.reference.export.name", '"private"'),
+        ("$.spec.reference", '{"export": {"path": "root:private", "name": "private"}}'),
+        ("$.spec", '{"reference": {"export": {"path": "root:espw", "name": "edge.kcp.io"}}}'),
+    ],
+)
+@virtual
+async def test_no_customizer_binds_what_its_author_may_not_bind(path: str, value: str) -> None:
+    hub = Hub()
+    async with hub.running(), hub.translating():
+        owner = hub.at("root:wmw")
+        named = {"metadata": {"annotations": {"edge.kcp.io/customizer": "default/c"}}}
+        await owner.patch(BINDINGS, "bind-kube", named)
+        await hub.put(DEPLOYMENTS, deployment("web"), "default")
+        await hub.put(CUSTOMIZERS, customizer("c", path, value), "default")
+        await placed_default(hub)
+        assert "bind-kube" not in {item.name for item in await hub.copies("florin")}
+        told = (await hub.conditions("p", "wmw"))["Translated"]
+        assert told["status"] == "False"
+        assert told["reason"] in ("IdentityReplaced", "NeverCopied")

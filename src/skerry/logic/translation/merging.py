@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skerry.kit.text import whole_number
-from skerry.logic.customization.customize import Customized, Problem, Withheld, customize
+from skerry.logic.customization.customize import (
+    IDENTITY_REPLACED,
+    Customized,
+    Problem,
+    Withheld,
+    customize,
+)
 from skerry.logic.resource import Object
-from skerry.logic.translation.categories import is_never_copied
+from skerry.logic.translation.categories import BINDINGS, binding_reference, is_never_copied
 from skerry.logic.translation.copies import digest, labelled
 from skerry.logic.translation.items import Item, LocationName, PlacementName
 
@@ -99,9 +105,8 @@ def _customized(item: Item, origin: Origin, *, strict: bool) -> Merged:
         problem = first.problem
         text = f"{item} is withheld: {problem.message}"
         return Merged(None, _tell(origin, Problem(problem.reason, text)))
-    if first.object is not origin.copy and is_never_copied(item.type, first.object):
-        text = f"{item} is withheld: as customized, it is one that every workspace has for itself"
-        return Merged(None, _tell(origin, Problem(NEVER_COPIED, text)))
+    if first.object is not origin.copy and (refused := _refused(item, origin, first.object)):
+        return Merged(None, _tell(origin, refused))
     told = [
         each
         for problem in first.undone
@@ -112,6 +117,20 @@ def _customized(item: Item, origin: Origin, *, strict: bool) -> Merged:
     if first.object is not origin.copy:
         told += _disagreements(item, origin, first, names[1:], strict=strict)
     return Merged(first.object, tuple(told))
+
+
+def _refused(item: Item, origin: Origin, customized: Object) -> Problem | None:
+    """Return why a copy is not made as customized.
+
+    The translator writes with the rights of the hub what its author could not have written.
+    """
+    if is_never_copied(item.type, customized):
+        text = f"{item} is withheld: as customized, it is one that every workspace has for itself"
+        return Problem(NEVER_COPIED, text)
+    if item.type == BINDINGS and binding_reference(customized) != binding_reference(origin.copy):
+        text = f"{item} is withheld: the export of an APIBinding cannot be replaced"
+        return Problem(IDENTITY_REPLACED, text)
+    return None
 
 
 def _disagreements(
