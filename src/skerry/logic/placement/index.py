@@ -333,11 +333,14 @@ class PlacementIndex:
         *present* are the Locations chosen before; only a strategy asks. *running* are those that
         are held where no grant admits the placement any more.
         """
-        matching = self.matching(place)
+        matching = open_to = self.matching(place)
         placement = self.placement(place)
-        refused, observed = self.consent.judge(place.cluster, matching)
-        held = self._among(refused, running) if refused else _NONE
-        open_to = (matching - refused) | held if refused else matching
+        refused = held = observed = _NONE
+        if self.consent.is_used:
+            refused, observed = self.consent.judge(place.cluster, matching)
+            if refused:
+                held = self._among(refused, running)
+                open_to = (matching - refused) | held
         if placement is None or placement.strategy is None or self._choosing is None:
             return Chosen(matching, list(open_to), "", refused, held, observed)
         choice = self._choosing.choose(placement.strategy, open_to, present)
@@ -361,7 +364,7 @@ class PlacementIndex:
         running: AbstractSet[Destination] = NOTHING_RUNS,
     ) -> list[Destination]:
         """Return the destinations of the placement at *place*, in order."""
-        held = {(each.cluster, each.location) for each in running}
+        held = {(each.cluster, each.location) for each in running} if running else NOWHERE
         return self.destinations_of(self.chosen(place, present, held), running)
 
     def destinations_of(
