@@ -289,16 +289,16 @@ async def test_a_changed_location_projects_again() -> None:
 async def test_two_locations_of_one_sync_target_agree() -> None:
     hub = Hub()
     async with hub.running(), hub.translating():
-        await hub.add_location("default")
+        await hub.add_location("deep")
         await hub.namespace("shop")
         await hub.put(CONFIG_MAPS, config_map("plain", {"k": "v"}), "shop")
         own = config_map("own", {"k": "%(loc-name)"}, expand_parameters="true")
         await hub.put(CONFIG_MAPS, own, "shop")
-        locations = [("florin", "florin"), ("florin", "default")]
+        locations = [("florin", "florin"), ("florin", "deep")]
         await hub.place("all", "florin", locations=locations)
         await asyncio.sleep(SOON)
         copy = await hub.found("florin", CONFIG_MAPS, "own", "shop") or {}
-        assert copy["data"] == {"k": "default"}
+        assert copy["data"] == {"k": "deep"}
         assert (await hub.config("florin"))["namespaceScope"]["namespaces"] == ["shop"]
         await hub.settle()
         told = (await hub.conditions("all"))["ConflictFree"]
@@ -677,12 +677,13 @@ async def test_a_mailbox_made_after_its_placement_is_filled_when_it_appears() ->
     async with hub.running([]), hub.translating():
         await hub.namespace("shop")
         await hub.put(DEPLOYMENTS, deployment("web"), "shop")
+        await hub.add_target("florin")
         await hub.place("all", "florin")
         await asyncio.sleep(SOON)
         await hub.add_edge("florin")
         await hub.settle()
         assert await hub.found("florin", DEPLOYMENTS, "web", "shop")
-        name = mailbox_name(await hub.cluster_of("root:imw"), "uid-florin")
+        name = mailbox_name(await hub.cluster_of("root:imw"), hub.uids["florin"])
         await hub.at(PROVIDER).delete(WORKSPACES, name)
         await hub.settle()
         await hub.workspace(PROVIDER, name)

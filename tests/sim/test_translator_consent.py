@@ -180,6 +180,28 @@ async def test_destinations_that_a_tenant_wrote_by_hand_bring_nothing_in() -> No
 
 
 @virtual
+async def test_a_granted_location_leads_only_to_its_own_sync_targets() -> None:
+    """A slice written by hand may name a granted Location and another Location's SyncTarget."""
+    hub = Hub()
+    async with hub.running(edges=("florin", "guilder")), hub.translating():
+        await furnish(hub)
+        await hub.add_location("open", {"matchLabels": {"id": "florin"}})
+        await hub.grant("g", paths=[WMW], names=["open"], rules=ALL)
+        await hub.report()
+        await hub.place("p", locations=[("florin", "open"), ("guilder", "open")])
+        await hub.settle()
+        assert "configmaps/x" in await there(hub, "florin")
+        assert await there(hub, "guilder") == set()
+        assert await hub.config("guilder") in ({}, {"namespaceScope": {}})
+        targets = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+        patch = {"metadata": {"labels": {"id": "florin"}}}
+        await hub.at("root:imw").patch(targets, "guilder", patch)
+        await hub.settle()
+        assert "configmaps/x" in await there(hub, "guilder"), "now it is an instance"
+        await hub.assert_as_expected("florin", "guilder")
+
+
+@virtual
 async def test_a_newer_object_of_somebody_not_granted_does_not_replace_a_granted_one() -> None:
     hub = Hub()
     async with hub.running(workloads=("wmw", "evil")), hub.translating():

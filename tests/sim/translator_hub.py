@@ -18,7 +18,12 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.core.namespace import controller as namespace
 from skerry.controllers.core.root_ca import controller as root_ca
 from skerry.controllers.core.service_account import controller as service_account
-from skerry.controllers.placement_translator.controller import PlacementTranslator, Views, build
+from skerry.controllers.placement_translator.controller import (
+    Granting,
+    PlacementTranslator,
+    Views,
+    build,
+)
 from skerry.controllers.placement_translator.feeds import lean_definition
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
@@ -27,6 +32,7 @@ from skerry.controllers.placement_translator.keys import (
     NAME,
     SCHEMAS,
     SLICES,
+    SYNC_TARGETS,
     SYNCER_CONFIGS,
     WORKSPACES,
 )
@@ -150,6 +156,8 @@ class Hub:
         self.faults = FaultyTransport(self.embedded, self.ids, rates)
         self.client = Client(self.embedded, clock=self.clock)
         self.clusters: dict[str, str] = {}
+        # SyncTargets' UIDs by edge.
+        self.uids: dict[str, str] = {}
         self.workspaces_read_after_seconds = 0.0
         self.translator: PlacementTranslator | None = None
         self._start: Callable[[], asyncio.Task[None]]
@@ -204,10 +212,13 @@ class Hub:
         where = faulty.at("/services/apiexport/root/scheduling.kcp.io", EVERYWHERE)
         scheduling, own = self._factory(where), self._factory(faulty.for_cluster(provider))
         chosen = settings or TranslatorSettings(withhold_denatured=False)
-        space = self._factory(faulty.at("/services/apiexport/root/tenancy.kcp.io", EVERYWHERE))
-        translator = build(Views(context, edge, scheduling, own, space), chosen)
+        space, work = (
+            self._factory(faulty.at(f"/services/apiexport/root/{name}.kcp.io", EVERYWHERE))
+            for name in ("tenancy", "workload")
+        )
+        translator = build(Views(context, edge, scheduling, own, Granting(space, work)), chosen)
         async with _unwrapped() as started:
-            for part in (edge, scheduling, own, recorder):
+            for part in (edge, scheduling, own, work, recorder):
                 started(part.run())
             started(self._run_later(space))
             self._start = lambda: started(translator.run())
@@ -217,7 +228,7 @@ class Hub:
                 yield translator
             finally:
                 self.translator = None
-        for factory in (edge, scheduling, own, space):
+        for factory in (edge, scheduling, own, space, work):
             factory.check_unchanged()
 
     async def _run_later(self, factory: InformerFactory) -> None:
@@ -245,15 +256,25 @@ class Hub:
         await self.at(parent).create(WORKSPACES, {**body, "metadata": {"name": name}, "spec": {}})
 
     async def add_edge(self, name: str, **labels: str) -> None:
-        """Make a Location and a mailbox, as an administrator and the mailbox controller would."""
-        inventory = await self.cluster_of("root:imw")
-        await self.add_location(name, **labels)
-        workspace = mailbox_name(inventory, f"uid-{name}")
+        """Make an edge and its mailbox, as an administrator and the mailbox controller would."""
+        if name not in self.uids:
+            await self.add_target(name, **labels)
+        workspace = mailbox_name(await self.cluster_of("root:imw"), self.uids[name])
         await self.workspace(PROVIDER, workspace)
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
         await self.bind(self.clusters[name], "bind-edge", PROVIDER, "edge.kcp.io")
 
-    async def add_location(self, name: str, **labels: str) -> None:
+    async def add_target(self, name: str, **labels: str) -> None:
+        """Make a Location and a SyncTarget; every SyncTarget is an instance of every Location."""
+        await self.add_location(name, None, **labels)
+        body = {"apiVersion": "workload.kcp.io/v1alpha1", "kind": "SyncTarget"}
+        metadata = {"name": name, "labels": {"id": name}}
+        target = await self.at("root:imw").create(
+            SYNC_TARGETS, {**body, "metadata": metadata, "spec": {"cells": {}}}
+        )
+        self.uids[name] = target["metadata"]["uid"]
+
+    async def add_location(self, name: str, instances: Object | None = None, **labels: str) -> None:
         resource = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
         await self.at("root:imw").create(
             LOCATIONS,
@@ -261,7 +282,7 @@ class Hub:
                 "apiVersion": "scheduling.kcp.io/v1alpha1",
                 "kind": "Location",
                 "metadata": {"name": name, "labels": {"loc-name": name, **labels}},
-                "spec": {"resource": resource, "instanceSelector": {}},
+                "spec": {"resource": resource, "instanceSelector": instances or {}},
             },
         )
 
@@ -331,7 +352,7 @@ class Hub:
             "cluster": await self.cluster_of("root:imw"),
             "locationName": location or edge,
             "syncTargetName": edge,
-            "syncTargetUID": f"uid-{edge}",
+            "syncTargetUID": self.uids[edge],
         }
 
     async def reslice(self, name: str, *edges: str, owner: str = "wmw") -> None:
@@ -438,9 +459,11 @@ class Hub:
         tenancy = self.client.at("/services/apiexport/root/tenancy.kcp.io", EVERYWHERE)
         spaces = (await tenancy.list(WORKSPACES)).items
         locations = (await self.at("root:imw").list(LOCATIONS)).items
+        targets = (await self.at("root:imw").list(SYNC_TARGETS)).items
         return Scanned(
             Reference(
                 locations={place_of(obj): obj for obj in locations},
+                sync_targets={place_of(obj): obj for obj in targets},
                 grants={place_of(obj): obj for obj in await self._view(GRANTS)},
                 tree={
                     place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
@@ -457,7 +480,7 @@ class Hub:
     async def assert_as_expected(self, *edges: str, **settings: Any) -> None:
         """Check every mailbox against the reference."""
         inventory = await self.cluster_of("root:imw")
-        names = {edge: mailbox_name(inventory, f"uid-{edge}") for edge in edges}
+        names = {edge: mailbox_name(inventory, self.uids[edge]) for edge in edges}
         copies = {name: set(await self.copies(edge)) for edge, name in names.items()}
         expected = await self.expected(copies=copies, **settings)
         for edge, name in names.items():
@@ -516,8 +539,11 @@ class Scanned:
     def is_observed(self, inventory: str) -> bool:
         return self._scan.mode(inventory) == "Observe"
 
-    def rules(self, source: str, location: LocationName) -> list[Rule]:
-        found = {"rules": self._scan.rules(source, Place(*location))}
+    def rules(self, source: str, location: LocationName, mailbox: str) -> list[Rule]:
+        where = Place(*location)
+        if mailbox.rpartition("-mb-")[2] not in self._scan.instances(where):
+            return []
+        found = {"rules": self._scan.rules(source, where)}
         made = grant_of({"metadata": {"name": "scanned"}, "spec": found})
         return list(made.rules)
 

@@ -179,12 +179,14 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
     edge = await environment.provider_view(_EDGE)
     scheduling = await environment.root_view(_SCHEDULING, quiet=True)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
+    workload = await environment.root_view(_WORKLOAD, quiet=True)
+    granting = placement_translator.Granting(tenancy.factory, workload.factory)
     views = placement_translator.Views(
         environment.context(environment.following("admin", "")),
         edge.factory,
         scheduling.factory,
         environment.following("espw", environment.provider),
-        tenancy.factory if _offers_grants(edge) else None,
+        granting if _offers_grants(edge) else None,
     )
     settings = environment.translation
     if environment.concurrency is not None:

@@ -1,8 +1,8 @@
 """What the grants of inventory workspaces mean to mailboxes.
 
 Nothing is followed until there is a first LocationGrant or LocationConsent: then the paths and
-labels of workspaces, and the Locations by their labels. While those have not been read, nothing is
-decided about mailboxes whose inventory has grants.
+labels of workspaces, and Locations with the SyncTargets that are their instances. While those have
+not been read, nothing is decided about mailboxes whose inventory has grants.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from skerry.logic.placement.consent import ConsentIndex, Touched
 from skerry.logic.placement.consent_record import is_enforced
 from skerry.logic.placement.grants import Rule, grant_of
 from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import Place, is_leaving, location_of, place_of
+from skerry.logic.placement.records import (
+    Place,
+    is_leaving,
+    location_of,
+    place_of,
+    sync_target_of,
+)
 from skerry.logic.resource import Object
 from skerry.logic.translation.grants import inventory_of
+from skerry.logic.translation.grants import sync_target_of as sync_target_of_mailbox
 from skerry.logic.translation.items import LocationName
 
 # A Location and the workspaces whose objects there are to be looked at again; None: all.
@@ -31,30 +38,31 @@ class GrantedPlaces:
         self,
         locations: Callable[[], Iterable[Object]],
         sources: Callable[[], Iterable[str]],
-        follow_workspaces: Callable[[], asyncio.Event],
+        follow: Callable[[], Sequence[asyncio.Event]],
         concern: Callable[[Iterable[Concerned]], None],
     ) -> None:
         """*locations* returns all there are, *sources* the workspace of each placement.
 
-        *follow_workspaces* begins to follow Workspaces and returns what is set once all have been
-        read. *concern* gets what is to be looked at again.
+        *follow* begins to follow Workspaces and SyncTargets and returns what is set once all have
+        been read. *concern* gets what is to be looked at again.
         """
         self._all_locations = locations
         self._all_sources = sources
-        self._follow_workspaces = follow_workspaces
+        self._follow = follow
         self._concern = concern
         self._inventory = Inventory()
         self._index = ConsentIndex(self._inventory)
-        self._workspaces_read: asyncio.Event | None = None
-        # Rules by source and Location, as asked for since grants last said something else.
-        self._rules: dict[tuple[str, LocationName], tuple[Rule, ...]] = {}
+        # What is set once everything has been read; None until there is a first grant.
+        self._read: Sequence[asyncio.Event] | None = None
+        # Rules as asked for since grants last said something else.
+        self._rules: dict[tuple[str, LocationName, str], tuple[Rule, ...]] = {}
 
     # -- asking ------------------------------------------------------------------------------
 
     @property
     def is_used(self) -> bool:
         """Whether there ever was a grant since the start."""
-        return self._workspaces_read is not None
+        return self._read is not None
 
     def governs(self, mailbox: str) -> bool:
         """Tell whether the inventory workspace of a mailbox has grants."""
@@ -62,7 +70,7 @@ class GrantedPlaces:
 
     def is_ready(self, mailbox: str) -> bool:
         """Tell whether everything has been read that decides about a mailbox's grants."""
-        if self._workspaces_read is None or self._workspaces_read.is_set():
+        if self._read is None or all(event.is_set() for event in self._read):
             return True
         return not self.governs(mailbox)
 
@@ -72,16 +80,20 @@ class GrantedPlaces:
     def is_observed(self, inventory: str) -> bool:
         return self._index.mode(inventory) == OBSERVE
 
-    def rules(self, source: str, location: LocationName) -> Sequence[Rule]:
-        """Return what *source* may place at a Location."""
-        known = self._rules.get((source, location))
+    def rules(self, source: str, location: LocationName, mailbox: str) -> Sequence[Rule]:
+        """Return what *source* may place in a mailbox by way of a Location."""
+        key = (source, location, mailbox)
+        known = self._rules.get(key)
         if known is None:
-            known = self._rules[source, location] = self._found(source, location)
+            known = self._rules[key] = self._found(*key)
         return known
 
-    def _found(self, source: str, location: LocationName) -> tuple[Rule, ...]:
+    def _found(self, source: str, location: LocationName, mailbox: str) -> tuple[Rule, ...]:
         number = self._inventory.location_number(Place(*location))
         if number is None:
+            return ()
+        uid = sync_target_of_mailbox(mailbox)
+        if not any(each.uid == uid for each in self._inventory.destinations(number)):
             return ()
         grants = self._index.admitting(source, number)
         return tuple(rule for grant in grants for rule in grant.rules)
@@ -153,6 +165,17 @@ class GrantedPlaces:
         if touched is not None:
             self._changed([touched])
 
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        if new is None or is_leaving(new):
+            locations = self._inventory.remove_sync_target(place_of(obj))
+        else:
+            locations = self._inventory.put_sync_target(sync_target_of(new))
+        if locations:
+            self._changed([Touched(locations, None)])
+
     def source_added(self, cluster: str) -> None:
         """Take that a workspace has placements."""
         self._rules.clear()
@@ -167,14 +190,16 @@ class GrantedPlaces:
 
     def _begin(self) -> None:
         """Begin to follow what grants depend on, at the first sign of them."""
-        if self._workspaces_read is not None:
+        if self._read is not None:
             return
         for location in self._all_locations():
             if not is_leaving(location):
                 self._put_location(location)
         for cluster in self._all_sources():
             self._index.add_source(cluster)
-        self._workspaces_read = self._follow_workspaces()
+        # From here on there are grants, also to those who are told of the first SyncTargets.
+        self._read = ()
+        self._read = self._follow()
 
     def _put_location(self, obj: Object) -> Touched | None:
         new = location_of(obj)

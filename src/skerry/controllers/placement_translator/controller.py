@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from skerry.api.consent import CONSENTS, GRANTS
 from skerry.api.errors import ApiError
@@ -27,6 +28,7 @@ from skerry.controllers.placement_translator.keys import (
     NAME,
     SCHEMAS,
     SLICES,
+    SYNC_TARGETS,
     SYNCER_CONFIGS,
     WORKSPACES,
     Known,
@@ -42,10 +44,11 @@ from skerry.controllers.placement_translator.resolve import Resolver
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.placement_translator.status import StatusObserver, decide_status
 from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
-from skerry.kit.invariant import invariant
+from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
 from skerry.logic.placement.consent_record import lean_record
 from skerry.logic.placement.grants import lean_grant
+from skerry.logic.placement.records import lean_sync_target
 from skerry.logic.placement.workspace_tree import lean_workspace
 from skerry.logic.resource import Object
 from skerry.logic.translation.items import Item, PlacementName
@@ -72,21 +75,28 @@ _REPORT_SECONDS = 0.2
 _log = Logger(NAME)
 
 
+class Granting(NamedTuple):
+    """The views of the exports with Workspaces and with SyncTargets."""
+
+    tenancy: InformerFactory
+    workload: InformerFactory
+
+
 @dataclass(frozen=True, slots=True)
 class Views:
     """Where the translator reads and writes.
 
     ``everywhere`` has the rights to read all workspaces at once and to write to each; its client
     names no cluster. ``edge`` and ``scheduling`` follow the views of those exports across all
-    workspaces, ``provider`` the workspace in which mailboxes are. ``tenancy`` is for the
-    Workspaces that LocationGrants speak of; without it there are no grants.
+    workspaces, ``provider`` the workspace in which mailboxes are. ``granting`` is for what
+    LocationGrants depend on; without it there are no grants.
     """
 
     everywhere: ControllerContext
     edge: InformerFactory
     scheduling: InformerFactory
     provider: InformerFactory
-    tenancy: InformerFactory | None = None
+    granting: Granting | None = None
 
 
 class PlacementTranslator:
@@ -108,13 +118,14 @@ class PlacementTranslator:
         self._follow(views)
         self.workspaces = Workspaces(self.feeds, self._schema_table)
         self.relations = Relations(self.workspaces)
-        self._tenancy = views.tenancy
-        self._workspaces_asked_for = asyncio.Event()
-        self._every_workspace: Informer | None = None
+        self._granting = views.granting
+        self._grants_found = asyncio.Event()
+        # What grants depend on, from the first of them on.
+        self._depended_on: list[Informer] = []
         self.consent = GrantedPlaces(
             self._locations.index.objects,
             lambda: [placement.name.cluster for placement in self.relations],
-            self._follow_workspaces,
+            self._follow_granting,
             self._mark_concerned,
         )
         self.resolver = Resolver(
@@ -155,23 +166,27 @@ class PlacementTranslator:
         self._slices.index.add_index(_BY_PLACEMENT, slice_owner)
         self._customizers = views.edge.informer(CUSTOMIZERS, packed=True)
         self._configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
-        self._locations = views.scheduling.informer(LOCATIONS, transform=_lean, packed=True)
+        self._locations = views.scheduling.informer(
+            LOCATIONS, transform=_lean_location, packed=True
+        )
         self._workspace_informer = views.provider.informer(WORKSPACES, transform=_lean_workspace)
         self._grants: list[Informer] = []
-        if views.tenancy is not None:
+        if views.granting is not None:
             grants = views.edge.informer(GRANTS, transform=lean_grant)
             self._grants = [grants, views.edge.informer(CONSENTS, transform=lean_record)]
 
-    def _follow_workspaces(self) -> asyncio.Event:
-        """Follow the Workspaces of all parents, from the first grant on."""
-        invariant(self._tenancy is not None, "a grant, and no view of Workspaces")
-        if self._tenancy is None:
-            return asyncio.Event()
-        informer = self._tenancy.informer(WORKSPACES, transform=lean_workspace)
-        informer.add_handler(self.consent.workspace_changed)
-        self._every_workspace = informer
-        self._workspaces_asked_for.set()
-        return informer.synced
+    def _follow_granting(self) -> list[asyncio.Event]:
+        """Follow what grants depend on, from the first of them on."""
+        granting = self._granting
+        if granting is None:
+            raise InvariantError("a grant, and no view of what grants depend on")
+        workspaces = granting.tenancy.informer(WORKSPACES, transform=lean_workspace)
+        targets = granting.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+        self._depended_on = [workspaces, targets]
+        workspaces.add_handler(self.consent.workspace_changed)
+        targets.add_handler(self.consent.sync_target_changed)
+        self._grants_found.set()
+        return [informer.synced for informer in self._depended_on]
 
     def _mark_concerned(self, concerned: Iterable[Concerned]) -> None:
         self._waking.consent_changed(concerned)
@@ -305,7 +320,7 @@ class PlacementTranslator:
             tasks.create_task(self._recorder.run())
             tasks.create_task(self._loop.run())
             tasks.create_task(self._status_loop.run())
-            tasks.create_task(self._learn_workspaces())
+            tasks.create_task(self._learn_grants())
             for loop in self._reports:
                 tasks.create_task(loop.run())
 
@@ -343,12 +358,12 @@ class PlacementTranslator:
         self.workspaces.retype_all()
         self.marks.bring_back()
 
-    async def _learn_workspaces(self) -> None:
-        """Look again at what waited for the paths of workspaces."""
-        await self._workspaces_asked_for.wait()
-        if self._every_workspace is not None:
-            await self._every_workspace.wait_synced()
-            self.marks.bring_back()
+    async def _learn_grants(self) -> None:
+        """Look again at what waited for that which grants depend on."""
+        await self._grants_found.wait()
+        for informer in self._depended_on:
+            await informer.wait_synced()
+        self.marks.bring_back()
 
     def _object_changed(self, feed: Feed, old: Record | None, new: Record | None) -> None:
         self._waking.object_changed(feed, old, new)
@@ -382,6 +397,12 @@ def _lean(obj: Object) -> Object:
     """Drop what nobody here reads."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     return {"metadata": metadata}
+
+
+def _lean_location(obj: Object) -> Object:
+    selector = (obj.get("spec") or {}).get("instanceSelector")
+    spec = {} if selector is None else {"instanceSelector": selector}
+    return {**_lean(obj), "spec": spec}
 
 
 def _lean_slice(obj: Object) -> Object:

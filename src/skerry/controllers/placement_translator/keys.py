@@ -30,6 +30,7 @@ SLICES = GroupVersionResource("edge.kcp.io", "v1alpha1", "singleplacementslices"
 CUSTOMIZERS = GroupVersionResource("edge.kcp.io", "v1alpha1", "customizers")
 SYNCER_CONFIGS = GroupVersionResource("edge.kcp.io", "v1alpha1", "syncerconfigs")
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
+SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 SCHEMAS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apiresourceschemas")
 

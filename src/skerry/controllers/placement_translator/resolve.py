@@ -264,7 +264,7 @@ class Resolver:
         return [
             rule
             for location in self._locations(name, mailbox)
-            for rule in self._consent.rules(name.cluster, location)
+            for rule in self._consent.rules(name.cluster, location, mailbox)
         ]
 
     def _ways(
@@ -276,7 +276,7 @@ class Resolver:
         if item.type == BINDINGS:
             served = self._workspaces.types(name.cluster).served.values()
             brought = [(each.type, each.namespaced) for each in served if each.definition == item]
-        return permitted(self._consent, name.cluster, locations, item, brought, bare=bare)
+        return permitted(self._consent, name.cluster, mailbox, locations, item, brought, bare=bare)
 
     def _named_well(
         self, mailbox: str, cluster: str, item: Item, names: Iterable[PlacementName]

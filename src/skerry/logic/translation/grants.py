@@ -10,6 +10,8 @@ admits the object's workspace there covers its kind:
   stays in the mailbox.
 * What comes up from the edge needs a rule just as what goes down.
 
+A Location counts only for SyncTargets that are its instances.
+
 What is in a mailbox already and is not granted any more stays there as it is: it is neither
 changed nor removed until its removal is confirmed.
 """
@@ -44,13 +46,22 @@ class Consent(Protocol):
     def is_observed(self, inventory: str) -> bool:
         """Tell whether its grants only observe."""
 
-    def rules(self, source: str, location: LocationName) -> Sequence[Rule]:
-        """Return what the workspace *source* may place at a Location."""
+    def rules(self, source: str, location: LocationName, mailbox: str) -> Sequence[Rule]:
+        """Return what the workspace *source* may place in a mailbox by way of a Location.
+
+        Nothing where the mailbox's SyncTarget is no instance of the Location: who wrote a slice
+        by hand may have named any two.
+        """
 
 
 def inventory_of(mailbox: str) -> str:
     """Return the cluster of the inventory workspace whose SyncTarget a mailbox belongs to."""
     return mailbox.rpartition("-mb-")[0]
+
+
+def sync_target_of(mailbox: str) -> str:
+    """Return the UID of the SyncTarget a mailbox belongs to."""
+    return mailbox.rpartition("-mb-")[2]
 
 
 def covers(rules: Iterable[Rule], item: Item, brought: Iterable[Kind] = ()) -> bool:
@@ -75,13 +86,14 @@ def holds_namespaces(rules: Iterable[Rule]) -> bool:
 def permitted(
     consent: Consent,
     source: str,
+    mailbox: str,
     locations: Sequence[LocationName],
     item: Item,
     brought: Iterable[Kind] = (),
     *,
     bare: bool = False,
 ) -> tuple[LocationName, ...]:
-    """Return by which of *locations* the *item* of a workspace may go to its mailbox.
+    """Return by which of *locations* the *item* of a workspace may go to a mailbox.
 
     *bare*: it is a Namespace that is wanted for what is in it.
     """
@@ -90,9 +102,9 @@ def permitted(
         location
         for location in locations
         if (
-            holds_namespaces(consent.rules(source, location))
+            holds_namespaces(consent.rules(source, location, mailbox))
             if bare
-            else covers(consent.rules(source, location), item, kinds)
+            else covers(consent.rules(source, location, mailbox), item, kinds)
         )
     )
 

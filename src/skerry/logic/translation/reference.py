@@ -197,7 +197,9 @@ class _Reference:
         if consent is not None:
             served = self._types[cluster].served.values()
             brought = [(each.type, each.namespaced) for each in served if each.definition == item]
-            locations = permitted(consent, cluster, locations, item, brought, bare=bare)
+            locations = permitted(
+                consent, cluster, mailbox.name, locations, item, brought, bare=bare
+            )
         return {Way(placed.name, location) for location in locations}
 
     def _enforced(self, mailbox: _Mailbox) -> Consent | None:
@@ -211,7 +213,11 @@ class _Reference:
         if consent is None:
             return None
         locations = placed.where[mailbox.name]
-        return [rule for location in locations for rule in consent.rules(cluster, location)]
+        return [
+            rule
+            for location in locations
+            for rule in consent.rules(cluster, location, mailbox.name)
+        ]
 
     def _selected(
         self, what: What, cluster: str, types: WorkspaceTypes

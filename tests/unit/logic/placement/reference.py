@@ -66,6 +66,19 @@ class Reference:
         mode = self.mode(where.cluster)
         return mode == "Observe" and not self._is_granted(source, where, ANYTHING)
 
+    def instances(self, where: Place) -> set[str]:
+        """Return the UIDs of the SyncTargets that are instances of a Location."""
+        if where not in self.locations:
+            return set()
+        spec = self.locations[where]["spec"]
+        selector = Selector.from_label_selector(spec.get("instanceSelector"))
+        return {
+            target["metadata"]["uid"]
+            for at, target in self.sync_targets.items()
+            if at.cluster == where.cluster
+            and selector.matches(target["metadata"].get("labels") or {})
+        }
+
     def rules(self, source: str, where: Place) -> list[Object]:
         """Return the rules of the grants that count and admit *source* to a Location."""
         enforced = self.mode(where.cluster) == "Enforce"
