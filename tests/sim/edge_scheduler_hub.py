@@ -121,6 +121,27 @@ class Hub:
         if failure is not None:
             raise failure
 
+    @asynccontextmanager
+    async def standing_by(self, name: str) -> AsyncIterator[Callable[[], asyncio.Task[None]]]:
+        """Build a controller that follows the hub; what is yielded lets it lead until cancelled."""
+        client = Client(self.faults, clock=self.clock)
+        access = HubAccess(dict.fromkeys(_ROLES, client), {})
+        async with asyncio.TaskGroup() as tasks:
+            environment = EdgeEnvironment(
+                access, PROVIDER, self.clock, self.ids, tasks, mutation_check=True
+            )
+            controller = await EDGE_CONTROLLERS[name].build(environment)
+            started: list[asyncio.Task[None]] = []
+
+            def lead() -> asyncio.Task[None]:
+                started.append(tasks.create_task(controller.run()))
+                return started[-1]
+
+            yield lead
+            for task in started:
+                task.cancel()
+            environment.stop()
+
     async def settle(self, seconds: float = 120.0) -> None:
         """Let a world without further changes find its peace; virtual seconds are free."""
         self.faults.heal()

@@ -370,6 +370,29 @@ async def test_a_confirmation_taken_by_a_process_that_dies_is_asked_for_again() 
 
 
 @virtual
+async def test_a_scheduler_that_leads_again_does_not_bring_back_what_another_removed() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop", "bank"), hub.standing_by(SCHEDULER) as lead:
+        first = lead()
+        await furnish(hub)
+        await hub.settle()
+        await hub.grant(IMW, "g", paths=["root:shop"], selector={})
+        await hub.settle()
+        assert len(await names(hub, "bank")) == 3
+        first.cancel()
+        async with hub.controlled(SCHEDULER):
+            await hub.settle()
+            [held] = (await hub.consent(IMW))["destinations"]["held"]
+            await hub.confirm(IMW, held["id"])
+            await hub.settle()
+            assert await names(hub, "bank") == []
+        lead()
+        await hub.settle()
+        assert await names(hub, "bank") == []
+        assert (await hub.consent(IMW))["held"] == 0
+
+
+@virtual
 async def test_a_scheduler_on_an_export_without_grants_schedules_as_before() -> None:
     hub = Hub()
     async with hub.running("imw", "shop", "bank"):

@@ -156,6 +156,28 @@ async def test_the_same_objects_held_again_are_confirmed_again() -> None:
 
 
 @virtual
+async def test_a_translator_that_leads_again_acts_on_no_confirmation_from_before() -> None:
+    hub = Hub()
+    async with hub.running(), hub.translating() as translator:
+        await furnish(hub)
+        await hub.place("p", "florin")
+        await hub.settle()
+        await hub.grant("g", paths=[WMW], selector={}, rules=APPS)
+        await hub.report()
+        await hub.settle()
+        [held] = (await hub.consent())["objects"]["held"]
+        # Taken, and not acted upon: leadership was lost at that moment.
+        holds = translator.held.holds
+        [group] = holds.groups(await hub.cluster_of("root:imw"))
+        translator.held.release(holds.elements(group))
+        await hub.lose_leadership(5)
+        await hub.put(CONFIG_MAPS, config_map("x", {"k": "2"}), "a")
+        await hub.settle()
+        assert "configmaps/x" in await there(hub)
+        assert (await hub.consent())["objects"]["held"] == [held]
+
+
+@virtual
 async def test_destinations_that_a_tenant_wrote_by_hand_bring_nothing_in() -> None:
     """Slices are the tenant's to write; what they say is no consent."""
     hub = Hub()

@@ -209,7 +209,8 @@ class EdgeScheduler:
         return [locations, targets]
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; may be run again afterwards, as leadership comes and goes."""
+        self._consent.running.clear()
         _log.info("starting controller", v=0)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._slices.run())

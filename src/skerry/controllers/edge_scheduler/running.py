@@ -26,6 +26,11 @@ class Running:
         self._known: dict[Place, frozenset[Destination]] = {}
         self._released: dict[Place, set[Place]] = {}
 
+    def clear(self) -> None:
+        """Forget everything: another process may have led, written and taken confirmations."""
+        self._known.clear()
+        self._released.clear()
+
     def knows(self, place: Place) -> bool:
         return place in self._known
 

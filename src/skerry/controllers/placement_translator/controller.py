@@ -308,6 +308,7 @@ class PlacementTranslator:
 
     async def run(self) -> None:
         """Translate until cancelled; may be run again afterwards, as leadership comes and goes."""
+        self.held.forget_released()
         self.marks.wake_all()
         for placement in self.relations:
             self._look_at_status(placement.name)

@@ -94,6 +94,10 @@ class HeldObjects:
         """Let copies go: a person has confirmed that."""
         self._released.update(elements)
 
+    def forget_released(self) -> None:
+        """Drop confirmations: whoever led meanwhile holds again what they were about."""
+        self._released.clear()
+
     def gone(self, mailbox: str, item: Item) -> None:
         """Take that a copy is not there: should it come again, it is held again."""
         self._released.discard((mailbox, *item))
