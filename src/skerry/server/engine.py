@@ -48,6 +48,7 @@ _DISCOVERY = "as=APIGroupDiscoveryList"
 # What a writer says that needs no answer but that it was done (RFC 7240).
 _MINIMAL = "return=minimal"
 _WRITES = frozenset(("create", "update", "patch"))
+_ANONYMOUS = "system:anonymous"
 # Verbs that may find nothing to change and create it instead.
 _CREATING = frozenset(("update", "patch"))
 
@@ -189,6 +190,8 @@ class Engine:
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
             user = await self._identify(request, route.home or route.cluster)
+            if user.name != _ANONYMOUS:
+                request.principal = user.principal
             rights = self._authorized(user, info, route)
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)

@@ -28,6 +28,7 @@ from skerry.api.errors import ApiError, InternalError, ServiceUnavailable
 from skerry.kit.clock import Clock
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
+from skerry.server.http.accepting import Bodies, Strangers
 from skerry.server.http.encoding import (
     BLOCK_BYTES,
     BODILESS,
@@ -74,6 +75,8 @@ class Host(TypingProtocol):
     heads: Heads
     clock: Clock
     loop: asyncio.AbstractEventLoop
+    strangers: Strangers
+    bodies: Bodies
     tick: float
     """The loop's time, as of the last tick."""
 
@@ -103,6 +106,7 @@ class Connection(asyncio.Protocol):
         "_reading_paused",
         "_stalled_at",
         "_stalled_size",
+        "_stranger",
         "_streaming",
         "_task",
         "_transport",
@@ -126,6 +130,8 @@ class Connection(asyncio.Protocol):
         self._paused = self._reading_paused = False
         self._stalled_at = 0.0
         self._stalled_size = 0
+        # Whether nobody has shown valid credentials here yet.
+        self._stranger = False
         # Set once another protocol has taken the connection over.
         self._upgraded: _Duplex | None = None
 
@@ -133,7 +139,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # TCP and TLS transports are
-        self._reader.peer = _peer(transport)
+        self._reader.peer = peer = _peer(transport)
+        self._reader.sender = peer.address
+        self._stranger = True
+        if peer.certificate is not None:
+            self._recognize("")
         _keep_alive(transport.get_extra_info("socket"))
         if not self._host.opened(self):
             self._reader.refuse(ServiceUnavailable("the server has too many connections"))
@@ -155,7 +165,13 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = self._reader.ended = True
+        for read in self._queue:
+            self._give_back(read[0])
         self._queue.clear()
+        self._reader.give_body_back()
+        if self._stranger:
+            self._stranger = False
+            self._host.strangers.leave(self._reader.peer.address)
         self._host.closed(self)
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
@@ -318,6 +334,11 @@ class Connection(asyncio.Protocol):
             answer = error_response(error)
         except Exception as error:  # noqa: BLE001 - the HTTP boundary: a bug costs one request
             answer = _failure(read[0], error)
+        finally:
+            if read[0].held is not None:
+                self._give_back(read[0])
+        if self._stranger and read[0].principal:
+            self._recognize(read[0].principal)
         if self._lost:
             return False
         keep = read[1] and not self._draining
@@ -331,6 +352,20 @@ class Connection(asyncio.Protocol):
         if self._paused:
             await self.drain()
         return keep
+
+    def _give_back(self, request: Request) -> None:
+        """Account for the body of *request* no longer."""
+        if request.held is not None:
+            self._host.bodies.give_back(*request.held)
+            request.held = None
+
+    def _recognize(self, principal: str) -> None:
+        """Count the connection as one of somebody known from now on."""
+        if self._stranger:
+            self._stranger = False
+            self._host.strangers.leave(self._reader.peer.address)
+        if principal:
+            self._reader.sender = principal
 
     async def _refuse(self, read: Read, refusal: ApiError) -> bool:
         """Say why a request is not served; one that could not be read ends the connection."""
@@ -505,8 +540,12 @@ class Connection(asyncio.Protocol):
             allowed = settings.header_seconds if reader.in_head else settings.body_seconds
             if now - reader.since > allowed:
                 reader.refuse(RequestTimeout("the request did not arrive in time"))
-        elif not self._busy and now - reader.since > settings.idle_seconds:
-            self.drain_and_close()
+        elif not self._busy:
+            allowed = settings.idle_seconds
+            if self._stranger:
+                allowed = min(allowed, settings.stranger_seconds)
+            if now - reader.since > allowed:
+                self.drain_and_close()
 
     def _expire_stalled(self, now: float) -> None:
         """Cut a peer that takes nothing; one that takes a little, however slowly, is kept."""

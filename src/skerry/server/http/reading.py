@@ -28,9 +28,11 @@ from skerry.api.errors import (
     InternalError,
     MethodNotAllowed,
     RequestEntityTooLarge,
+    TooManyRequests,
 )
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.server.http.accepting import Bodies
 from skerry.server.http.message import Peer, Request
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.target import parsed_target
@@ -39,6 +41,8 @@ log = Logger("http")
 
 # The methods that come without a body; any other first line is the parser's to judge.
 _REQUEST_LINE = re.compile(rb"(GET|HEAD|DELETE) (/[!-~]*) HTTP/1\.1")
+# Bodies up to this are not worth accounting for: all connections together hold little of them.
+_SMALL_BODY = 64 * 1024
 # Longer blocks are not worth comparing and keeping.
 _LONGEST_KNOWN_BLOCK = 4096
 # A request with one of these is more than its bytes say: body, connection or protocol change.
@@ -85,6 +89,7 @@ class Limits(Protocol):
 
     settings: HttpSettings
     clock: Clock
+    bodies: Bodies
     tick: float
 
 
@@ -100,6 +105,7 @@ class RequestReader:
         "_body_bytes",
         "_head_bytes",
         "_headers",
+        "_held_bytes",
         "_invite",
         "_known_block",
         "_known_headers",
@@ -115,6 +121,7 @@ class RequestReader:
         "in_body",
         "in_head",
         "peer",
+        "sender",
         "since",
     )
 
@@ -131,6 +138,9 @@ class RequestReader:
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._body_bytes = self._head_bytes = self._partial = 0
+        # How much of the present body is accounted for, as whose.
+        self._held_bytes = 0
+        self.sender = ""
         self.peer = Peer()
         # The tick at which the present phase (idle, head, body) began.
         self.since = limits.tick
@@ -156,6 +166,7 @@ class RequestReader:
         self.ended = True
         self.in_head = self.in_body = False
         self._body = []
+        self.give_body_back()
         self._received((Request("", "", peer=self.peer), False, False, error))
 
     def _parse(self, data: bytes) -> None:
@@ -235,7 +246,21 @@ class RequestReader:
         self._body_bytes += len(data)
         if self._body_bytes > self._limits.settings.body_bytes:
             raise self._too_large()
+        if self._body_bytes > _SMALL_BODY:
+            self._hold(self._body_bytes - self._held_bytes)
         self._body.append(data)
+
+    def _hold(self, size: int) -> None:
+        """Account for what is held of a large body while it arrives."""
+        if not self._limits.bodies.take(self.sender, size):
+            raise TooManyRequests("too much of large requests is arriving at once")
+        self._held_bytes += size
+
+    def give_body_back(self) -> None:
+        """Account no longer for a body that will never be complete."""
+        if self._held_bytes:
+            self._limits.bodies.give_back(self.sender, self._held_bytes)
+            self._held_bytes = 0
 
     def on_message_complete(self) -> None:
         if self.ended:
@@ -246,6 +271,8 @@ class RequestReader:
         method = parser.get_method().decode("ascii")
         request = Request(method, path, query, self._headers, self._taken_body(), self.peer)
         request.received = self._now()
+        if self._held_bytes:
+            request.held, self._held_bytes = (self.sender, self._held_bytes), 0
         current = parser.get_http_version() == "1.1"
         keep = parser.should_keep_alive() and not parser.should_upgrade()
         self.since = self._limits.tick

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
+from skerry.server.http.accepting import Acceptor, Bodies, Strangers, listening_sockets
 from skerry.server.http.encoding import Heads
 from skerry.server.http.message import Handler, Peer
 from skerry.server.http.protocol import Connection
@@ -37,7 +38,9 @@ class HttpServer:
         self.tick = self.loop.time()
         self._connections: set[Connection] = set()
         self._finishing: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self.strangers = Strangers(self.settings.stranger_connections)
+        self.bodies = Bodies(self.settings.arriving_bytes)
+        self._acceptor: Acceptor | None = None
         self._ticker: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
 
@@ -49,29 +52,21 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
     ) -> int:
         """Listen, and return the port; 0 asks for any free one."""
-        self._server = await self.loop.create_server(
-            lambda: Connection(self),
-            address,
-            port,
-            ssl=tls,
-            backlog=self.settings.backlog,
-            reuse_address=True,
-            # A handshake that does not come is a half-open connection.
-            ssl_handshake_timeout=self.settings.header_seconds if tls else None,
-            # A peer that does not answer our goodbye holds nothing up.
-            ssl_shutdown_timeout=self.settings.linger_seconds if tls else None,
-        )
+        sockets = await listening_sockets(self.loop, address, port, self.settings.backlog)
+        self._acceptor = Acceptor(self, sockets, tls, lambda: Connection(self))
+        self._acceptor.start()
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._on_tick)
-        return int(self._server.sockets[0].getsockname()[1])
+        return int(sockets[0].getsockname()[1])
 
     async def stop(self, deadline_seconds: float = 30.0) -> None:
         """Accept no more, finish what is being answered, end streams, close.
 
         What is not over after *deadline_seconds* is cut.
         """
-        if self._server is None:
+        if self._acceptor is None:
             return
-        self._server.close()
+        acceptor, self._acceptor = self._acceptor, None
+        await acceptor.close()
         for connection in list(self._connections):
             connection.drain_and_close()
         try:
@@ -82,8 +77,6 @@ class HttpServer:
             await self._cut()
         if self._ticker is not None:
             self._ticker.cancel()
-        await self._server.wait_closed()
-        self._server = None
 
     @property
     def connections(self) -> int:

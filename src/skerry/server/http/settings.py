@@ -40,6 +40,20 @@ class HttpSettings:
     connections: int = 20_000
     """Most connections at once; a further one is told 503 and closed."""
 
+    handshakes: int = 64
+    """TLS handshakes under way at once; further connections wait in the kernel's queue."""
+
+    stranger_connections: int = 512
+    """Connections of one address without valid credentials, handshakes included; a further one is
+    closed at once. A client shows its credentials with its first request."""
+
+    stranger_seconds: float = 20.0
+    """How long an unused connection without valid credentials is kept."""
+
+    arriving_bytes: int = 256 * MIB
+    """How much of large bodies is held while they arrive, from everybody; one sender may have a
+    quarter of it. Beyond that a body is refused with 429."""
+
     pipelined: int = 16
     """Most requests read ahead on one connection before reading pauses."""
 

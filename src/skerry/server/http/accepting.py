@@ -1,0 +1,239 @@
+"""Taking connections in, at a pace that leaves the loop to others.
+
+A TLS handshake costs a millisecond, and a connection that never begins one costs memory until it
+is given up. So a few connections are taken at each turn of the loop, so many handshakes are under
+way at a time and no more, and so many connections of one address may be without valid credentials.
+Whoever does not fit waits where the kernel keeps them, or, beyond their address's share, is closed
+before anything is spent on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from skerry.kit.log import Logger
+from skerry.server.http.settings import HttpSettings
+
+log = Logger("http")
+
+# Handshakes begun at one turn of the loop: a few milliseconds.
+_AT_A_TURN = 4
+# Errors of one connection, not of the listening socket.
+_PASSING = frozenset((errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR))
+# Without descriptors there is nothing to do but wait for some to be closed.
+_EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+_EXHAUSTED_SECONDS = 1.0
+
+
+class Strangers:
+    """How many connections of each address are without valid credentials."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._counts: dict[str, int] = {}
+
+    def admit(self, address: str) -> bool:
+        """Count one more of *address*; False when there are too many."""
+        count = self._counts.get(address, 0)
+        if count >= self._limit:
+            return False
+        self._counts[address] = count + 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """Count one less: it is closed, or no stranger any more."""
+        count = self._counts.get(address, 0) - 1
+        if count > 0:
+            self._counts[address] = count
+        else:
+            self._counts.pop(address, None)
+
+    def of(self, address: str) -> int:
+        return self._counts.get(address, 0)
+
+
+class Bodies:
+    """How much of large bodies is held while they arrive, of everybody and of each sender.
+
+    A sender is a principal once one has shown credentials on a connection, else an address.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.total = 0
+        self._held: dict[str, int] = {}
+
+    def take(self, sender: str, size: int) -> bool:
+        """Hold *size* more bytes for *sender*; False when that is too much."""
+        held = self._held.get(sender, 0) + size
+        if self.total + size > self._limit or held > self._limit // 4:
+            return False
+        self._held[sender] = held
+        self.total += size
+        return True
+
+    def give_back(self, sender: str, size: int) -> None:
+        self.total -= size
+        held = self._held.get(sender, 0) - size
+        if held > 0:
+            self._held[sender] = held
+        else:
+            self._held.pop(sender, None)
+
+
+class Host(Protocol):
+    """What taking connections in needs of the server."""
+
+    settings: HttpSettings
+    loop: asyncio.AbstractEventLoop
+    strangers: Strangers
+
+
+class Acceptor:
+    """Listens on some sockets and makes connections of what arrives."""
+
+    def __init__(
+        self,
+        host: Host,
+        sockets: list[socket.socket],
+        tls: ssl.SSLContext | None,
+        connect: Callable[[], asyncio.Protocol],
+    ) -> None:
+        self._host = host
+        self._sockets = sockets
+        self._tls = tls
+        self._connect = connect
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._listening = False
+        self._retry: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    @property
+    def handshakes(self) -> int:
+        """How many handshakes are under way."""
+        return len(self._handshakes)
+
+    def start(self) -> None:
+        """Begin to take connections in."""
+        if self._listening or self._closed:
+            return
+        self._listening, self._retry = True, None
+        for each in self._sockets:
+            self._host.loop.add_reader(each.fileno(), self._arrived, each)
+
+    def _pause(self) -> None:
+        if self._listening:
+            self._listening = False
+            for each in self._sockets:
+                self._host.loop.remove_reader(each.fileno())
+
+    def _arrived(self, listening: socket.socket) -> None:
+        for _ in range(_AT_A_TURN):
+            if len(self._handshakes) >= self._host.settings.handshakes:
+                self._pause()
+                return
+            try:
+                taken, name = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._failed(error)
+                return
+            self._begin(taken, str(name[0]) if isinstance(name, tuple) else "")
+
+    def _failed(self, error: OSError) -> None:
+        if error.errno in _EXHAUSTED:
+            log.warning("cannot take connections in", error=error)
+            self._pause()
+            self._retry = self._host.loop.call_later(_EXHAUSTED_SECONDS, self.start)
+        elif error.errno not in _PASSING and not self._closed:
+            log.error("cannot take connections in", error=error)
+
+    def _begin(self, taken: socket.socket, address: str) -> None:
+        if not self._host.strangers.admit(address):
+            taken.close()
+            return
+        taken.setblocking(False)
+        if taken.family in {socket.AF_INET, socket.AF_INET6}:
+            # As the event loops do: an answer in two writes must not wait for the peer.
+            taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        task = self._host.loop.create_task(self._handshake(taken, address))
+        self._handshakes.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._handshakes.discard(task)
+        if not self._listening and self._retry is None:
+            self.start()
+
+    async def _handshake(self, taken: socket.socket, address: str) -> None:
+        """Make a connection of a socket; from then on the connection counts as a stranger."""
+        settings = self._host.settings
+        made: Coroutine[Any, Any, Any] = self._host.loop.connect_accepted_socket(
+            self._connect,
+            taken,
+            ssl=self._tls,
+            # A handshake that does not come is a half-open connection.
+            ssl_handshake_timeout=settings.header_seconds if self._tls else None,
+            # A peer that does not answer our goodbye holds nothing up.
+            ssl_shutdown_timeout=settings.linger_seconds if self._tls else None,
+        )
+        try:
+            await made
+        except (OSError, ssl.SSLError, TimeoutError) as error:
+            log.debug("handshake failed", peer=address, error=error)
+            self._host.strangers.leave(address)
+            taken.close()
+        except asyncio.CancelledError:
+            self._host.strangers.leave(address)
+            taken.close()
+            raise
+
+    async def close(self) -> None:
+        """Take nothing more in, and give up the handshakes under way."""
+        self._closed = True
+        self._pause()
+        if self._retry is not None:
+            self._retry.cancel()
+        for each in self._sockets:
+            each.close()
+        for task in list(self._handshakes):
+            task.cancel()
+        for task in list(self._handshakes):
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def listening_sockets(
+    loop: asyncio.AbstractEventLoop, address: str, port: int, backlog: int
+) -> list[socket.socket]:
+    """Return sockets that listen at every address of *address*, which may be a name."""
+    found = await loop.getaddrinfo(
+        address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    made: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, where in dict.fromkeys(found):
+            each = socket.socket(family, kind, protocol)
+            made.append(each)
+            each.setblocking(False)
+            if os.name == "posix":
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            each.bind(where)
+            each.listen(backlog)
+            if not port:
+                break  # any free port is one port
+    except OSError:
+        for each in made:
+            each.close()
+        raise
+    return made

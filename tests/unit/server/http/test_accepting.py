@@ -1,0 +1,158 @@
+"""Strangers get a share of the server's connections, and nobody all of its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from skerry.server.http.accepting import Bodies, Strangers
+from skerry.server.http.message import Answer, Request, Response
+from skerry.server.http.server import HttpServer
+from skerry.server.http.settings import MIB, HttpSettings
+from skerry.server.http.tls import client_context, server_context
+from skerry.server.security.pki import Pki, open_pki, server_names
+from tests.unit.server.http.wire import GET, Client, connected, serving, turn, until
+
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    return open_pki(tmp_path_factory.mktemp("pki"), server_names())
+
+
+async def known(request: Request) -> Answer:
+    """Answer as if everybody but /stranger had shown credentials."""
+    if request.path != "/stranger":
+        request.principal = request.path
+    return Response(200, b"{}")
+
+
+async def is_closed(port: int) -> bool:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        async with asyncio.timeout(0.3):
+            return await reader.read() == b""
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+    finally:
+        writer.close()
+
+
+async def test_an_address_has_so_many_connections_without_credentials_and_no_more() -> None:
+    limits = HttpSettings(stranger_connections=3)
+    async with serving(known, limits) as (server, port), contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+        await until(lambda: server.strangers.of("127.0.0.1") == 3, turn)
+        assert await is_closed(port)
+        clients[0].send(GET % b"stranger")
+        await clients[0].answer()
+        assert await is_closed(port)
+        clients[0].send(GET % b"alice")
+        await clients[0].answer()
+        assert server.strangers.of("127.0.0.1") == 2
+        assert not await is_closed(port)
+
+
+async def test_closing_makes_room_however_the_connection_ends() -> None:
+    limits = HttpSettings(stranger_connections=2)
+    async with serving(known, limits) as (server, port):
+        for raw in (b"", b"BROKEN\r\n\r\n", GET % b"stranger", GET % b"alice", b"GET / HT"):
+            async with connected(port) as client:
+                client.send(raw)
+                await turn()
+        await until(lambda: server.connections == 0, turn)
+        assert server.strangers.of("127.0.0.1") == 0
+
+
+async def test_a_connection_that_shows_no_credentials_is_not_kept_for_long() -> None:
+    limits = HttpSettings(idle_seconds=120, stranger_seconds=20)
+    async with (
+        serving(known, limits) as (server, port),
+        connected(port) as stranger,
+        connected(port) as friend,
+    ):
+        for client, name in ((stranger, b"stranger"), (friend, b"alice")):
+            client.send(GET % name)
+            await client.answer()
+        server.expire(server.tick + 21)
+        assert await stranger.rest() == b""
+        friend.send(GET % b"alice")
+        assert (await friend.answer()).status == 200
+
+
+async def test_handshakes_that_do_not_come_keep_nobody_out_for_long(pki: Pki) -> None:
+    limits = HttpSettings(handshakes=2, header_seconds=0.2, stranger_connections=10)
+    async with serving(known, limits, server_context(pki)) as (server, port):
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+        acceptor = server._acceptor
+        assert acceptor is not None
+        await until(lambda: acceptor.handshakes == 2, turn)
+        tls = client_context(pki.ca.certificate)
+        async with asyncio.timeout(5):
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=tls, server_hostname="127.0.0.1"
+            )
+            client = Client(reader, writer)
+            client.send(GET % b"alice")
+            assert (await client.answer()).status == 200
+        assert acceptor.handshakes <= 2
+        writer.close()
+        for _, other in silent:
+            other.close()
+
+
+async def test_large_bodies_that_arrive_slowly_are_held_within_a_limit() -> None:
+    limits = HttpSettings(arriving_bytes=4 * MIB, linger_seconds=0)
+    async with serving(known, limits) as (server, port), contextlib.AsyncExitStack() as stack:
+        slow = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+        for client in slow:
+            client.send(POST % (2 * MIB) + b"x" * (400 * 1024))
+        await until(lambda: server.bodies.total > 700 * 1024, turn)
+        refused = [await client.answer() for client in slow[2:]]
+        assert [each.status for each in refused] == [429]
+        assert server.bodies.total <= MIB
+        small = await stack.enter_async_context(connected(port))
+        small.send(POST % 1000 + b"x" * 1000)
+        assert (await small.answer()).status == 200
+    await until(lambda: server.bodies.total == 0, turn)
+
+
+async def test_a_body_is_held_until_it_was_acted_on() -> None:
+    release = asyncio.Event()
+
+    async def handler(_: Request) -> Answer:
+        await release.wait()
+        return Response(200, b"{}")
+
+    async with serving(handler) as (server, port), connected(port) as client:
+        client.send(POST % MIB + b"x" * MIB)
+        await until(lambda: server.bodies.total == MIB, turn)
+        release.set()
+        await client.answer()
+        assert server.bodies.total == 0
+
+
+def test_counts_never_go_below_nothing() -> None:
+    strangers, bodies = Strangers(1), Bodies(100)
+    strangers.leave("a")
+    assert strangers.admit("a")
+    assert not strangers.admit("a")
+    assert strangers.admit("b")
+    assert bodies.take("a", 25)
+    assert not bodies.take("a", 1)
+    assert bodies.take("b", 25)
+    bodies.give_back("a", 25)
+    assert bodies.take("a", 25)
+    assert bodies.total == 50
+
+
+async def test_a_server_whose_address_is_taken_says_so() -> None:
+    async with serving() as (_, port):
+        other = HttpServer(known)
+        with pytest.raises(OSError, match="in use"):
+            await other.start(port=port)
