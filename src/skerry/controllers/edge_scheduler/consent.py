@@ -1,4 +1,4 @@
-"""What an inventory workspace is told of its grants, and how it confirms what is held.
+"""The LocationConsent of an inventory workspace: its report, its memory and its confirmations.
 
 One key per inventory workspace with grants. Writes its LocationConsent (but for the part about
 single objects, which is the placement translator's) and the status of its LocationGrants.
@@ -180,7 +180,7 @@ class ConsentObserver:
         consents: Informer,
         is_ready: Callable[[], bool],
     ) -> None:
-        """*is_ready* tells whether paths of workspaces are known."""
+        """*is_ready* returns whether the paths of workspaces are known."""
         self._index = index
         self._state = state
         self._grants = grants
@@ -343,7 +343,7 @@ def _about(cluster: str, record: Object) -> Object:
 
 
 def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> Action | None:
-    """Return the update of a grant's status; None when it says so already."""
+    """Return the update of a grant's status; None when it is up to date."""
     old = seen.object.get("status") or {}
     wanted = {
         **old,

@@ -5,9 +5,9 @@ removal. What counts is what was written: a destination that was only decided on
 failed, must not come in later because it seems to be there already.
 
 The slices are read once, from the server, when a placement is first refused something; from then
-on the plans that were carried out tell. So a workspace's administrator who writes destinations
-into a slice by hand makes none of them held, except while nobody is following. (The placement
-translator admits nothing that is not granted, whatever slices say.)
+on the executed plans count. So destinations that somebody else writes into a slice are not held,
+except those written while no scheduler runs. (The placement translator admits nothing that is not
+granted, whatever the slices contain.)
 """
 
 from __future__ import annotations

@@ -27,12 +27,12 @@ from skerry.logic.translation.grants import inventory_of
 from skerry.logic.translation.grants import sync_target_of as sync_target_of_mailbox
 from skerry.logic.translation.items import LocationName
 
-# A Location and the workspaces whose objects there are to be looked at again; None: all.
+# A Location and the source workspaces whose objects there must be reconciled; None: all.
 Concerned = tuple[LocationName, frozenset[str] | None]
 
 
 class GrantedPlaces:
-    """Grants and everything they depend on, kept up by what informers tell."""
+    """Grants and everything they depend on, updated by informer events."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class GrantedPlaces:
         """*locations* returns all there are, *sources* the workspace of each placement.
 
         *follow* begins to follow Workspaces and SyncTargets and returns what is set once all have
-        been read. *concern* gets what is to be looked at again.
+        been read. *concern* gets what must be reconciled again.
         """
         self._all_locations = locations
         self._all_sources = sources
@@ -54,7 +54,7 @@ class GrantedPlaces:
         self._index = ConsentIndex(self._inventory)
         # What is set once everything has been read; None until there is a first grant.
         self._read: Sequence[asyncio.Event] | None = None
-        # Rules as asked for since grants last said something else.
+        # Cache of rules; cleared whenever anything that grants depend on changes.
         self._rules: dict[tuple[str, LocationName, str], tuple[Rule, ...]] = {}
 
     # -- asking ------------------------------------------------------------------------------
@@ -65,11 +65,11 @@ class GrantedPlaces:
         return self._read is not None
 
     def governs(self, mailbox: str) -> bool:
-        """Tell whether the inventory workspace of a mailbox has grants."""
+        """Return whether the inventory workspace of a mailbox has grants."""
         return self.is_used and self._index.mode(inventory_of(mailbox)) is not None
 
     def is_ready(self, mailbox: str) -> bool:
-        """Tell whether everything has been read that decides about a mailbox's grants."""
+        """Return whether everything has been read that decides about a mailbox's grants."""
         if self._read is None or all(event.is_set() for event in self._read):
             return True
         return not self.governs(mailbox)
@@ -197,7 +197,7 @@ class GrantedPlaces:
                 self._put_location(location)
         for cluster in self._all_sources():
             self._index.add_source(cluster)
-        # From here on there are grants, also to those who are told of the first SyncTargets.
+        # Set before the handlers below receive their first objects.
         self._read = ()
         self._read = self._follow()
 

@@ -59,7 +59,7 @@ class HeldObjects:
         self.holds: Holds[Element] = Holds(OBJECT_ID)
         self.refusals: Refusals[Element] = Refusals()
         self._released: set[Element] = set()
-        # Items of which anything is said here, by mailbox.
+        # Items that are held or refused, by mailbox.
         self._noted: dict[str, set[Item]] = {}
 
     def note(self, mailbox: str, item: Item, source: str, *, held: bool) -> None:
@@ -72,7 +72,7 @@ class HeldObjects:
         self._report(changed | self.refusals.replace(element, refusal))
 
     def settle(self, mailbox: str, item: Item, *, released: bool = False) -> None:
-        """Take that nothing is to be said of an object: it is granted, or nobody wants it.
+        """Drop an object from the report: it is granted, or nobody wants it.
 
         *released*: a confirmation for it stays good, as it is still not granted.
         """
@@ -114,7 +114,7 @@ class HeldObjects:
 
 @lru_cache(maxsize=1024)
 def _refused(group: Group, resource: GroupResource) -> Mapping[Group, Refusal]:
-    """Return what is said of one object; of all that are alike it is kept once."""
+    """Return the refusal of one object; equal ones are shared."""
     return {group: Refusal(1, (str(resource),))}
 
 
@@ -140,7 +140,7 @@ class HeldEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObservedHolds:
-    """The LocationConsent of one inventory workspace, and what is to be said in it."""
+    """The LocationConsent of one inventory workspace, and the entries it should have."""
 
     cluster: str
     record: Object

@@ -1,4 +1,4 @@
-"""What a LocationConsent says, for people: what is refused, what is held, and how to confirm."""
+"""A LocationConsent in words: what is refused, what is held, and how to confirm."""
 
 from __future__ import annotations
 

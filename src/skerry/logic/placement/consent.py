@@ -3,14 +3,14 @@
 The mode of an inventory workspace is that of its strictest grant, for all its Locations: one
 enforcing grant is enough to refuse whatever no enforcing grant admits. A workspace that was
 enforced stays so after its last enforcing grant has gone, until a person confirms that it is to
-be opened; ``put_memory`` tells that it is remembered. A grant that only observes admits nobody
+be opened; ``put_memory`` sets that memory. A grant that only observes admits nobody
 into an enforced workspace: it has no effect, that is what observing means.
 
 For each workspace with placements, a *source*, there is one bitmap of the Locations it is admitted
 to. What it is refused is then two set operations, whatever the number of grants. A change costs
 what it touches: a grant its own Locations and sources, a Location the grants that select it, a
 Workspace its own grants. ``rows`` counts the pairs of grant and source, or grant and Location,
-that were looked at, so that tests can hold it to that.
+that were evaluated, so that tests can assert it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skerry.logic.placement.records import Location, Place
 from skerry.logic.placement.workspace_tree import NOWHERE, Position, WorkspaceTree
 
 _NONE = BitMap()
-# A workspace that lies in no other is some user's home, and whose is not told by its cluster.
+# A workspace without a parent is some user's home; its cluster does not name the user.
 _UNKNOWN_PATH = "a home workspace"
 
 
@@ -113,7 +113,7 @@ class ConsentIndex:
         return sorted(found, key=lambda grant: grant.place)
 
     def is_remembered(self, inventory: str) -> bool:
-        """Tell whether a workspace is known to have been enforced."""
+        """Return whether a workspace is known to have been enforced."""
         return inventory in self._remembered
 
     def judge(self, source: str, locations: BitMap) -> Judgement:
@@ -128,7 +128,7 @@ class ConsentIndex:
     def permits(
         self, source: str, location: int, resource: GroupResource, *, namespaced: bool
     ) -> bool:
-        """Tell whether a grant that counts lets *source* place a kind of object at a Location.
+        """Return whether a grant that counts lets *source* place a kind of object at a Location.
 
         It is about governed Locations: at others nobody needs a grant.
         """
@@ -145,7 +145,7 @@ class ConsentIndex:
                 yield self._grants[number]
 
     def is_about(self, locations: BitMap) -> bool:
-        """Tell whether any of *locations* is in a workspace with grants."""
+        """Return whether any of *locations* is in a workspace with grants."""
         return bool(locations & self._enforced or locations & self._observed)
 
     def is_enforced(self, location: int) -> bool:

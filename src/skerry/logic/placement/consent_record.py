@@ -42,7 +42,7 @@ class Confirmation(NamedTuple):
 
 
 def is_enforced(record: Object | None) -> bool:
-    """Tell whether a LocationConsent says that its workspace is enforced."""
+    """Return whether the mode in a LocationConsent is Enforce."""
     return record is not None and record.get("mode") == ENFORCE
 
 
@@ -102,7 +102,7 @@ def with_part(record: Object, name: str, part: Mapping[str, Any]) -> dict[str, A
 
 
 def new_record(cluster: str) -> dict[str, Any]:
-    """Return a LocationConsent that says nothing yet."""
+    """Return an empty LocationConsent."""
     return {
         "apiVersion": "edge.kcp.io/v1alpha1",
         "kind": "LocationConsent",

@@ -31,7 +31,7 @@ class Rule:
     cluster_scoped: bool = False
 
     def covers(self, resource: GroupResource, *, namespaced: bool) -> bool:
-        """Tell whether objects of a type, of that scope, may be placed."""
+        """Return whether objects of a type, of that scope, may be placed."""
         if not (self.namespaced if namespaced else self.cluster_scoped):
             return False
         if self.groups is not None and resource.group not in self.groups:
@@ -62,7 +62,7 @@ class Grant:
     errors: tuple[str, ...] = ()
 
     def selects(self, location: Location) -> bool:
-        """Tell whether a Location is one of those the grant is about."""
+        """Return whether a Location is one of those the grant is about."""
         if location.place.cluster != self.place.cluster or self.errors:
             return False
         if location.place.name in self.location_names:
@@ -70,7 +70,7 @@ class Grant:
         return self.location_terms is not None and matches(self.location_terms, location.labels)
 
     def covers(self, resource: GroupResource, *, namespaced: bool) -> bool:
-        """Tell whether objects of a type may be placed by those the grant admits."""
+        """Return whether objects of a type may be placed by those the grant admits."""
         return any(rule.covers(resource, namespaced=namespaced) for rule in self.rules)
 
 

@@ -1,11 +1,11 @@
-"""What the writer of an EdgePlacement or a LocationGrant should hear at once.
+"""Warnings and validation for the writer of an EdgePlacement or a LocationGrant.
 
 A selector that nothing can satisfy is well formed, and may be meant as a way to place nothing for
-now. So it is accepted, with a warning; the condition ``SelectorsSatisfiable`` says the same to
-everybody who looks later. A grant that admits nobody, or that does not enforce, is such a case too.
+now. So it is accepted, with a warning; the condition ``SelectorsSatisfiable`` repeats it in the
+status. A grant that admits nobody, or that does not enforce, is such a case too.
 
-What a schema cannot say of a grant's selectors (the form of keys under ``matchLabels``) is refused
-here: who writes a grant must not find out later that it does not mean what it says.
+What a schema cannot validate in a grant's selectors (the form of keys under ``matchLabels``) is
+validated here: a grant that cannot be evaluated must not be stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CLUSTER_SCOPED = (
 
 
 def warning(resource: Resource) -> Resource:
-    """Return *resource* as served; if it is one of those spoken of above, with what is said."""
+    """Return *resource* as served, with the warnings and validation of its kind if it has any."""
     if resource.info.group_resource == _PLACEMENTS:
         return replace(
             resource,
@@ -51,7 +51,7 @@ def warning(resource: Resource) -> Resource:
         return replace(
             resource,
             warnings=_after(resource.warnings, grant_warnings),
-            # What is not even of the right form has been told by the schema.
+            # Only after the schema: these checks read fields of the right type.
             validate_create=lambda new: create(new) or grant_errors(new),
             validate_update=lambda new, old: update(new, old) or _update_errors(new, old),
             family=_warned(resource),
@@ -102,7 +102,7 @@ def _rule_doubts(path: str, rule: Mapping[str, Any]) -> Iterator[str]:
 
 
 def grant_errors(grant: Object) -> list[FieldError]:
-    """Return what is wrong with a LocationGrant that its schema does not tell."""
+    """Return the errors in a LocationGrant that its schema cannot find."""
     spec = grant.get("spec") or {}
     found = [("spec.locations.selector", (spec.get("locations") or {}).get("selector"))]
     for number, each in enumerate((spec.get("workspaces") or {}).get("childrenOf") or ()):

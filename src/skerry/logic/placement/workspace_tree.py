@@ -4,8 +4,8 @@ A Workspace object lies in the cluster of its parent and names the cluster of it
 the path of a cluster is that of its parent and the object's name. Homes of users have no such
 object; their cluster follows from the user's name alone.
 
-A cluster that two Workspace objects claim has no path: which of them is right cannot be told
-here, and a path gives rights.
+A cluster that two Workspace objects claim has no path: neither claim can be verified here, and a
+path gives rights.
 """
 
 from __future__ import annotations

@@ -41,10 +41,10 @@ class Consent(Protocol):
     """What translation asks of grants."""
 
     def is_enforced(self, inventory: str) -> bool:
-        """Tell whether an inventory workspace admits only what is granted."""
+        """Return whether an inventory workspace admits only what is granted."""
 
     def is_observed(self, inventory: str) -> bool:
-        """Tell whether its grants only observe."""
+        """Return whether its grants only observe."""
 
     def rules(self, source: str, location: LocationName, mailbox: str) -> Sequence[Rule]:
         """Return what the workspace *source* may place in a mailbox by way of a Location.
@@ -65,7 +65,7 @@ def sync_target_of(mailbox: str) -> str:
 
 
 def covers(rules: Iterable[Rule], item: Item, brought: Iterable[Kind] = ()) -> bool:
-    """Tell whether *rules* let *item* through.
+    """Return whether *rules* let *item* through.
 
     *brought* are the kinds for the sake of which a binding goes along.
     """
@@ -79,7 +79,7 @@ def covers(rules: Iterable[Rule], item: Item, brought: Iterable[Kind] = ()) -> b
 
 
 def holds_namespaces(rules: Iterable[Rule]) -> bool:
-    """Tell whether *rules* let a Namespace through that is there to hold copies."""
+    """Return whether *rules* let a Namespace through that is there to hold copies."""
     return any(rule.namespaced or rule.covers(NAMESPACES, namespaced=False) for rule in rules)
 
 
@@ -136,9 +136,9 @@ def _resources(each: UpsyncSet, rules: Sequence[Rule]) -> Iterable[str]:
 
 @lru_cache(maxsize=4096)
 def not_granted(item: Item, refusing: str, *, held: bool) -> Problem:
-    """Return what is told of something that no grant lets through.
+    """Return the problem reported for an object that no grant covers.
 
-    Of thousands of mailboxes the same is told, and kept once.
+    It is cached: thousands of mailboxes report the same one.
     """
     text = f"{item} is not granted by {refusing}"
     if held:
