@@ -181,7 +181,7 @@ def test_the_owner_of_an_inventory_observes_enforces_confirms_and_opens(world: W
         "-o jsonpath='{.status.conditions[?(@.type==\"Granted\")].message}'",
     )
     assert "not granted by root:imw/only-shop" in granted
-    assert "NotGranted" in world.at("root:bank", "kubectl get events") or "Held" in granted
+    eventually(lambda: "Held" in world.at("root:bank", "kubectl get events"), wanted=True)
 
     # What is confirmed goes, and nothing else.
     assert "nothing that is held" in world.at(
