@@ -35,8 +35,11 @@ USUAL_LEASE_SECONDS = 60
 SHORTEST_LEASE_SECONDS = 5
 # An edge that was lost is noticed within this time, whatever it said of itself.
 MAX_LEASE_SECONDS = 3600
-# Clocks of hubs and of their controllers may differ by this much.
+# Whoever judges heartbeats runs with the hub that dated them, on another machine at the most.
 MAX_SKEW = timedelta(minutes=1)
+# Whoever relays them may run anywhere, with a clock that is a day behind the hub's. It must not
+# withhold what it cannot judge, only what nobody's clock would explain.
+RELAY_SKEW = timedelta(hours=25)
 # More managers than this do not share one Lease.
 _MAX_RENEWALS = 16
 # Relaying more often than this tells nobody anything and costs a write each time; but a short
@@ -80,20 +83,22 @@ def renewals_of(lease: dict[str, Any]) -> tuple[str, ...]:
 
 
 def last_renewal(times: Sequence[str], now: datetime) -> datetime | None:
-    """Return the last time in *times* that is not ahead of *now*; None when there is none.
+    """Return the last time in *times* that a relay's clock, at *now*, can explain; None for none.
 
     The last of *times* is the Lease's own and counts where no other does.
     """
-    noted = [moment for moment in (_past(text, now) for text in times[:-1]) if moment is not None]
-    return max(noted) if noted else _past(times[-1], now) if times else None
+    noted = [
+        moment for moment in (_credible(text, now) for text in times[:-1]) if moment is not None
+    ]
+    return max(noted) if noted else _credible(times[-1], now) if times else None
 
 
-def _past(text: str, now: datetime) -> datetime | None:
+def _credible(text: str, now: datetime) -> datetime | None:
     try:
         moment = parse_rfc3339(text)
     except ValueError:
         return None  # an edge may write anything; it only harms itself
-    return moment if moment <= now + MAX_SKEW else None
+    return moment if moment <= now + RELAY_SKEW else None
 
 
 def _wrote_renewal(entry: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.kit.clock import rfc3339
 from skerry.logic.placement.heartbeat import (
     LEASE_SECONDS_ANNOTATION,
     heartbeat_health,
@@ -98,7 +99,7 @@ def test_a_renewal_is_dated_by_the_hub_and_not_by_an_edge_whose_clock_is_wrong()
     "forged",
     [
         "2099-01-01T00:00:00Z",
-        "2030-01-01T12:02:00Z",
+        "2030-01-02T13:01:00Z",
         "9999-12-31T23:59:59-23:59",
         "2099-01-01T00:00:00+23:59",
         "never",
@@ -120,6 +121,13 @@ def test_a_forged_time_makes_nobody_fresh(forged: str) -> None:
 def test_a_heartbeat_that_lies_ahead_is_none(last: datetime) -> None:
     moment = last.replace(tzinfo=UTC)
     assert not heartbeat_health(moment, NOW, 2**31).healthy
+
+
+def test_a_relay_whose_clock_is_a_day_behind_passes_on_what_the_hub_will_judge() -> None:
+    ahead = NOW + timedelta(days=1)
+    assert last_renewal((rfc3339(ahead),), NOW) == ahead
+    assert heartbeat_health(ahead, ahead).healthy
+    assert not heartbeat_health(ahead, NOW).healthy, "by the clock of the hub it is forged"
 
 
 def test_a_heartbeat_of_a_clock_slightly_ahead_counts() -> None:
