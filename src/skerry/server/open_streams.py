@@ -18,6 +18,9 @@ from skerry.server.security.authorization import MASTERS
 Run = Callable[[Sender], Awaitable[None]]
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
 _ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
+# Streams asked at one turn of the loop, and what one of several parts counts as.
+_TURN_COST = 500
+_SHARED_COST = 20
 # Somebody, and what they must be allowed to do.
 Right = tuple[User, Attributes]
 
@@ -50,6 +53,9 @@ class OpenStreams:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._held: dict[_Held, None] = {}
+        # Those that are still to be asked, and whether all are to be asked once more.
+        self._unasked: list[_Held] = []
+        self._again = False
 
     def guarded(
         self,
@@ -77,12 +83,33 @@ class OpenStreams:
         return guarded
 
     def recheck(self) -> None:
-        """End the streams that would no longer be allowed; rights have changed."""
-        for held in list(self._held):
+        """End the streams that would no longer be allowed; rights have changed.
+
+        Of very many streams the first are asked at once and the others in turns with whatever
+        else there is to do. Rights that change meanwhile have all of them asked again.
+        """
+        if self._unasked:
+            self._again = True
+            return
+        self._unasked = list(self._held)
+        self._ask_some()
+
+    def _ask_some(self) -> None:
+        cost = 0
+        while self._unasked and cost < _TURN_COST:
+            held = self._unasked.pop()
+            if held not in self._held:
+                continue
+            cost += 1 if held.recheck is None else _SHARED_COST
             if not all(self._authorizer.authorize(*right).allowed for right in held.rights):
                 held.end()
             elif held.recheck is not None:
                 held.recheck()
+        if self._unasked:
+            asyncio.get_running_loop().call_soon(self._ask_some)
+        elif self._again:
+            self._again = False
+            self.recheck()
 
     def end_user(self, cluster: str, name: str) -> None:
         """End every stream of a user in a cluster; its credentials no longer hold."""

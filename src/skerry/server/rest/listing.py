@@ -43,6 +43,19 @@ def turns(entries: Sequence[Entry], selection: Selection) -> Iterator[tuple[Sequ
         yield entries[start:], False
 
 
+def rendered_turns(items: Items, *, decodes: bool) -> Iterator[Items]:
+    """Yield *items* in parts that are rendered without a pause."""
+    limit = _TURN_DECODED_BYTES if decodes else _TURN_BYTES // 8
+    start = waiting = 0
+    for index, (value, _) in enumerate(items):
+        waiting += len(value)
+        if waiting > limit:
+            yield items[start : index + 1]
+            start, waiting = index + 1, 0
+    if start < len(items):
+        yield items[start:]
+
+
 async def collected(
     shown: Representation, items: Items, metadata: dict[str, Any], remote: Element
 ) -> Sequence[bytes]:
@@ -77,7 +90,7 @@ async def _decoded(shown: Representation, items: Items, remote: Element) -> list
     for value, revision in items:
         piece = await remote(value, revision)
         made.append(shown.item(value, revision) if piece is None else piece)
-        waiting += len(value)
+        waiting += len(value) * shown.cost
         if waiting > _TURN_DECODED_BYTES:
             waiting = 0
             await asyncio.sleep(0)

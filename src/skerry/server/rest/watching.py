@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from skerry.api.errors import FieldError, Invalid
 from skerry.kit.ids import IdSource
 from skerry.server.http.message import Answer, Sender, Stream
 from skerry.server.rest.call import Call
+from skerry.server.rest.listing import turns
 from skerry.server.rest.options import EVERYTHING, ListOptions, list_options
 from skerry.server.rest.read import Reader
 from skerry.server.rest.selection import Selection
@@ -75,11 +78,13 @@ class Watcher:
         revision, items = 0, []
         async for page_revision, entries, _, _ in self._reader.pages(call, EVERYTHING, selection):
             revision = page_revision
-            items += [
-                (entry.value, entry.revision)
-                for entry in entries
-                if selection.matches(entry.value, entry.revision, key=entry.key)
-            ]
+            for some, _ in turns(entries, selection):
+                items += [
+                    (entry.value, entry.revision)
+                    for entry in some
+                    if selection.matches(entry.value, entry.revision, key=entry.key)
+                ]
+                await asyncio.sleep(0)
         return revision, items
 
 

@@ -7,7 +7,7 @@ an annotation costs a line, not the object.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -18,6 +18,7 @@ from skerry.logic.resource import Object
 from skerry.server.access import Attributes
 from skerry.server.codec import decode, dump, metadata_of
 from skerry.server.rest.call import Call
+from skerry.server.rest.listing import turns
 from skerry.server.rest.options import EVERYTHING
 from skerry.server.rest.read import Reader
 from skerry.server.rest.representation import Representation
@@ -26,8 +27,10 @@ from skerry.server.watch.change import Change, EventType
 from skerry.server.watch.noticing import noticed
 from skerry.store.base import Entry
 
-# Names told in one line while the state is compared.
-_NAMES_PER_LINE = 500
+# Bytes of objects that are decoded and told before others have their turn, a few milliseconds;
+# and what telling a name alone comes to in the same measure, so that a line holds some hundreds.
+_TURN_BYTES = 64 << 10
+_NAME_BYTES = 128
 
 
 class Writer(Protocol):
@@ -104,9 +107,10 @@ class Channel:
         """
         async for revision, entries, _, _ in reader.pages(self._call, EVERYTHING, self._selection):
             self.after = revision
-            meant = [e for e in entries if self._selection.matches(e.value, e.revision, key=e.key)]
-            for start in range(0, len(meant), _NAMES_PER_LINE):
-                yield self._pieces(meant[start : start + _NAMES_PER_LINE], known)
+            for some, _ in turns(entries, self._selection):
+                meant = [e for e in some if self._selection.matches(e.value, e.revision, key=e.key)]
+                for part in _parts(meant, known):
+                    yield self._pieces(part, known)
 
     def _pieces(self, entries: Sequence[Entry], known: int) -> list[bytes]:
         lines: list[bytes] = []
@@ -140,6 +144,19 @@ class Channel:
         if self._compact:
             obj["metadata"].pop("managedFields", None)
         return obj
+
+
+def _parts(entries: Sequence[Entry], known: int) -> Iterator[Sequence[Entry]]:
+    """Yield *entries* in parts that are told without a pause; those that are only named cost
+    little."""
+    start = waiting = 0
+    for index, entry in enumerate(entries):
+        waiting += len(entry.value) if entry.revision > known else _NAME_BYTES
+        if waiting > _TURN_BYTES:
+            yield entries[start : index + 1]
+            start, waiting = index + 1, 0
+    if start < len(entries):
+        yield entries[start:]
 
 
 def _right(call: Call, verb: str) -> Attributes:

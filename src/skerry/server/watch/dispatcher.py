@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from skerry.kit.log import Logger
@@ -31,6 +31,8 @@ _REMEMBERED_EVENTS = 4096
 _REMEMBERED_BYTES = 8 << 20
 # Fan-out to very many watchers lets others run in between: 100 writes take about a millisecond.
 _WRITES_BETWEEN_YIELDS = 100
+# So does offering changes to them, which takes some microseconds each.
+_OFFERS_BETWEEN_YIELDS = 500
 
 log = Logger("watch")
 
@@ -152,6 +154,7 @@ class Dispatcher:
 
     async def _dispatch(self, changes: Sequence[Change]) -> None:
         waiting: dict[Subscriber, None] = {}
+        offered = 0
         for change in changes:
             self._remember(change)
             type_prefix, prefixes = _prefixes(change.event.key)
@@ -165,16 +168,30 @@ class Dispatcher:
                 observer(change)
             if change.event.value is None and type_prefix in self._awaited:
                 self._deleted(type_prefix, change.event.key)
-            for prefix in prefixes:
-                for subscriber in self._subscribers.get(prefix, ()):
-                    if subscriber.offer(change):
-                        waiting[subscriber] = None
-            change.shed()
+            offered += self._offer(change, prefixes, waiting)
+            if offered >= _OFFERS_BETWEEN_YIELDS:
+                # Whoever subscribes now is shown what was offered so far from memory.
+                offered = 0
+                await asyncio.sleep(0)
         self._advance(changes[-1].event.revision)
         for index, subscriber in enumerate(waiting, start=1):
             subscriber.flush()
             if index % _WRITES_BETWEEN_YIELDS == 0:
                 await asyncio.sleep(0)
+
+    def _offer(
+        self, change: Change, prefixes: Iterable[str], waiting: dict[Subscriber, None]
+    ) -> int:
+        """Offer a change to whom it may concern; return how many that are."""
+        offered = 0
+        for prefix in prefixes:
+            group = self._subscribers.get(prefix, ())
+            offered += len(group)
+            for subscriber in group:
+                if subscriber.offer(change):
+                    waiting[subscriber] = None
+        change.shed()
+        return offered
 
     def _deleted(self, prefix: str, key: str) -> None:
         """Do what awaited the deletion of *key*."""

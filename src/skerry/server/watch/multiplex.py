@@ -285,6 +285,7 @@ class MultiplexedStream:
             self.flush()
             if self._sender is not None:
                 await self._sender.drain()
+            await asyncio.sleep(0)
         if channel in self._channels:
             self._lines.append(channel.bookmark(channel.after))
             self.flush()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from skerry.api.errors import ApiError, Gone, ServiceUnavailable
 from skerry.server.codec import dump
 from skerry.server.http.message import Sender
+from skerry.server.rest.listing import rendered_turns
 from skerry.server.rest.representation import Representation
 from skerry.server.rest.selection import Selection
 from skerry.server.watch.change import Change, event_line
@@ -80,12 +81,14 @@ class WatchStream:
 
     async def _initial_state(self, initial: InitialState, *, mark_end: bool) -> int:
         revision, items = await initial()
-        for value, item_revision in items:
-            self._lines.append(event_line("ADDED", self._form.render(value, item_revision)))
-            self._form = self._later_form
-            if len(self._lines) >= 500:
-                self.flush()
-                await self._require_sender().drain()
+        for some in rendered_turns(items, decodes=self._shown.decodes):
+            for value, item_revision in some:
+                self._lines.append(event_line("ADDED", self._form.render(value, item_revision)))
+                self._form = self._later_form
+            self.flush()
+            await self._require_sender().drain()
+            # Draining waits only for a slow reader; others must have a turn in any case.
+            await asyncio.sleep(0)
         if mark_end:
             self._lines.append(self._bookmark_line(revision, initial_events_end=True))
         self.flush()

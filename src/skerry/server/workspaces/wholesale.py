@@ -7,6 +7,8 @@ and whatever the connection has not taken yet. All pages are of one snapshot.
 
 from __future__ import annotations
 
+import asyncio
+
 from skerry.logic.workspaces.names import WILDCARD
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Sender, Stream
@@ -18,7 +20,7 @@ from skerry.server.rest.selection import Selection
 from skerry.store.base import Page, Store
 
 # A few megabytes of usual objects: large enough to be quick, small enough to be forgotten.
-_PAGE = 2000
+_PAGE = 500
 
 
 class WholesaleLists:
@@ -64,6 +66,7 @@ class WholesaleLists:
             sender.write(separator + b",".join(parts))
             separator = b","
             await sender.drain()
+            await asyncio.sleep(0)
             if not page.more:
                 return
             last = page.entries[-1].key
