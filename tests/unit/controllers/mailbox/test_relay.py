@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from skerry.controllers.mailbox.relay import Heartbeat, decide
 from skerry.logic.placement.heartbeat import LEASE_SECONDS_ANNOTATION
@@ -39,7 +39,14 @@ def test_a_heartbeat_already_told_is_not_told_again() -> None:
 def test_a_hasty_heartbeat_waits_for_its_turn() -> None:
     plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), NOW)
     assert not plan
-    assert plan.look_again_seconds == 5.0
+    assert plan.look_again_seconds == 7.0
+
+
+def test_a_hasty_heartbeat_waits_no_longer_where_the_hub_is_a_day_ahead() -> None:
+    behind = NOW - timedelta(days=1)
+    plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), behind)
+    assert not plan
+    assert plan.look_again_seconds == 7.0
 
 
 def test_a_short_lease_is_passed_on_more_often() -> None:
