@@ -7,10 +7,11 @@ join`` show it too.
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skerry.api.edge_identity import REQUESTS, SIGNER
+from skerry.api.edge_identity import REQUESTS, SIGNER, request_name
 from skerry.api.errors import Forbidden, NotFound
 from skerry.app.edge_identity import SYNC_TARGETS, HubAccess, mailbox_of, mailbox_path
 from skerry.logic.resource import Object
@@ -20,6 +21,10 @@ from skerry.runtime.client import Client, Selection, WriteOptions
 _OPTIONS = WriteOptions(field_manager="skerry-approve")
 # Mailboxes asked at the same time; a hub has seats for more than one administrator.
 _PARALLEL = 16
+
+
+class WrongKey(Exception):
+    """A request does not have the name of its key; nobody makes such a request by accident."""
 
 
 class NothingWaits(Exception):
@@ -80,7 +85,7 @@ async def approved(
 ) -> WaitingKey:
     """Approve the one key of an edge that waits, or the one whose fingerprint begins so.
 
-    Waits for an edge that has not asked yet. Raises ``NothingWaits``.
+    Waits for an edge that has not asked yet. Raises ``NothingWaits`` and ``WrongKey``.
     """
     client = hub.at(mailbox)
     try:
@@ -118,6 +123,7 @@ async def _until_one_waits(client: Client) -> None:
 
 async def _approve(client: Client, name: str) -> None:
     request = await client.get(REQUESTS, name)
+    _check_key(request)
     status = dict(request.get("status") or {})
     condition = {
         "type": "Approved",
@@ -128,6 +134,22 @@ async def _approve(client: Client, name: str) -> None:
     status["conditions"] = [*(status.get("conditions") or ()), condition]
     body = {**request, "status": status}
     await client.update(REQUESTS, body, subresource="approval", options=_OPTIONS)
+
+
+def _check_key(request: Object) -> None:
+    """What a person has compared is the name; it must be that of the key which is approved."""
+    # Only here: listing what waits need not load it.
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    name = request["metadata"]["name"]
+    try:
+        asked = x509.load_pem_x509_csr(base64.b64decode(request["spec"]["request"]))
+        key = asked.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    except ValueError as error:
+        raise WrongKey(f"request {name}: {error}") from error
+    if request_name(key) != name:
+        raise WrongKey(f"request {name} is for another key, {request_name(key)}: deny it")
 
 
 def _fits(key: WaitingKey, fingerprint: str) -> bool:

@@ -21,7 +21,6 @@ from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.token import HubToken, claims_of
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.syncing.manifest import sync_target_uid
 from skerry.runtime.client import Client
 from skerry.runtime.http import Limits
 from skerry.runtime.kubeconfig import ClientConfig, connect, identify
@@ -84,12 +83,7 @@ def hub_line(
     def dial(other: ClientConfig) -> Transport:
         return connect(other, clock=clock, limits=HUB_LIMITS)
 
-    terms = EdgeTerms(
-        sync_target,
-        mailbox_of(config, cluster),
-        uid or sync_target_uid(config.user_extensions),
-        read,
-    )
+    terms = EdgeTerms(sync_target, mailbox_of(config, cluster), uid, read)
     ways = HubWays(
         main=Client(transport, cluster=cluster, clock=clock, user_agent="skerry-syncer"),
         identify=lambda other: identify(transport, other, clock),

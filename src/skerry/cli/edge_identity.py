@@ -25,6 +25,7 @@ from skerry.app import edge_join
 from skerry.app.edge_approval import (
     NothingWaits,
     WaitingKey,
+    WrongKey,
     all_waiting_keys,
     approved,
     waiting_keys,
@@ -92,7 +93,7 @@ def told(command: str, work: Callable[[], Awaitable[T]]) -> T:
         text, code = str(error), 2
     except (NothingWaits, edge_join.NotApproved) as error:
         text, code = str(error), 6
-    except (edge_join.NotJoined, SyncerStartError) as error:
+    except (edge_join.NotJoined, SyncerStartError, WrongKey) as error:
         text = str(error)
     except (ApiError, TransportError, KubeconfigError, OSError) as error:
         text = str(error)

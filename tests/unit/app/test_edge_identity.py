@@ -11,9 +11,17 @@ from typing import Any
 import orjson
 import pytest
 
-from skerry.api.edge_identity import EdgeName, parse_bootstrap_token
-from skerry.app.edge_approval import NothingWaits, all_waiting_keys, approved, waiting_keys
+from skerry.api.edge_identity import EDGES, EdgeName, certificate_request, parse_bootstrap_token
+from skerry.app.edge_approval import (
+    NothingWaits,
+    WrongKey,
+    all_waiting_keys,
+    approved,
+    waiting_keys,
+)
 from skerry.app.edge_identity import CredentialTerms, HubAccess, issue, manifest, revoke
+from skerry.edge.syncer.signing_request import SigningRequest, Subject, signing_request
+from skerry.logic.syncing.certificates import key_fingerprint
 from skerry.logic.syncing.manifest import account_name, sync_target_uid, syncer_id
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig
@@ -151,39 +159,57 @@ async def test_the_syncer_may_change_its_own_identity_and_no_other_secret() -> N
     assert "resourceNames" in text
 
 
-def request(number: int, **status: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": f"edge-{number:032x}", "creationTimestamp": NOW},
-        "spec": {"signerName": "edge.kcp.io/edge-client", "username": "system:edge-bootstrap:x"},
-        **({"status": status} if status else {}),
-    }
+def request(made: SigningRequest, **status: Any) -> dict[str, Any]:
+    body = certificate_request(made.name, made.request.encode())
+    body["metadata"]["creationTimestamp"] = NOW
+    body["spec"]["username"] = "system:edge-bootstrap:x"
+    return body | ({"status": status} if status else {})
+
+
+ONE, TWO, THREE = (signing_request(Subject(EDGE.common_name, EDGES)) for _ in range(3))
 
 
 async def test_only_undecided_requests_of_the_signer_wait() -> None:
     hub = AnyHub(ours=True)
-    other = request(3)
+    other = request(THREE)
     other["spec"]["signerName"] = "kubernetes.io/kubelet-serving"
     denied = {"type": "Denied", "status": "True"}
-    hub.requests = [request(1), request(2, conditions=[denied]), other]
+    hub.requests = [request(ONE), request(TWO, conditions=[denied]), other]
     (key,) = await waiting_keys(access(hub), "florin", f"root:espw:imw-mb-{EDGE.uid}")
-    assert key.as_json()["fingerprint"] == "0000:" * 7 + "0001"
+    assert key.as_json()["fingerprint"].replace(":", "") == ONE.name.removeprefix("edge-")
+    assert key.as_json()["fingerprint"].count(":") == 7
     assert await all_waiting_keys(access(hub), "root:imw", "root:espw") == [key]
 
 
-@pytest.mark.parametrize(
-    ("fingerprint", "chosen"),
-    [("0000:0000:0000:0000:0000:0000:0000:0001", 1), ("0" * 31 + "2", 2), ("", 0), ("ffff", 0)],
-)
-async def test_of_several_keys_one_is_named(fingerprint: str, chosen: int) -> None:
+@pytest.mark.parametrize("named", [ONE, TWO])
+@pytest.mark.parametrize("digits", [39, 20])
+async def test_of_several_keys_the_named_one_is_approved(
+    named: SigningRequest, digits: int
+) -> None:
     hub = AnyHub(ours=True)
-    hub.requests = [request(1), request(2)]
-    if not chosen:
-        with pytest.raises(NothingWaits, match="--key"):
-            await approved(access(hub), "florin", EDGE.mailbox, fingerprint, 1)
-        assert hub.asked == []
-        return
+    hub.requests = [request(ONE), request(TWO)]
+    fingerprint = key_fingerprint(named.name)[:digits]
     key = await approved(access(hub), "florin", EDGE.mailbox, fingerprint, 1)
-    assert key.request.endswith(str(chosen))
+    assert key.request == named.name
     ((method, path, body),) = hub.asked
     assert (method, path.rpartition("/")[2]) == ("PUT", "approval")
     assert [each["type"] for each in body["status"]["conditions"]] == ["Approved"]
+
+
+@pytest.mark.parametrize("fingerprint", ["", "zzzz"])
+async def test_of_several_keys_none_is_approved_unnamed(fingerprint: str) -> None:
+    hub = AnyHub(ours=True)
+    hub.requests = [request(ONE), request(TWO)]
+    with pytest.raises(NothingWaits, match="--key"):
+        await approved(access(hub), "florin", EDGE.mailbox, fingerprint, 1)
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize("text", [TWO.request, "nothing", ""])
+async def test_a_request_under_the_name_of_another_key_is_not_approved(text: str) -> None:
+    hub = AnyHub(ours=True)
+    hub.requests = [request(ONE)]
+    hub.requests[0]["spec"]["request"] = base64.b64encode(text.encode()).decode()
+    with pytest.raises(WrongKey, match=ONE.name):
+        await approved(access(hub), "florin", EDGE.mailbox, "", 1)
+    assert hub.asked == []

@@ -49,8 +49,12 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILURES = (ApiError, TransportError, OSError, ValueError, NoKey, RequestRefused)
 # How the message begins while a person has to act at the hub.
 WAITING = "waiting for approval"
+# How the message begins while nobody has to act, but there is no certificate.
+NOT_YET = "no certificate yet"
 # The message while a lapsed certificate is renewed.
 LAPSED = "the certificate has lapsed; its successor is requested"
+
+_STAYS = "what runs here stays"
 
 _log = Logger("syncer-credential")
 
@@ -129,6 +133,7 @@ class HubCredential:
             except (ApiError, TransportError, OSError) as error:
                 failures += 1
                 _log.warning("identity not read", attempt=failures, error=error)
+                self._report(f"{NOT_YET}: the kept identity cannot be read: {error}")
                 await self._clock.sleep(_BACKOFF.seconds(failures, self._ids))
         self._take_up()
 
@@ -285,19 +290,23 @@ class HubCredential:
         refusal = isinstance(error, Unauthorized | Forbidden)
         if way is Way.RENEW and (isinstance(error, Unauthorized) or (refusal and self._has_lapsed)):
             self._refuse(error)
+        elif way is Way.EXCHANGE and isinstance(error, Unauthorized):
+            self._report_refusal(f"the hub refuses this edge: {error}; {_STAYS}")
         elif way is Way.REDEEM and refusal:
             self._report_refusal(f"the hub refuses the bootstrap credential: {error}")
         elif isinstance(error, RequestRefused):
             self._report_refusal(f"the request for a certificate was refused: {error}")
         else:
             _log.warning("certificate not obtained", credential=way.value, error=error)
+            if not self._gate.is_open and not self._refused:
+                self._report(f"{NOT_YET}: {error}")
 
     def _refuse(self, error: Exception) -> None:
         """Ask nothing more with this certificate, but for another."""
         self._refused = True
         self.certified.clear()
         self._gate.shut()
-        self._report_refusal(f"the hub refuses this edge: {error}; what runs here stays")
+        self._report_refusal(f"the hub refuses this edge: {error}; {_STAYS}")
 
     def _report_refusal(self, text: str) -> None:
         """Report what only a person can change; logged when it is first met, not each time."""

@@ -29,6 +29,7 @@ from skerry.logic.syncing.certificates import (
     lifetime_seconds,
     validity_of,
 )
+from skerry.logic.syncing.manifest import sync_target_uid
 from skerry.runtime.client import Client, answer_failure
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, tls_context
 from skerry.runtime.transport import Transport, TransportError
@@ -48,7 +49,7 @@ class EdgeTerms:
 
     mailbox: str
     uid: str
-    """UID of the SyncTarget; empty when the kubeconfig does not say."""
+    """UID of the SyncTarget, where the kubeconfig does not say; else empty."""
 
     read: Callable[[], ClientConfig]
     """Reads the kubeconfig again; raises ``KubeconfigError``."""
@@ -103,7 +104,11 @@ class Enrolment:
 
     @property
     def has_certificate(self) -> bool:
-        return self.identity.is_for(self.terms.mailbox, self.terms.uid)
+        return self.identity.is_for(self.terms.mailbox, self._uid)
+
+    @property
+    def _uid(self) -> str:
+        return self.terms.uid or sync_target_uid(self._config.user_extensions)
 
     @property
     def has_new_bootstrap(self) -> bool:
@@ -192,7 +197,7 @@ class Enrolment:
 
     async def _edge(self) -> EdgeName:
         """Return who this edge is; one of the previous version has to ask its mailbox."""
-        mailbox, uid = self.terms.mailbox, self.terms.uid
+        mailbox, uid = self.terms.mailbox, self._uid
         if uid:
             return EdgeName(mailbox, uid)
         known = edge_of_user(self.identity.edge)

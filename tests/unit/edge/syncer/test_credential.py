@@ -26,6 +26,7 @@ from skerry.edge.syncer.token import HubToken
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.syncing.certificates import EdgeIdentity
+from skerry.logic.syncing.manifest import hub_kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError
 from skerry.runtime.transport import ConnectionLost, TransportError
@@ -63,7 +64,10 @@ CONFIG = ClientConfig(server=f"https://hub/clusters/{EDGE.mailbox}", ca=authorit
 
 
 def bootstrap(number: int) -> ClientConfig:
-    return replace(CONFIG, token=f"skerry-edge.abc00{number}.{'s' * 43}")
+    made = hub_kubeconfig("", b"", "florin", f"skerry-edge.abc00{number}.{'s' * 43}", EDGE.uid)
+    user = made["users"][0]["user"]
+    extensions = {each["name"]: each["extension"] for each in user["extensions"]}
+    return replace(CONFIG, token=user["token"], user_extensions=extensions)
 
 
 class MemoryStore:
@@ -126,7 +130,7 @@ class Edge:
         def read() -> ClientConfig:
             return self.config
 
-        terms = EdgeTerms("florin", EDGE.mailbox, "" if self.account else EDGE.uid, read)
+        terms = EdgeTerms("florin", EDGE.mailbox, "", read)
         ways = HubWays(
             Client(main, clock=LoopClock(HUB_START + self.skew)),
             identify,
@@ -539,6 +543,34 @@ async def test_an_account_of_the_previous_version_is_exchanged_once_the_hub_can(
         await days(10)
     assert hub.asked_by == ["account", "certificate", "certificate"]
     assert not any("serviceaccounts" in sent for sent in edge.main.sent)
+
+
+@virtual
+async def test_an_account_that_the_hub_no_longer_knows_is_reported(tmp_path: Path) -> None:
+    hub = IssuingHub()
+    hub.refuse.add("account")
+    given = account_token(HUB_START, 7 * DAY)
+    edge = Edge(hub, replace(CONFIG, token=given))
+    edge.account = HubToken(given, tmp_path / "hub-token")
+    async with edge.running() as credential:
+        await days(1)
+        assert "the hub refuses this edge" in credential.message
+        edge.config = bootstrap(1)
+        await credential.certified.wait()
+        assert credential.message == ""
+
+
+@virtual
+async def test_what_keeps_an_edge_from_its_hub_is_said_while_it_does() -> None:
+    hub = IssuingHub()
+    hub.hangs_up_on = {"bootstrap:abc001"}
+    edge = Edge(hub, bootstrap(1))
+    async with edge.running() as credential:
+        await days(0.1)
+        assert credential.message.startswith("no certificate yet: ")
+        hub.hangs_up_on = set()
+        await credential.certified.wait()
+        assert credential.message == ""
 
 
 @virtual
