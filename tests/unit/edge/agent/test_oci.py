@@ -221,7 +221,8 @@ async def test_a_container_of_an_image_is_held_to_its_security_context(edge: Edg
     text = await _ended(
         edge,
         "restricted",
-        "cat /proc/self/status; echo x > /greeting; echo x > /proc/sys/kernel/core_pattern; "
+        "exec 2>&1; cat /proc/self/status; echo x > /greeting; "
+        "echo x > /proc/sys/kernel/core_pattern; "
         "echo x > /settings/colour; cat /proc/kallsyms; ls /sys",
         securityContext=security,
         volumeMounts=[{"name": "s", "mountPath": "/settings"}],
