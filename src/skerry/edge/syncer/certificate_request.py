@@ -15,7 +15,7 @@ from skerry.logic.syncing.certificates import PendingRequest, Verdict, verdict_o
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.transport import TransportError
 
-# Between two looks at whether the request is still wanted: a person may have given the edge
+# Between two checks whether the request is still wanted: a person may have given the edge
 # another bootstrap credential meanwhile.
 _WATCH_SECONDS = 300
 

@@ -40,7 +40,7 @@ from skerry.runtime.backoff import Backoff
 from skerry.runtime.transport import TransportError
 
 _BACKOFF = Backoff(shortest_seconds=2.0, longest_seconds=600.0, jitter=0.5)
-# How long a wait goes on without a look at the clock: it does not run while a machine sleeps.
+# How long a wait goes on without reading the clock: it does not run while a machine sleeps.
 _CLOCK_SECONDS = 3600.0
 # Between two questions whether the hub still accepts us: a bad line loses connections all the time.
 _SUSPICIONS = Backoff(shortest_seconds=1.0, longest_seconds=60.0)
@@ -87,7 +87,7 @@ class HubCredential:
         self._refused = False
         self._distrusted = False
         self._suspected = asyncio.Event()
-        # How many suspicions there were in a row, and when the last one was looked into.
+        # How many suspicions there were in a row, and when the last one was checked.
         self._suspicions = 0
         self._examined = float("-inf")
         # What was logged since the last success.
