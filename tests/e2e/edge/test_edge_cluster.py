@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import signal
@@ -306,11 +305,7 @@ def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: 
     machine.kubectl(*place, "rollout", "status", "deployment/commond", "--timeout=30s")
     with forwarded(machine, *place, "deployment/commond", ":80") as port:
         # The pod has no readiness probe: it is rolled out before its server listens.
-        deadline = time.monotonic() + 20
-        while not answers(port):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        assert "This is a common web site." in page(port)
+        assert "This is a common web site." in eventually_page(port)
         assert "This is a common web site." in page(port)
 
     once = ("--image=busybox", "--restart=Never", "-i", "--rm", "--quiet", "--", "cat")
@@ -330,15 +325,6 @@ def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: 
     while machine.kubectl(*place, "logs", pod, "-c", "look", check=False) != "looked\n":
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def answers(port: int) -> bool:
-    """Tell whether a page is served at *port* by now."""
-    try:
-        page(port)
-    except (http.client.HTTPException, OSError):
-        return False
-    return True
 
 
 @contextmanager
