@@ -109,6 +109,7 @@ async def _hub_face(
         issuer,
         f.settings.workspace_limits,
         f.settings.mailbox_limits,
+        f.settings.tree_limits,
     )
     api = HubServer(server_parts(f, KCP, "cluster"), f.security.rbac, mailboxes, facts)
     await api.prepare()

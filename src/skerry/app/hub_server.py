@@ -13,7 +13,7 @@ from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.limits import Limits
+from skerry.logic.workspaces.limits import Limits, TreeLimits
 from skerry.logic.workspaces.names import WILDCARD
 from skerry.logic.workspaces.projected import is_inert
 from skerry.server.admission.certificates import TYPE as REQUESTS
@@ -93,6 +93,7 @@ class HubFacts:
     # How much a workspace, and a mailbox, may hold by default.
     workspace_limits: Limits = field(default_factory=Limits)
     mailbox_limits: Limits = field(default_factory=Limits)
+    tree_limits: TreeLimits = field(default_factory=TreeLimits)
 
 
 class HubServer(ApiServer):
@@ -105,7 +106,7 @@ class HubServer(ApiServer):
         self.mailboxes = mailboxes
         self._facts = facts
         self._rbac = rbac
-        self.usage = WorkspaceUsage(parts.store)
+        self.usage = WorkspaceUsage(parts.store, state)
         self._hub_catalogue = HubCatalogue(state)
         self._upkeep: WorkspaceUpkeep | None = None
         self._parts = replace(
@@ -186,6 +187,7 @@ class HubServer(ApiServer):
                 self.mailboxes,
                 self._facts.workspace_limits,
                 self._facts.mailbox_limits,
+                self._facts.tree_limits,
             ),
         ]
 

@@ -12,7 +12,13 @@ from typing import Literal
 
 from skerry.api.edge_identity import CERTIFICATE_LIFETIME
 from skerry.logic.oidc import OidcSettings
-from skerry.logic.workspaces.limits import MAILBOX_LIMITS, WORKSPACE_LIMITS, Limits
+from skerry.logic.workspaces.limits import (
+    MAILBOX_LIMITS,
+    TREE_LIMITS,
+    WORKSPACE_LIMITS,
+    Limits,
+    TreeLimits,
+)
 from skerry.store.open import StoreSettings
 
 __all__ = ["MAX_TOKEN_LIFETIME", "OidcSettings", "ServerSettings", "StoreSettings"]
@@ -71,6 +77,10 @@ class ServerSettings:
 
     mailbox_limits: Limits = MAILBOX_LIMITS
     """The same of a mailbox, for what its edge writes there."""
+
+    tree_limits: TreeLimits = TREE_LIMITS
+    """How many objects, bytes and workspaces a workspace directly below root, or a home, may hold
+    together with all workspaces below it; 0 is no limit."""
 
     anonymous: bool = True
     """Whether requests without credentials are let in as system:anonymous."""

@@ -13,7 +13,13 @@ import click
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings, StoreSettings
 from skerry.cli.durations import DurationRange
 from skerry.cli.oidc_flags import OIDC_FLAGS, taken_oidc
-from skerry.logic.workspaces.limits import MAILBOX_LIMITS, WORKSPACE_LIMITS, Limits
+from skerry.logic.workspaces.limits import (
+    MAILBOX_LIMITS,
+    TREE_LIMITS,
+    WORKSPACE_LIMITS,
+    Limits,
+    TreeLimits,
+)
 
 Command = Callable[..., Any]
 Flag = Callable[[Command], Command]
@@ -159,6 +165,27 @@ _SERVER_FLAGS: list[Flag] = [
         help="MiB up to which an edge may write to its mailbox; 0: any amount.",
     ),
     click.option(
+        "--tree-max-objects",
+        type=click.IntRange(min=0),
+        default=TREE_LIMITS.objects,
+        show_default=True,
+        help="Objects that a workspace below root and all workspaces below it may hold together.",
+    ),
+    click.option(
+        "--tree-max-mib",
+        type=click.IntRange(min=0),
+        default=TREE_LIMITS.bytes >> 20,
+        show_default=True,
+        help="MiB that such a tree of workspaces may hold; 0: any amount.",
+    ),
+    click.option(
+        "--tree-max-workspaces",
+        type=click.IntRange(min=0),
+        default=TREE_LIMITS.workspaces,
+        show_default=True,
+        help="Workspaces that such a tree may have, e.g. 50; 0: any number.",
+    ),
+    click.option(
         "--encryption-key-file",
         type=EXISTING_FILE,
         help="Keys that encrypt Secrets at rest  [default: DATA-DIR/pki/encryption.keys, made at "
@@ -221,6 +248,7 @@ def server_flags(command: Command) -> Command:
             edge_certificate_lifetime=flags.pop("edge_certificate_lifetime"),
             workspace_limits=_limits(flags, "workspace"),
             mailbox_limits=_limits(flags, "mailbox"),
+            tree_limits=_tree_limits(flags),
             encryption_key_file=flags.pop("encryption_key_file"),
             admission_control_config_file=flags.pop("admission_control_config_file"),
             audit_log=flags.pop("audit_log"),
@@ -236,6 +264,11 @@ def server_flags(command: Command) -> Command:
 
 def _limits(flags: dict[str, Any], of: str) -> Limits:
     return Limits(flags.pop(f"{of}_max_objects"), flags.pop(f"{of}_max_mib") << 20)
+
+
+def _tree_limits(flags: dict[str, Any]) -> TreeLimits:
+    held = _limits(flags, "tree")
+    return TreeLimits(held.objects, held.bytes, flags.pop("tree_max_workspaces"))
 
 
 def with_flags(command: Command, flags: Sequence[Flag]) -> Command:

@@ -2,6 +2,9 @@
 
 The limits keep one tenant, or one edge, from filling the store for all. They are no price list: a
 workspace that needs more gets annotations on its LogicalCluster from an administrator of the hub.
+
+A *tree* is a workspace directly below root, or a home, with all workspaces below it. Whoever may
+make workspaces would otherwise have the limits of one as often as they like.
 """
 
 from __future__ import annotations
@@ -11,16 +14,22 @@ from typing import NamedTuple
 
 MAX_OBJECTS = "quota.skerry.io/max-objects"
 MAX_BYTES = "quota.skerry.io/max-bytes"
-ANNOTATIONS = (MAX_OBJECTS, MAX_BYTES)
+# On the LogicalCluster of the top workspace of a tree.
+MAX_TREE_OBJECTS = "quota.skerry.io/max-tree-objects"
+MAX_TREE_BYTES = "quota.skerry.io/max-tree-bytes"
+MAX_TREE_WORKSPACES = "quota.skerry.io/max-tree-workspaces"
+TREE_ANNOTATIONS = (MAX_TREE_OBJECTS, MAX_TREE_BYTES, MAX_TREE_WORKSPACES)
+ANNOTATIONS = (MAX_OBJECTS, MAX_BYTES, *TREE_ANNOTATIONS)
 # More digits than any store has bytes.
 _MAX_DIGITS = 18
 
 
 class Usage(NamedTuple):
-    """What a logical cluster holds."""
+    """What a logical cluster holds, or a tree of so many."""
 
     objects: int = 0
     bytes: int = 0
+    workspaces: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +40,29 @@ class Limits:
     bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TreeLimits:
+    """Upper bounds of a tree; 0 is none."""
+
+    objects: int = 0
+    bytes: int = 0
+    workspaces: int = 0
+
+
 # A tenth of what a hub is designed for: ten workspaces must go wrong before the others notice.
 WORKSPACE_LIMITS = Limits(objects=100_000, bytes=1 << 30)
+# Half of what a hub is designed for, in a tenth of the workspaces.
+TREE_LIMITS = TreeLimits(objects=500_000, bytes=4 << 30, workspaces=1000)
+# Kinds that cost the server far more than their bytes: schemas are compiled, types served, names
+# looked up with every request. More than any workspace has.
+KIND_LIMITS = {
+    ("apiextensions.k8s.io", "customresourcedefinitions"): 500,
+    ("apis.kcp.io", "apibindings"): 500,
+    ("apis.kcp.io", "apiexports"): 500,
+    ("apis.kcp.io", "apiresourceschemas"): 1000,
+}
+# Where the hub keeps what is its own, mailboxes above all, each with limits of its own.
+_HUBS_OWN = frozenset(("root", "root:espw"))
 # Far more than an edge reports, far less than would be felt.
 MAILBOX_LIMITS = Limits(objects=20_000, bytes=256 << 20)
 
@@ -51,16 +81,50 @@ def with_annotations(limits: Limits, objects: str, size: str) -> Limits:
     )
 
 
+def tree_of(path: str) -> str:
+    """Return the path of the tree a workspace is in; empty for the hub's own."""
+    top = ":".join(path.split(":")[:2])
+    return "" if top in _HUBS_OWN else top
+
+
+def tree_with_annotations(limits: TreeLimits, texts: tuple[str, ...]) -> TreeLimits:
+    """Return *limits* as far as no annotation gives another one, in their order."""
+    given = [parse_limit(text) for text in texts]
+    usual = (limits.objects, limits.bytes, limits.workspaces)
+    return TreeLimits(*(u if g is None else g for u, g in zip(usual, given, strict=True)))
+
+
+def kind_refusal(kind: tuple[str, str], used: int) -> str:
+    """Return why a workspace takes no further object of a kind; empty when it does."""
+    limit = KIND_LIMITS[kind]
+    return _exceeded("workspace", kind[1], used, limit) if used >= limit else ""
+
+
+def tree_refusal(
+    tree: str, limits: TreeLimits, usage: Usage, *, creates: bool, workspace: bool
+) -> str:
+    """Return why a tree takes no more; empty when it does."""
+    if workspace and limits.workspaces and usage.workspaces >= limits.workspaces:
+        return _exceeded(tree, "workspaces", usage.workspaces, limits.workspaces)
+    if creates and limits.objects and usage.objects >= limits.objects:
+        return _exceeded(tree, "objects", usage.objects, limits.objects)
+    if limits.bytes and usage.bytes >= limits.bytes:
+        return f"exceeded quota: {tree}, used: bytes={usage.bytes}, limited: bytes={limits.bytes}"
+    return ""
+
+
+def _exceeded(name: str, what: str, used: int, limit: int) -> str:
+    told = f"exceeded quota: {name}, requested: {what}=1"
+    return f"{told}, used: {what}={used}, limited: {what}={limit}"
+
+
 def refusal(limits: Limits, usage: Usage, *, creates: bool) -> str:
     """Return why a write that makes the cluster larger is refused; empty when it is not.
 
     In the words of ResourceQuota, which tools know.
     """
     if creates and limits.objects and usage.objects >= limits.objects:
-        return (
-            "exceeded quota: workspace, requested: objects=1, "
-            f"used: objects={usage.objects}, limited: objects={limits.objects}"
-        )
+        return _exceeded("workspace", "objects", usage.objects, limits.objects)
     if limits.bytes and usage.bytes >= limits.bytes:
         return (
             f"exceeded quota: workspace, used: bytes={usage.bytes}, limited: bytes={limits.bytes}"

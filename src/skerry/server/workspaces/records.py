@@ -24,7 +24,7 @@ from skerry.logic.workspaces.births import (
     TYPE_ANNOTATION,
     owner_of,
 )
-from skerry.logic.workspaces.limits import MAX_BYTES, MAX_OBJECTS
+from skerry.logic.workspaces.limits import MAX_BYTES, MAX_OBJECTS, TREE_ANNOTATIONS
 from skerry.logic.workspaces.names import ROOT
 from skerry.logic.workspaces.projected import is_passing_through
 from skerry.server.codec import decode_as
@@ -54,6 +54,8 @@ class Cluster(msgspec.Struct, frozen=True, gc=False):
     # How much it may hold, where that is not the hub's default.
     max_objects: str = ""
     max_bytes: str = ""
+    # Of the top workspace of a tree: what the tree may hold; None where nothing is said.
+    tree_limits: tuple[str, ...] | None = None
 
 
 class BoundType(msgspec.Struct, frozen=True, gc=False):
@@ -197,7 +199,13 @@ def cluster_of(name: str, value: bytes) -> Cluster:
         sys.intern(annotations.get(APPROVAL_POLICY, "")),
         annotations.get(MAX_OBJECTS, ""),
         annotations.get(MAX_BYTES, ""),
+        _tree_limits(annotations),
     )
+
+
+def _tree_limits(annotations: Mapping[str, str]) -> tuple[str, ...] | None:
+    texts = tuple(annotations.get(name, "") for name in TREE_ANNOTATIONS)
+    return texts if any(texts) else None
 
 
 def child_of(value: bytes) -> str:

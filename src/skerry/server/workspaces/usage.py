@@ -14,13 +14,20 @@ import asyncio
 import orjson
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.keys import type_prefix
 from skerry.logic.resource import Object
 from skerry.logic.workspaces.limits import (
     ANNOTATIONS,
+    KIND_LIMITS,
     Limits,
+    TreeLimits,
     Usage,
+    kind_refusal,
     parse_limit,
     refusal,
+    tree_of,
+    tree_refusal,
+    tree_with_annotations,
     with_annotations,
 )
 from skerry.logic.workspaces.names import ADMIN_GROUP
@@ -30,11 +37,13 @@ from skerry.server.security.authorization import MASTERS
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.mailboxes import Mailboxes
-from skerry.server.workspaces.state import CORE
+from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Compacted, Store
 
 _ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 _CLUSTERS = (CORE, "logicalclusters")
+_CLUSTERS_PREFIX = type_prefix(*_CLUSTERS)
+_WORKSPACES = (TENANCY, "workspaces")
 _EVENTS = frozenset((("", "events"), ("events.k8s.io", "events")))
 # A page of ordinary objects is read and counted in a few milliseconds.
 _PAGE = 500
@@ -43,11 +52,17 @@ _NOTHING = [0, 0]
 
 
 class WorkspaceUsage:
-    """Objects and bytes of every logical cluster."""
+    """Objects and bytes of every logical cluster, and of trees of them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, state: HubState) -> None:
         self._store = store
+        self._state = state
         self._used: dict[str, list[int]] = {}
+        self._kinds: dict[tuple[str, str, str], int] = {}
+        # The tree each cluster is in; objects, bytes and clusters of each tree; and its top one.
+        self._tree_of: dict[str, str] = {}
+        self._trees: dict[str, list[int]] = {}
+        self._tops: dict[str, str] = {}
         self.complete = False
         self._begin = asyncio.Event()
 
@@ -60,13 +75,27 @@ class WorkspaceUsage:
         """Return what *cluster* holds, as far as it is counted."""
         return Usage(*self._used.get(cluster, ()))
 
+    def of_kind(self, cluster: str, kind: tuple[str, str]) -> int:
+        """Return how many objects of one of ``KIND_LIMITS`` *cluster* holds."""
+        return self._kinds.get((cluster, *kind), 0)
+
+    def tree(self, cluster: str) -> tuple[str, str, Usage] | None:
+        """Return the tree *cluster* is in, its top cluster and what it holds; None outside."""
+        tree = self._tree_of.get(cluster)
+        if tree is None:
+            return None
+        return tree, self._tops.get(tree, ""), Usage(*self._trees[tree])
+
     async def run(self) -> None:
         """Read what was there before, at the start and whenever changes were missed."""
         self._start_over()
         while True:
             await self._begin.wait()
             self._begin.clear()
-            self._used.clear()
+            for table in (self._used, self._kinds, self._tree_of, self._trees, self._tops):
+                table.clear()
+            for cluster in self._state.clusters:
+                self._place(cluster)
             try:
                 await self._read(self._dispatcher.position)
             except Compacted:
@@ -93,6 +122,29 @@ class WorkspaceUsage:
         event = change.event
         objects = (event.value is not None) - (event.previous is not None)
         self._add(event.key, objects, len(event.value or b"") - len(event.previous or b""))
+        if objects and event.key.startswith(_CLUSTERS_PREFIX):
+            self._place(event.key.split("/", 4)[3])
+
+    def _place(self, cluster: str) -> None:
+        """Note which tree a cluster is in, now that it is there, or that it is gone."""
+        known = self._state.clusters.get(cluster)
+        path = "" if known is None else known.path
+        tree, before = tree_of(path), self._tree_of.pop(cluster, "")
+        held = self._used.get(cluster, _NOTHING)
+        if before:
+            total = self._trees[before]
+            for index, number in enumerate((*held, 1)):
+                total[index] -= number
+            if not total[2]:
+                del self._trees[before]
+                self._tops.pop(before, None)
+        if tree:
+            self._tree_of[cluster] = tree
+            total = self._trees.setdefault(tree, [0, 0, 0])
+            for index, number in enumerate((*held, 1)):
+                total[index] += number
+            if path == tree:
+                self._tops[tree] = cluster
 
     def _add(self, key: str, objects: int, size: int) -> None:
         parts = key.split("/", _SEGMENTS - 1)
@@ -105,6 +157,20 @@ class WorkspaceUsage:
         used[1] += size
         if used == _NOTHING:
             del self._used[parts[3]]
+        tree = self._tree_of.get(parts[3])
+        if tree is not None:
+            self._trees[tree][0] += objects
+            self._trees[tree][1] += size
+        if objects:
+            self._add_kind(parts[3], (parts[1], parts[2]), objects)
+
+    def _add_kind(self, cluster: str, kind: tuple[str, str], objects: int) -> None:
+        if kind in KIND_LIMITS:
+            count = self._kinds.get((cluster, *kind), 0) + objects
+            if count:
+                self._kinds[(cluster, *kind)] = count
+            else:
+                self._kinds.pop((cluster, *kind), None)
 
 
 class WorkspaceLimits:
@@ -115,12 +181,18 @@ class WorkspaceLimits:
     """
 
     def __init__(
-        self, usage: WorkspaceUsage, mailboxes: Mailboxes, workspace: Limits, mailbox: Limits
+        self,
+        usage: WorkspaceUsage,
+        mailboxes: Mailboxes,
+        workspace: Limits,
+        mailbox: Limits,
+        tree: TreeLimits,
     ) -> None:
         self._usage = usage
         self._mailboxes = mailboxes
         self._workspace = workspace
         self._mailbox = mailbox
+        self._tree = tree
 
     async def admit(self, operation: Operation) -> None:
         user = operation.call.user
@@ -132,8 +204,22 @@ class WorkspaceLimits:
         usage = self._usage.of(cluster)
         creates = operation.verb == "CREATE" and operation.type not in _EVENTS
         why = refusal(self._limits(cluster), usage, creates=creates)
+        if not why and creates and operation.type in KIND_LIMITS:
+            why = kind_refusal(operation.type, self._usage.of_kind(cluster, operation.type))
+        why = why or self._tree_refusal(operation, cluster, creates=creates)
         if why and self._usage.complete and _grows(operation):
             raise Forbidden.of(*operation.type, operation.obj["metadata"].get("name") or "", why)
+
+    def _tree_refusal(self, operation: Operation, cluster: str, *, creates: bool) -> str:
+        found = self._usage.tree(cluster)
+        if found is None:
+            return ""
+        tree, top, usage = found
+        known, limits = self._mailboxes.state.clusters.get(top), self._tree
+        if known is not None and known.tree_limits is not None:
+            limits = tree_with_annotations(limits, known.tree_limits)
+        workspace = creates and operation.type == _WORKSPACES
+        return tree_refusal(tree, limits, usage, creates=creates, workspace=workspace)
 
     def _limits(self, cluster: str) -> Limits:
         default = self._workspace

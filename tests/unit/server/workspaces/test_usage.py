@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 
 from skerry.app.settings import StoreSettings
-from skerry.logic.workspaces.limits import MAX_BYTES, MAX_OBJECTS, Limits
+from skerry.logic.workspaces.limits import (
+    KIND_LIMITS,
+    MAX_BYTES,
+    MAX_OBJECTS,
+    MAX_TREE_OBJECTS,
+    MAX_TREE_WORKSPACES,
+    Limits,
+    TreeLimits,
+    tree_of,
+)
 from tests.unit.server.workspaces.edges import EdgeHub, running_edge_hub
-from tests.unit.server.workspaces.hub import CLUSTERS, CONFIG_MAPS
+from tests.unit.server.workspaces.hub import CLUSTERS, CONFIG_MAPS, WORKSPACES, workspace
 
 MERGE = "application/merge-patch+json"
 
@@ -20,7 +29,12 @@ def config_map(name: str, size: int = 1, **metadata: Any) -> dict[str, Any]:
 
 
 async def annotate(hub: EdgeHub, user: str, cluster: str, **values: str) -> int:
-    names = {"objects": MAX_OBJECTS, "bytes": MAX_BYTES}
+    names = {
+        "objects": MAX_OBJECTS,
+        "bytes": MAX_BYTES,
+        "tree_objects": MAX_TREE_OBJECTS,
+        "tree_workspaces": MAX_TREE_WORKSPACES,
+    }
     change = {"metadata": {"annotations": {names[k]: v for k, v in values.items()}}}
     path = f"/clusters/{cluster}{CLUSTERS}/cluster"
     return (await hub.ask(user, "PATCH", path, change, content_type=MERGE)).status
@@ -128,6 +142,117 @@ async def test_an_edge_cannot_fill_its_mailbox(tmp_path: Path) -> None:
         assert used(hub, edge.mailbox).objects == 60
 
 
+async def test_a_tree_of_workspaces_is_limited_as_a_whole(tmp_path: Path) -> None:
+    limits = TreeLimits(workspaces=3)
+    async with running_edge_hub(tmp_path, tree_limits=limits) as hub:
+        await counted(hub)
+        shop = await hub.workspace("root", "shop", admin="alice")
+        other = await hub.workspace("root", "other", admin="bob")
+        made = [await ask(hub, "alice", shop, "POST", WORKSPACES, workspace(f"w{n}")) for n in "ab"]
+        assert [each.status for each in made] == [201, 201]
+        below = made[0].body["spec"]["cluster"]
+        await hub.settled()
+        for where in (shop, below):
+            refused = await ask(hub, "alice", where, "POST", WORKSPACES, workspace("more"))
+            assert refused.status == 403
+            told = "exceeded quota: root:shop, requested: workspaces=1, used: workspaces=3"
+            assert told in refused.body["message"]
+        assert (await ask(hub, "bob", other, "POST", WORKSPACES, workspace("b"))).status == 201
+        assert await annotate(hub, "alice", shop, tree_workspaces="9") == 403
+        assert await annotate(hub, "kcp-admin", shop, tree_workspaces="4") == 200
+        assert (await ask(hub, "alice", below, "POST", WORKSPACES, workspace("x"))).status == 201
+
+
+async def test_objects_of_all_workspaces_of_a_tree_count_together(tmp_path: Path) -> None:
+    async with running_edge_hub(tmp_path) as hub:
+        await counted(hub)
+        shop = await hub.workspace("root", "shop", admin="alice")
+        made = await ask(hub, "alice", shop, "POST", WORKSPACES, workspace("below"))
+        below = made.body["spec"]["cluster"]
+        await hub.settled()
+        held = used(hub, shop).objects + used(hub, below).objects
+        assert await annotate(hub, "kcp-admin", shop, tree_objects=str(held + 1)) == 200
+        assert (await ask(hub, "alice", below, "POST", CONFIG_MAPS, config_map("a"))).status == 201
+        await hub.settled()
+        for where in (shop, below):
+            refused = await ask(hub, "alice", where, "POST", CONFIG_MAPS, config_map("b"))
+            assert (refused.status, "quota: root:shop" in refused.body["message"]) == (403, True)
+        assert (await ask(hub, "alice", below, "DELETE", f"{CONFIG_MAPS}/a", None)).status == 200
+        await hub.settled()
+        assert (await ask(hub, "alice", shop, "POST", CONFIG_MAPS, config_map("b"))).status == 201
+
+
+async def test_a_home_is_a_tree_of_its_own(tmp_path: Path) -> None:
+    async with running_edge_hub(tmp_path, tree_limits=TreeLimits(workspaces=2)) as hub:
+        await counted(hub)
+        home = (await hub.ask("alice", "GET", f"/clusters/root{WORKSPACES}/~")).body
+        where = home["spec"]["cluster"]
+        await hub.settled()
+        assert (await ask(hub, "alice", where, "POST", WORKSPACES, workspace("a"))).status == 201
+        await hub.settled()
+        refused = await ask(hub, "alice", where, "POST", WORKSPACES, workspace("b"))
+        assert refused.status == 403, refused.body
+
+
+@pytest.mark.parametrize("kind", sorted(KIND_LIMITS))
+async def test_kinds_that_cost_much_memory_have_limits_of_their_own(
+    tmp_path: Path, kind: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_edge_hub(tmp_path) as hub:
+        await counted(hub)
+        shop = await hub.workspace("root", "shop", "universal", admin="alice")
+        await hub.settled()
+        group, resource = kind
+        used_now = hub.running.api.usage.of_kind(shop, kind)  # type: ignore[attr-defined]
+        monkeypatch.setitem(KIND_LIMITS, kind, used_now)
+        version = "v1" if group.endswith("k8s.io") else "v1alpha1"
+        path = f"/apis/{group}/{version}/{resource}"
+        refused = await ask(hub, "alice", shop, "POST", path, BODIES[resource])
+        assert refused.status == 403
+        assert f"requested: {resource}=1, used: {resource}={used_now}" in refused.body["message"]
+        monkeypatch.setitem(KIND_LIMITS, kind, used_now + 1)
+        allowed = await ask(hub, "alice", shop, "POST", path, BODIES[resource])
+        assert allowed.status == 201, allowed.body
+
+
+_VERSION = {"name": "v1", "served": True, "storage": True}
+_NAMES = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+BODIES: dict[str, Any] = {
+    "customresourcedefinitions": {
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": _NAMES,
+            "versions": [_VERSION | {"schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    },
+    "apiresourceschemas": {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIResourceSchema",
+        "metadata": {"name": "v1.things.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": _NAMES,
+            "versions": [_VERSION | {"schema": {"type": "object"}}],
+        },
+    },
+    "apiexports": {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIExport",
+        "metadata": {"name": "example.com"},
+        "spec": {},
+    },
+    "apibindings": {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIBinding",
+        "metadata": {"name": "mine"},
+        "spec": {"reference": {"export": {"name": "mine"}}},
+    },
+}
+
+
 @pytest.mark.parametrize("again", [False, True])
 async def test_the_count_equals_what_the_store_holds_also_after_a_restart(
     tmp_path: Path, again: bool
@@ -135,6 +260,10 @@ async def test_the_count_equals_what_the_store_holds_also_after_a_restart(
     store = StoreSettings(kind="sqlite", path=tmp_path / "store.db")
     async with running_edge_hub(tmp_path, store) as hub:
         shop = await hub.workspace("root", "shop", admin="alice")
+        for name in ("one", "two"):
+            await hub.workspace("root:shop", name)
+        await hub.ask("kcp-admin", "DELETE", f"/clusters/{shop}{WORKSPACES}/two")
+        await hub.gone(shop, f"{WORKSPACES}/two")
         for number in range(20):
             await hub.create(shop, CONFIG_MAPS, config_map(f"c{number}", number * 10))
         for number in range(0, 20, 3):
@@ -158,4 +287,15 @@ async def _compare(hub: EdgeHub) -> None:
             total[0] += 1
             total[1] += len(entry.value)
     assert found
-    assert {cluster: list(used(hub, cluster)) for cluster in found} == found
+    assert {cluster: list(used(hub, cluster))[:2] for cluster in found} == found
+    trees: dict[str, list[int]] = {}
+    clusters = hub.running.api.state.clusters  # type: ignore[attr-defined]
+    for name, known in clusters.items():
+        if tree_of(known.path):
+            total = trees.setdefault(tree_of(known.path), [0, 0, 0])
+            for index, number in enumerate((*found.get(name, (0, 0)), 1)):
+                total[index] += number
+    usage = hub.running.api.usage  # type: ignore[attr-defined]
+    seen = {usage.tree(name)[0]: list(usage.tree(name)[2]) for name in clusters if usage.tree(name)}
+    assert seen == trees
+    assert trees
