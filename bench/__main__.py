@@ -21,6 +21,7 @@ SUITES = (
     "syncer",
     "fleet",
     "memory",
+    "adversary",
 )
 
 

@@ -64,10 +64,16 @@ def _scope_fits(scope: str, resource: str) -> bool:
     return resource in _POD_SCOPED or is_huge_page(resource.removeprefix("requests."))
 
 
+# Each is counted whenever something in the namespace changes.
+MAX_HARD = 500
+
+
 def _quota_errors(quota: Object) -> Errors:
     spec = quota.get("spec") or {}
     errors: Errors = []
     hard = spec.get("hard") or {}
+    if len(hard) > MAX_HARD:
+        return [FieldError.too_many("spec.hard", len(hard), MAX_HARD)]
     for resource, value in hard.items():
         path = f"spec.hard[{resource}]"
         errors += quota_resource_errors(resource, path) + amount_errors(resource, value, path)

@@ -22,6 +22,8 @@ _TERMINATION_SECONDS = 30
 # in the host and the tag.
 _PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"  # noqa: E501
+# Longer than any registry takes; the host alone may have 255 characters, the path as many.
+_MAX_IMAGE_LENGTH = 2048
 _REFERENCE = re.compile(
     rf"(?:{_HOST}/)?{_PATH}(?:/{_PATH})*(?::([A-Za-z0-9_][-.A-Za-z0-9_]{{0,127}}))?"
     r"(@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?"
@@ -31,7 +33,7 @@ _REFERENCE = re.compile(
 @short_text_cache(2048, limit=512)
 def pull_policy(image: str) -> str:
     """Return when an image is pulled unless the pod says: always where its tag may move."""
-    found = _REFERENCE.fullmatch(image)
+    found = _REFERENCE.fullmatch(image) if len(image) <= _MAX_IMAGE_LENGTH else None
     if found is None:
         return "IfNotPresent"
     tag = found[1] or ("" if found[2] else "latest")

@@ -30,6 +30,10 @@ class Limits:
     expanded_bytes: int = 3 * 1024 * 1024
     """Max bytes that YAML aliases and merge keys may repeat: as much as a body may have."""
 
+    repeated_values: int = 10_000
+    """Max values that YAML aliases and merge keys may repeat; a short text can ask for any
+    number."""
+
     aliases: int = 1_000
     """Max YAML aliases. People write a few; each costs a look-up and a copy."""
 

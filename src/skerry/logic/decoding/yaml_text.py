@@ -84,6 +84,7 @@ class _Composer:
         self._nodes = 0
         self._size = 0
         self._repeated = 0
+        self._repeated_values = 0
         self._open: list[_Frame] = []
         self._anchors: dict[str, _Anchored] = {}
         self._take: dict[type[yaml.Event], Callable[[Any], None]] = {
@@ -144,6 +145,10 @@ class _Composer:
             text = f"it has more than {self._limits.aliases} aliases"
             raise LimitExceeded(_at(event, text))
         self._count(event, anchored.nodes, anchored.size)
+        self._repeated_values += anchored.nodes
+        if self._repeated_values > self._limits.repeated_values:
+            text = f"its aliases repeat more than {self._limits.repeated_values} values"
+            raise LimitExceeded(_at(event, text))
         self._repeated += anchored.size
         if self._repeated > self._limits.expanded_bytes:
             text = f"its aliases repeat more than {self._limits.expanded_bytes} bytes"

@@ -81,7 +81,8 @@ class Jobs:
         mutation = self._preparation.mutation(task.mutation, call, job.options, task.now)
         birth = Birth(task.now, lambda: task.uid, suffix)
         obj = self._preparation.drafted(call, job.options, mutation, birth)
-        return Done(orjson.dumps(obj), generated=bool(generated))
+        owned = without_owned(obj)
+        return Done(orjson.dumps(obj), owned=owned, generated=bool(generated))
 
     def _change(self, job: Job, call: Call, task: Change) -> Done:
         mutation = self._preparation.mutation(task.mutation, call, job.options, task.now)
@@ -93,12 +94,17 @@ class Jobs:
         if changed is None:
             self._preparation.warn(call, decode(task.value, task.revision))
             return Done(unchanged=True, pinned=pinned)
-        return Done(orjson.dumps(changed.new), orjson.dumps(changed.old), pinned=pinned)
+        # First the one that is kept: both may share entries.
+        owned = without_owned(changed.new)
+        without_owned(changed.old)
+        new, old = orjson.dumps(changed.new), orjson.dumps(changed.old)
+        return Done(new, old, owned, pinned=pinned)
 
     def _finish(self, _: Job, call: Call, task: Finish) -> Done:
         entry = Entry(call.key().path(), task.value, task.revision) if task.value else None
         old = None if entry is None else self._preparation.live(call, entry)
         new: Object = orjson.loads(task.new)
+        restore_owned(new, task.owned)
         value = self._preparation.finished(call, new, old, subresource=task.subresource)
         if entry is not None and same(value, entry):
             return Done(unchanged=True)
@@ -118,6 +124,37 @@ class Jobs:
 
     def _document(self, _: Job, call: Call, task: Document) -> Done:
         return Done(document(task.form, task.group, task.version, call.types.resources))
+
+
+def without_owned(obj: Object) -> bytes:
+    """Take the fields that managers own out of *obj*; return what ``restore_owned`` needs.
+
+    What else the entries say stays, for admission to see and to change.
+    """
+    entries = obj["metadata"].get("managedFields") or []
+    if not entries:
+        return b""
+    kept = [(_owner(entry), entry.get("fieldsV1")) for entry in entries]
+    obj["metadata"]["managedFields"] = [
+        {name: value for name, value in entry.items() if name != "fieldsV1"} for entry in entries
+    ]
+    return orjson.dumps(kept)
+
+
+def restore_owned(obj: Object, owned: bytes) -> None:
+    """Put back into *obj* what ``without_owned`` took out."""
+    if not owned:
+        return
+    fields = {tuple(owner): found for owner, found in orjson.loads(owned)}
+    for entry in obj["metadata"].get("managedFields") or ():
+        found = fields.get(_owner(entry))
+        if found is not None:
+            entry["fieldsV1"] = found
+
+
+def _owner(entry: Object) -> tuple[str, ...]:
+    names = ("manager", "operation", "apiVersion", "subresource")
+    return tuple(entry.get(name) or "" for name in names)
 
 
 def same(value: bytes, entry: Entry) -> bool:

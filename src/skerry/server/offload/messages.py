@@ -48,10 +48,12 @@ class Change(msgspec.Struct, tag=True, frozen=True):
 class Finish(msgspec.Struct, tag=True, frozen=True):
     """Validate an object that admission has let through, and encode it.
 
-    ``value`` is the stored object it replaces, if any.
+    ``owned`` are the fields its managers own, as the task before returned them; ``value`` is the
+    stored object it replaces, if any.
     """
 
     new: bytes
+    owned: bytes = b""
     value: bytes = b""
     revision: int = 0
     subresource: str = ""
@@ -102,6 +104,9 @@ class Done(msgspec.Struct, tag=True):
 
     text: bytes = b""
     old: bytes = b""
+    # The fields that managers own, which are left out of ``text`` and ``old``: there are as many
+    # as there are fields, and admission has no use for them.
+    owned: bytes = b""
     # The object is as desired, or as stored, already.
     unchanged: bool = False
     # A name was generated, and another would do as well.

@@ -30,6 +30,11 @@ class Draft:
             raise BadRequest(f"the object provided cannot be encoded as JSON: {error}") from error
         self._original = obj
 
+    def decode(self) -> None:
+        """Have the object ready for its first taker."""
+        if self._original is None:
+            self._original = cast("Object", loads(self._text))
+
     def take(self) -> Object:
         """Return an object that nobody else will see."""
         obj, self._original = self._original, None

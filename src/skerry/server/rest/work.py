@@ -122,7 +122,7 @@ class LocalWork:
 class RemoteWork:
     """Computes in a worker process."""
 
-    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_worker", "pinned")
+    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_owned", "_worker", "pinned")
 
     def __init__(
         self, worker: Worker, call: Call, mutation: str, clock: Clock, ids: IdSource
@@ -132,13 +132,20 @@ class RemoteWork:
         self._mutation = mutation
         self._clock = clock
         self._ids = ids
+        self._owned = b""
         self.pinned = False
 
     async def drafted(self) -> Drafted:
         uid, suffix = self._ids.uid(), self._ids.suffix()
         task = messages.Draft(self._mutation, self._clock.now(), uid, suffix)
         done = await self._worker.do(task)
-        return Drafted(Draft(done.text), done.generated)
+        self._owned = done.owned
+        # To be heard takes a while, and so does being decoded.
+        await asyncio.sleep(0)
+        draft = Draft(done.text)
+        draft.decode()
+        await asyncio.sleep(0)
+        return Drafted(draft, done.generated)
 
     async def changed(self, entry: Entry, subresource: str) -> Changed | None:
         task = messages.Change(
@@ -148,25 +155,30 @@ class RemoteWork:
         self.pinned = done.pinned
         if done.unchanged:
             return None
-        new: Object = loads(done.text)
-        # Each of the two takes a while of its own.
+        self._owned = done.owned
+        # Each takes a while of its own: to be heard, and twice to be decoded.
         await asyncio.sleep(0)
-        return Changed(new, loads(done.old))
+        new: Object = loads(done.text)
+        await asyncio.sleep(0)
+        old: Object = loads(done.old)
+        await asyncio.sleep(0)
+        return Changed(new, old)
 
     async def finished(
         self, new: Object, old: Object | None, entry: Entry | None, subresource: str
     ) -> bytes | None:
-        return await _finished_by(self._worker, new, entry, subresource)
+        return await _finished_by(self._worker, new, entry, subresource, self._owned)
 
 
 async def _finished_by(
-    worker: Worker, new: Object, entry: Entry | None, subresource: str
+    worker: Worker, new: Object, entry: Entry | None, subresource: str, owned: bytes = b""
 ) -> bytes | None:
+    await asyncio.sleep(0)
     text = orjson.dumps(new)
-    if entry is None:
-        task = messages.Finish(text)
-    else:
-        task = messages.Finish(text, entry.value, entry.revision, subresource)
+    await asyncio.sleep(0)
+    task = messages.Finish(text, owned)
+    if entry is not None:
+        task = messages.Finish(text, owned, entry.value, entry.revision, subresource)
     done = await worker.do(task)
     return None if done.unchanged else done.text
 

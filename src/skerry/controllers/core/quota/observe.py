@@ -66,11 +66,14 @@ class Observer:
         quota = self._quotas.index.get(key)
         if quota is None:
             return None
+        tracked = sorted(rules.tracked_types(quota))
         followed = [
             (resource, informer)
-            for resource in sorted(rules.tracked_types(quota))
+            for resource in tracked
             if (informer := await self._following(key.cluster, resource)) is not None
         ]
+        if len(followed) < len(tracked) and key.cluster in self._mappers:
+            self._mappers[key.cluster].forget()  # what is missing may be served by the next look
         for _, informer in followed:
             await informer.wait_synced()
         whole = self._clusters and rules.counts_cluster(quota)
@@ -104,7 +107,6 @@ class Observer:
         info = (await mapper.types()).preferred().get(resource)
         countable = info is not None and (info.namespaced or self._clusters)
         if info is None or not countable or "watch" not in info.verbs:
-            mapper.forget()  # it may be served by the next look
             return None
         if resource in self._followed:  # another worker was faster
             return self._followed[resource]
