@@ -46,12 +46,9 @@ class Accounts:
     def __init__(self, settings: AccountSettings | None = None) -> None:
         self.settings = settings or AccountSettings()
         self._accounts: dict[str, _Account] = {}
-        # Those over their burst when they were last looked at.
-        self._over: set[str] = set()
-
-    def __bool__(self) -> bool:
-        """Whether anybody may have to wait."""
-        return bool(self._over)
+        # Those over their burst when they were last asked for; usually nobody. Looking here first
+        # costs a request nothing.
+        self.over: set[str] = set()
 
     def charge(self, name: str, seconds: float, now: float) -> None:
         """Note that *name* used *seconds*."""
@@ -62,11 +59,11 @@ class Accounts:
             account = self._accounts[name] = _Account(now)
         account.level += seconds
         if account.level > self.settings.burst:
-            self._over.add(name)
+            self.over.add(name)
 
     def delay(self, name: str, now: float) -> float:
         """Return how many seconds *name* must wait before its next request; usually none."""
-        if name not in self._over:
+        if name not in self.over:
             return 0.0
         account = self._drained(name, now)
         if account is None or account.level <= self.settings.burst:
@@ -74,7 +71,7 @@ class Accounts:
         return (account.level - self.settings.burst) / self._rate()
 
     def _rate(self) -> float:
-        return self.settings.rate / max(1, len(self._over))
+        return self.settings.rate / max(1, len(self.over))
 
     def _drained(self, name: str, now: float) -> _Account | None:
         account = self._accounts.get(name)
@@ -83,7 +80,7 @@ class Accounts:
         account.level -= (now - account.seen) * self._rate()
         account.seen = now
         if account.level <= self.settings.burst:
-            self._over.discard(name)
+            self.over.discard(name)
         if account.level <= 0:
             del self._accounts[name]
             return None
@@ -97,4 +94,4 @@ class Accounts:
             by_level = sorted(self._accounts, key=lambda name: self._accounts[name].level)
             for name in by_level[: _MAX_ACCOUNTS // 2]:
                 del self._accounts[name]
-                self._over.discard(name)
+                self.over.discard(name)

@@ -7,7 +7,7 @@ request means is decided in ``rest`` and ``subresources``; here it only finds it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -48,7 +48,6 @@ _DISCOVERY = "as=APIGroupDiscoveryList"
 # What a writer says that needs no answer but that it was done (RFC 7240).
 _MINIMAL = "return=minimal"
 _WRITES = frozenset(("create", "update", "patch"))
-_ANONYMOUS = "system:anonymous"
 # Verbs that may find nothing to change and create it instead.
 _CREATING = frozenset(("update", "patch"))
 
@@ -123,6 +122,9 @@ class Flow(Protocol):
     ) -> contextlib.AbstractAsyncContextManager[None]:
         """Return a context to run the request in; entering may wait, or raise TooManyRequests."""
 
+    suspects: Collection[str]
+    """Whom ``refusal_of`` is worth asking about; usually nobody."""
+
     def refusal_of(self, address: str) -> ApiError | None:
         """Return why no new credentials from *address* are looked into now; usually None."""
 
@@ -190,8 +192,7 @@ class Engine:
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
             user = await self._identify(request, route.home or route.cluster)
-            if user.name != _ANONYMOUS:
-                request.principal = user.principal
+            request.user = user
             rights = self._authorized(user, info, route)
             async with self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
@@ -225,9 +226,10 @@ class Engine:
     async def _identify(self, request: Request, cluster: str) -> User:
         if request.peer.user is not None:
             return request.peer.user
-        refusal = self._flow.refusal_of(request.peer.address)
-        if refusal is not None and not self._authenticator.knows(request, cluster):
-            raise refusal
+        if self._flow.suspects:
+            refusal = self._flow.refusal_of(request.peer.address)
+            if refusal is not None and not self._authenticator.knows(request, cluster):
+                raise refusal
         return await self._authenticator.authenticate(request, cluster)
 
     def _authorized(self, user: User, info: RequestInfo, route: Route) -> Sequence[Right]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -102,6 +102,8 @@ class FairFlow:
         self.anonymous = Lane(self.settings.anonymous)
         self._accounts = Accounts(self.settings.accounts)
         self._strangers = Accounts(self.settings.anonymous_accounts)
+        # Addresses that sent much that does not hold, and "system:unauthenticated".
+        self.suspects: Collection[str] = self._strangers.over
         self._watches: dict[str, int] = {}
         self._watches_by_workspace: dict[str, int] = {}
         self._delayed: dict[str, int] = {}
@@ -114,9 +116,10 @@ class FairFlow:
             lane, principal, accounts = self.anonymous, _STRANGERS, self._strangers
         else:
             lane = self.reading if info.verb in _READING else self.mutating
-            principal, accounts = user.principal, self._accounts
+            accounts = self._accounts
+            principal = user.principal if user.home else user.name
         seat = Seat(lane, principal, user.home)
-        if accounts:
+        if accounts.over:
             delay = self._delay(accounts, principal, user)
             if delay:
                 return self._later(seat, lane, principal, delay)
@@ -143,8 +146,6 @@ class FairFlow:
     def refusal_of(self, address: str) -> TooManyRequests | None:
         """Return why no new credentials from *address* are looked into now: too many from there
         did not hold."""
-        if not self._strangers:
-            return None
         delay = self._strangers.delay(address, self._now())
         return self.anonymous.refusal(math.ceil(delay)) if delay else None
 

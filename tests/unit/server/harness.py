@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ class Everybody:
 
     def knows(self, request: Request, cluster: str) -> bool:
         return True
+
+    suspects: Collection[str] = ()
 
     def refusal_of(self, address: str) -> None:
         return None

@@ -78,8 +78,8 @@ class Request(msgspec.Struct):
     step: float = 0.0
     # As whose the body is accounted for until it was acted on, and how much of it.
     held: tuple[str, int] | None = None
-    # Who asks, once that is known and is somebody.
-    principal: str = ""
+    # Who asks, once that is known.
+    user: User | None = None
     # Set once it is known whom later steps are charged to.
     charge: Callable[[float], None] | None = None
     # What admission has to say in the audit log; None while it has nothing to say.

@@ -46,6 +46,7 @@ from skerry.server.http.message import (
     Response,
     Stream,
     Upgrade,
+    User,
 )
 from skerry.server.http.reading import Read, RequestReader, RequestTimeout
 from skerry.server.http.settings import HttpSettings
@@ -53,6 +54,7 @@ from skerry.server.http.steps import carried_on, note_step, timed
 
 log = Logger("http")
 
+_ANONYMOUS = "system:anonymous"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _KEEP = b"\r\n"
 _KEEP_OLD = b"Connection: keep-alive\r\n\r\n"
@@ -337,8 +339,8 @@ class Connection(asyncio.Protocol):
         finally:
             if read[0].held is not None:
                 self._give_back(read[0])
-        if self._stranger and read[0].principal:
-            self._recognize(read[0].principal)
+        if self._stranger:
+            self._look_at(read[0].user)
         if self._lost:
             return False
         keep = read[1] and not self._draining
@@ -358,6 +360,11 @@ class Connection(asyncio.Protocol):
         if request.held is not None:
             self._host.bodies.give_back(*request.held)
             request.held = None
+
+    def _look_at(self, user: User | None) -> None:
+        """See whether somebody has shown who they are."""
+        if user is not None and user.name != _ANONYMOUS:
+            self._recognize(user.principal)
 
     def _recognize(self, principal: str) -> None:
         """Count the connection as one of somebody known from now on."""

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from skerry.server.http.accepting import Bodies, Strangers
-from skerry.server.http.message import Answer, Request, Response
+from skerry.server.http.message import Answer, Request, Response, User
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import MIB, HttpSettings
 from skerry.server.http.tls import client_context, server_context
@@ -26,7 +26,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
 async def known(request: Request) -> Answer:
     """Answer as if everybody but /stranger had shown credentials."""
     if request.path != "/stranger":
-        request.principal = request.path
+        request.user = User(request.path)
     return Response(200, b"{}")
 
 
