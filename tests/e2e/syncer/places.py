@@ -47,6 +47,8 @@ CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 IMW, ESPW = "root:imw", "root:espw"
+# A user of the shared hub without any right.
+ALICE_TOKEN = "alice-secret"
 SPEC: Object = {
     "namespaceScope": {
         "namespaces": ["shop"],

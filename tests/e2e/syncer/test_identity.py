@@ -189,7 +189,8 @@ async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path,
         watches = [{"id": "maps", "version": "v1", "resource": "configmaps"}]
         body = orjson.dumps({"watches": watches})
         path = (await client.extensions())["multiplexed-watch"]
-        async with client.transport.stream("POST", path, "", {}, body) as answer:
+        headers = {"content-type": "application/json"}
+        async with client.transport.stream("POST", path, "", headers, body) as answer:
             assert answer.status == 200
             events = lines(aiter(answer))
             async for line in events:

@@ -46,6 +46,7 @@ from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import connect, load
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import (
+    ALICE_TOKEN,
     CONFIG_MAPS,
     ESPW,
     IMW,
@@ -62,7 +63,6 @@ BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroleb
 _BIN = Path(sys.executable).parent
 # Short enough for three renewals in a test, long enough that a busy machine renews in time.
 LIFETIME_SECONDS = 3
-ALICE = "alice-secret"
 # What lets somebody approve and revoke the edges of one inventory workspace, and nothing else.
 GATEKEEPER = [
     {"nonResourceURLs": ["/"], "verbs": ["access"]},
@@ -78,12 +78,9 @@ GATEKEEPER = [
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """A hub whose certificates live for seconds, and that knows Alice."""
-    folder = tmp_path_factory.mktemp("hasty")
-    people = folder / "people.csv"
-    people.write_text(f"{ALICE},alice,alice,\n")
-    lifetime = ("--edge-certificate-lifetime", f"{LIFETIME_SECONDS}s")
-    process = Hub(folder, "--init", *lifetime, "--token-auth-file", str(people)).start()
+    """A hub whose certificates live for seconds."""
+    flags = ("--init", "--edge-certificate-lifetime", f"{LIFETIME_SECONDS}s")
+    process = Hub(tmp_path_factory.mktemp("hasty"), *flags).start()
     yield process
     process.stop(signal.SIGKILL)
 
@@ -257,13 +254,13 @@ async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets
 
 
 async def test_whoever_may_approve_in_the_inventory_workspace_lets_edges_in_and_shuts_them_out(
-    tmp_path: Path, hasty: Hub
+    tmp_path: Path, hub: Hub
 ) -> None:
-    async with Joining(tmp_path, hasty).prepared(CredentialTerms(approved=False)) as places:
+    async with Joining(tmp_path, hub).prepared(CredentialTerms(approved=False)) as places:
         inventory = places.access.at(IMW)
         config = yaml.safe_load(places.hub.kubeconfig.read_text())
         for user in config["users"]:
-            user["user"] = {"token": ALICE}
+            user["user"] = {"token": ALICE_TOKEN}
         alice = tmp_path / "alice.kubeconfig"
         alice.write_text(yaml.safe_dump(config))
         edge = ("skerry", "edge")
