@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeAlias
 
 from skerry.kit.caching import short_text_cache
 
-Step: TypeAlias = Callable[[list[Any]], list[Any]]
+Step: TypeAlias = "Callable[[list[Any], _Budget], Iterator[Any]]"
+Operand: TypeAlias = "Callable[[Any, _Budget], list[Any]]"
 Find: TypeAlias = Callable[[Any], list[Any]]
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]\\(){}\s])+")
@@ -29,21 +31,67 @@ class JSONPathError(ValueError):
     """The text is no JSONPath."""
 
 
+# Longer ones are nobody's columns. Filters may stand in filters, and each is read by itself.
+MAX_LENGTH = 1024
+MAX_FILTERS = 10
+# A column that finds more in one object is left empty; a page has room for a few dozen characters.
+MAX_VISITED = 3000
+
+
 @short_text_cache(4096)
 def compiled(path: str) -> Find:
     """Return what finds the values at *path* (``.spec.replicas``, braces optional)."""
+    if len(path) > MAX_LENGTH or path.count("?") > MAX_FILTERS:
+        raise JSONPathError(
+            f"a path of {len(path)} characters: want {MAX_LENGTH} at most and {MAX_FILTERS} filters"
+        )
     text = path.strip()
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1]
     steps = _Parser(text).steps()
 
     def find(value: Any) -> list[Any]:
-        found = [value]
-        for step in steps:
-            found = step(found)
-        return found
+        try:
+            return _walked(steps, value, _Budget())
+        except _Spent:
+            return []
 
     return find
+
+
+def _walked(steps: list[Step], value: Any, budget: _Budget) -> list[Any]:
+    found = [value]
+    for step in steps:
+        found = list(step(found, budget))
+    return found
+
+
+class _Spent(Exception):
+    """A path has looked at more values than it may."""
+
+
+class _Budget:
+    """How many values a path may still look at in one object.
+
+    Descents and unions of slices can find the same values again and again; each further one
+    multiplies them.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_VISITED
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _Spent
+
+    def limited(self, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield *values*, each of which counts."""
+        for value in values:
+            self.spend()
+            yield value
 
 
 class _Parser:
@@ -69,7 +117,7 @@ class _Parser:
             self._at += 1
             if self._at >= len(self._text) or self._text[self._at] == "[":
                 # A lone dot is the value itself.
-                return list
+                return lambda values, _: iter(values)
             return self._name()
         if char == "[":
             return self._bracket()
@@ -143,24 +191,26 @@ def _children(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _every(values: list[Any]) -> list[Any]:
-    return [child for value in values for child in _children(value)]
+def _every(values: list[Any], budget: _Budget) -> Iterator[Any]:
+    return (child for value in values for child in budget.limited(_children(value)))
 
 
 def _fields(names: list[str]) -> Step:
-    return lambda values: [
+    return lambda values, budget: (
         value[name]
         for value in values
         if isinstance(value, dict)
-        for name in names
+        for name in budget.limited(names)
         if name in value
-    ]
+    )
 
 
 def _union(steps: list[Step]) -> Step:
     if len(steps) == 1:
         return steps[0]
-    return lambda values: [found for value in values for step in steps for found in step([value])]
+    return lambda values, budget: (
+        found for value in values for step in steps for found in step([value], budget)
+    )
 
 
 def _slice(text: str) -> Step:
@@ -173,9 +223,12 @@ def _slice(text: str) -> Step:
         span = slice(index, index + 1 or None)
     else:
         span = slice(_bound(first), _bound(last), _bound(stride) or None)
-    return lambda values: [
-        item for value in values if isinstance(value, list) for item in value[span]
-    ]
+    return lambda values, budget: (
+        item
+        for value in values
+        if isinstance(value, list)
+        for item in (value[at] for at in budget.limited(range(*span.indices(len(value)))))
+    )
 
 
 def _bound(text: str | None) -> int | None:
@@ -185,14 +238,13 @@ def _bound(text: str | None) -> int | None:
 def _descend(step: Step) -> Step:
     """Apply *step* to every value and to everything inside it."""
 
-    def find(values: list[Any]) -> list[Any]:
-        found: list[Any] = []
+    def find(values: list[Any], budget: _Budget) -> Iterator[Any]:
         pending = list(reversed(values))
         while pending:
+            budget.spend()
             value = pending.pop()
-            found += step([value])
-            pending.extend(reversed(list(_children(value))))
-        return found
+            yield from step([value], budget)
+            pending.extend(reversed(list(islice(_children(value), budget.left + 1))))
 
     return find
 
@@ -204,15 +256,19 @@ def _filter(text: str) -> Step:
     operator = _top_operator(inside)
     if operator is None:
         exists = _operand(inside)
-        return _kept(lambda item: bool(exists(item)))
+        return _kept(lambda item, budget: bool(exists(item, budget)))
     left, right = _operand(inside[: operator.start()]), _operand(inside[operator.end() :])
     return _kept(_comparison(operator.group(1), left, right))
 
 
-def _kept(test: Callable[[Any], bool]) -> Step:
-    return lambda values: [
-        item for value in values if isinstance(value, list) for item in value if test(item)
-    ]
+def _kept(test: Callable[[Any, _Budget], bool]) -> Step:
+    return lambda values, budget: (
+        item
+        for value in values
+        if isinstance(value, list)
+        for item in budget.limited(value)
+        if test(item, budget)
+    )
 
 
 def _top_operator(text: str) -> re.Match[str] | None:
@@ -224,11 +280,12 @@ def _top_operator(text: str) -> re.Match[str] | None:
     return None
 
 
-def _operand(text: str) -> Find:
+def _operand(text: str) -> Operand:
     """Return what computes one side of a filter: a path from ``@`` or a literal."""
     part = text.strip()
     if part.startswith("@"):
-        return compiled(part)
+        steps = _Parser(part).steps()
+        return lambda item, budget: _walked(steps, item, budget)
     if part[:1] in ("'", '"') and len(part) > 1 and part[-1] == part[0]:
         literal: Any = _unescaped(part[1:-1])
     else:
@@ -236,7 +293,7 @@ def _operand(text: str) -> Find:
             literal = json.loads(part)
         except (ValueError, RecursionError) as error:
             raise JSONPathError(f"unrecognized filter operand {part!r}") from error
-    return lambda _: [literal]
+    return lambda *_: [literal]
 
 
 _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
@@ -249,11 +306,11 @@ _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _comparison(operator: str, left: Find, right: Find) -> Callable[[Any], bool]:
+def _comparison(operator: str, left: Operand, right: Operand) -> Callable[[Any, _Budget], bool]:
     compare = _ORDERINGS[operator]
 
-    def test(item: Any) -> bool:
-        one, other = left(item), right(item)
+    def test(item: Any, budget: _Budget) -> bool:
+        one, other = left(item, budget), right(item, budget)
         if not one or not other:
             return False
         try:

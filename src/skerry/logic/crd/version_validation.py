@@ -25,7 +25,7 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 SELECTABLE_MOST = 8
 # Each is looked for in every object of a Table.
-MAX_COLUMNS = 100
+MAX_COLUMNS = 40
 # Of all patterns of a schema together. They are made when objects first need them, 1.7 us for each;
 # schemas in use come to a few thousand.
 MAX_PATTERN_INSTRUCTIONS = 20_000

@@ -62,7 +62,7 @@ class OffloadSettings:
     bytes: int = 256 * 1024
     """Max bytes of a body or object that are handled on the loop, however few values they are."""
 
-    units: float = 50_000
+    units: float = 25_000
     """Max units of work (``logic.work``), a few milliseconds, that validating an object may take
     on the loop; what turns out to take more is begun again in a worker."""
 
