@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from skerry.logic.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Sender, User
-from skerry.server.security.authorization import MASTERS
+from skerry.server.security.authorization import is_administrator
 
 Run = Callable[[Sender], Awaitable[None]]
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
-_ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 # Streams asked at one turn of the loop, and what one of several parts counts as.
 _TURN_COST = 500
 _SHARED_COST = 20
@@ -136,5 +134,5 @@ class OpenStreams:
         """
         for held in list(self._held):
             user, attributes = held.rights[0]
-            if attributes.cluster == cluster and _ADMINISTRATORS.isdisjoint(user.groups):
+            if attributes.cluster == cluster and not is_administrator(user):
                 held.end()

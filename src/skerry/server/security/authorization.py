@@ -17,10 +17,12 @@ from typing import Any
 from skerry.api.errors import ApiError, Forbidden, NotFound, named, qualified
 from skerry.logic.rbac.policy import GROUP, Action, Policy, RulesFor
 from skerry.logic.rbac.rules import FULL_AUTHORITY, Rule, rules_of
+from skerry.logic.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 
 MASTERS = "system:masters"
+_ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 # A decision takes some 400 bytes beside its names. 100,000 of them are far more than a server has
 # users times their habits.
 _ENTRY_BYTES = 400
@@ -259,6 +261,11 @@ class RbacAuthorizer:
             inherited = self._shared.policy if self._shared is not None else None
             found = self._clusters[name] = _Cluster(inherited)
         return found
+
+
+def is_administrator(user: User) -> bool:
+    """Tell whether *user* administers the hub itself, and so every workspace."""
+    return not _ADMINISTRATORS.isdisjoint(user.groups)
 
 
 class AlwaysAllow:

@@ -20,21 +20,19 @@ from skerry.api.keys import type_prefix
 from skerry.api.mailboxes import Mailbox
 from skerry.kit.clock import Clock, rfc3339_micro
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import may_decide, signer_of
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import User
-from skerry.server.security.authorization import MASTERS
+from skerry.server.security.authorization import is_administrator
 from skerry.server.workspaces.bootstrap_credentials import credentials_in
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import CORE
 from skerry.store.base import Store, Write
 
 _TYPE = (CORE, "logicalclusters")
-_ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 _POLICIES = (AUTO_APPROVAL, MANUAL_APPROVAL)
 
 
@@ -57,7 +55,7 @@ class EdgeMarks:
             self._check_policy(operation)
         if _mark(operation.obj, REVOKED) != _mark(old, REVOKED):
             await self._revocation(operation, old)
-        if not operation.subresource and not _is_administrator(operation.call.user):
+        if not operation.subresource and not is_administrator(operation.call.user):
             self._check_others(operation, old)
 
     def _check_others(self, operation: Operation, old: Object) -> None:
@@ -88,7 +86,7 @@ class EdgeMarks:
             error = FieldError.forbidden(_field(REVOKED), "this workspace is no mailbox")
             raise Invalid.of(CORE, "LogicalCluster", "cluster", [error])
         revokes = bool(_mark(operation.obj, REVOKED))
-        if not _is_administrator(user) and not (revokes and self._may_approve(user, mailbox)):
+        if not is_administrator(user) and not (revokes and self._may_approve(user, mailbox)):
             raise _refused(operation, f"the annotation {REVOKED} is the hub's administrators'")
         if revokes:
             # The hub's own time: certificates issued by its clock are held against it.
@@ -106,10 +104,6 @@ class EdgeMarks:
         for entry in (await self._store.range(type_prefix(*REQUESTS, cluster))).entries:
             if signer_of(decode(entry.value, entry.revision)) == SIGNER:
                 operation.writes.append(Write(entry.key, None, expected=entry.revision))
-
-
-def _is_administrator(user: User) -> bool:
-    return not _ADMINISTRATORS.isdisjoint(user.groups)
 
 
 def _mark(obj: Object, name: str) -> str:

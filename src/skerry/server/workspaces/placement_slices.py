@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from skerry.api.errors import Forbidden
 from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import ADMIN_GROUP
 from skerry.server.admission.operation import Operation
-from skerry.server.security.authorization import MASTERS
+from skerry.server.security.authorization import is_administrator
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.views import view_name
 
 TYPE = ("edge.kcp.io", "singleplacementslices")
-_ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 _FIELDS = ("cluster", "locationName", "syncTargetName", "syncTargetUID")
 
 
@@ -28,7 +26,7 @@ class PlacementSlices:
         self._state = state
 
     async def admit(self, operation: Operation) -> None:
-        if operation.verb == "DELETE" or not _ADMINISTRATORS.isdisjoint(operation.call.user.groups):
+        if operation.verb == "DELETE" or is_administrator(operation.call.user):
             return
         if _destinations(operation.obj) <= _destinations(operation.old or {}):
             return

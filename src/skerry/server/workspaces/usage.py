@@ -30,17 +30,14 @@ from skerry.logic.workspaces.limits import (
     tree_with_annotations,
     with_annotations,
 )
-from skerry.logic.workspaces.names import ADMIN_GROUP
 from skerry.server.admission.operation import Operation
-from skerry.server.http.message import User
-from skerry.server.security.authorization import MASTERS
+from skerry.server.security.authorization import is_administrator
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Compacted, Store
 
-_ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))
 _CLUSTERS = (CORE, "logicalclusters")
 _CLUSTERS_PREFIX = type_prefix(*_CLUSTERS)
 _WORKSPACES = (TENANCY, "workspaces")
@@ -196,7 +193,7 @@ class WorkspaceLimits:
 
     async def admit(self, operation: Operation) -> None:
         user = operation.call.user
-        if operation.verb == "DELETE" or _is_administrator(user):
+        if operation.verb == "DELETE" or is_administrator(user):
             return
         if operation.type == _CLUSTERS:
             _check_annotations(operation)
@@ -229,10 +226,6 @@ class WorkspaceLimits:
         if known is None or not (known.max_objects or known.max_bytes):
             return default
         return with_annotations(default, known.max_objects, known.max_bytes)
-
-
-def _is_administrator(user: User) -> bool:
-    return not _ADMINISTRATORS.isdisjoint(user.groups)
 
 
 def _grows(operation: Operation) -> bool:
