@@ -45,9 +45,9 @@ from skerry.edge.syncer.mailbox import CONFIGS, slim
 from skerry.edge.syncer.served import DEFINITIONS
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import SystemIds
-from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
-from skerry.logic.placement.slices import EDGE_PLACEMENTS
-from skerry.logic.summary.content import NAMESPACED as SUMMARIES
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
+from skerry.logic.fleet.summary.content import NAMESPACED as SUMMARIES
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.multiplex import MultiplexedWatches

@@ -14,15 +14,15 @@ from typing import Any
 
 from bench import placement_hub
 from bench.report import Row, table
-from skerry.logic.placement.index import PlacementIndex
-from skerry.logic.placement.records import (
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import (
     Location,
     Place,
     location_of,
     placement_of,
     sync_target_of,
 )
-from skerry.logic.placement.whatif import Put, what_if
+from skerry.logic.fleet.placement.whatif import Put, what_if
 
 Object = dict[str, Any]
 

@@ -36,7 +36,7 @@ from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.errors import NotFound
 from skerry.kit.ids import SystemIds
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES, placement_name
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES, placement_name
 from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
 

@@ -33,14 +33,14 @@ from bench.edge_hub import (
 from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.placement.records import Destination, Place
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
-from skerry.logic.summary.accumulator import Accumulator, total
-from skerry.logic.summary.content import MOST_DETAILS, NAMESPACED, Subject, summary_content
-from skerry.logic.summary.ledger import Ledger, Source
-from skerry.logic.summary.report import Report, report_of
-from skerry.logic.translation.items import Item
-from skerry.logic.translation.what import mailbox_name
+from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.summary.accumulator import Accumulator, total
+from skerry.logic.fleet.summary.content import MOST_DETAILS, NAMESPACED, Subject, summary_content
+from skerry.logic.fleet.summary.ledger import Ledger, Source
+from skerry.logic.fleet.summary.report import Report, report_of
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.fleet.translation.what import mailbox_name
 from skerry.runtime.client import Client, WatchEvent
 
 _SUITE = "summary"

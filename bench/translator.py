@@ -34,7 +34,7 @@ from bench.edge_hub import (
 from bench.report import Row, table
 from bench.servers import ours
 from skerry.kit.ids import SystemIds
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.informer import InformerFactory
 

@@ -20,15 +20,15 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.edge_scheduler.controller import EdgeScheduler, Views
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.placement.records import Destination, Place, place_of
-from skerry.logic.placement.slices import (
+from skerry.logic.fleet.placement.records import Destination, Place, place_of
+from skerry.logic.fleet.placement.slices import (
     EDGE_PLACEMENTS,
     SLICES,
     destinations_in,
     owner_of,
     placement_name,
 )
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.server.security.authorization import RbacAuthorizer
@@ -38,8 +38,8 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
 from tests.sim.faults import FaultyTransport, Rates
-from tests.unit.logic.placement import building
-from tests.unit.logic.placement.reference import Reference
+from tests.unit.logic.fleet.placement import building
+from tests.unit.logic.fleet.placement.reference import Reference
 from tests.unit.server.harness import Everybody
 
 Object = dict[str, Any]

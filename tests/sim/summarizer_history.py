@@ -6,17 +6,17 @@ from contextlib import suppress
 from typing import Any
 
 from skerry.api.errors import ApiError
-from skerry.logic.placement.records import Destination
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES, destinations_in
-from skerry.logic.summary.accumulator import total
-from skerry.logic.summary.content import (
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES, destinations_in
+from skerry.logic.fleet.summary.accumulator import total
+from skerry.logic.fleet.summary.content import (
     MOST_DETAILS,
     NAMESPACED,
     Subject,
     summary_content,
     summary_name,
 )
-from skerry.logic.summary.report import ABSENT, Report, report_of
+from skerry.logic.fleet.summary.report import ABSENT, Report, report_of
 from skerry.runtime.client import Selection
 from tests.sim.summarizer_hub import DEPLOYMENTS, NAMESPACES, Hub, deployment, running
 

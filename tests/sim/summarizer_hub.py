@@ -16,12 +16,12 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.summarizer.controller import Summarizer, Views, build
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
-from skerry.logic.summary.content import NAMESPACED
-from skerry.logic.syncing.delivery import content_mark
-from skerry.logic.syncing.marks import APPLIED
-from skerry.logic.translation.what import mailbox_name
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.summary.content import NAMESPACED
+from skerry.logic.fleet.syncing.delivery import content_mark
+from skerry.logic.fleet.syncing.marks import APPLIED
+from skerry.logic.fleet.translation.what import mailbox_name
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport

@@ -26,7 +26,7 @@ from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.evidence import Budget
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.transport import (

@@ -12,13 +12,13 @@ import pytest
 from skerry.api.consent import CONSENTS, GRANTS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from tests.sim.edge_scheduler_hub import LOCATIONS, WORKSPACES, Hub
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.world import SEEDS
-from tests.unit.logic.placement.building import equal
+from tests.unit.logic.fleet.placement.building import equal
 
 Object = dict[str, Any]
 _FEW = range(min(len(SEEDS), max(len(SEEDS) // 12, 4)))

@@ -15,9 +15,9 @@ from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.app.edge_environment import APIEXPORTS as EXPORTS
 from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
 from skerry.kit.clock import rfc3339_micro
-from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
-from skerry.logic.placement.records import is_ready
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.records import is_ready
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from tests.sim.edge_scheduler_hub import (
     BINDINGS,
     LOCATIONS,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
-from skerry.logic.summary.content import CLUSTER_SCOPED, NAMESPACED
-from skerry.logic.translation.what import mailbox_name
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
+from skerry.logic.fleet.translation.what import mailbox_name
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.summarizer_history import EDGES, History

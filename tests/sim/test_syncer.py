@@ -11,8 +11,8 @@ import pytest
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.syncer.mailbox import CONFIGS
-from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, LEASES
-from skerry.logic.syncing.delivery import is_delivered
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, LEASES
+from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.runtime.client import Client, WriteOptions
 from tests.sim.loop import virtual
 from tests.sim.syncer_world import (

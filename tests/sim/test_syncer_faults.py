@@ -18,7 +18,7 @@ import pytest
 
 from skerry.api.errors import ApiError
 from skerry.edge.syncer.mailbox import CONFIGS
-from skerry.logic.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.evidence import Budget
 from skerry.runtime.client import Client
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual

@@ -13,7 +13,7 @@ from skerry.controllers.placement_translator.keys import (
     WORKSPACES,
 )
 from skerry.controllers.placement_translator.settings import TranslatorSettings
-from skerry.logic.translation.what import mailbox_name
+from skerry.logic.fleet.translation.what import mailbox_name
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.translator_hub import (

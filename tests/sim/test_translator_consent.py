@@ -9,7 +9,7 @@ import pytest
 from skerry.api.consent import GRANTS
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit import log
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.translation.items import Item
 from tests.sim.faults import Rates
 from tests.sim.loop import run_virtual, virtual
 from tests.sim.translator_history import EDGES, OWNERS, History
@@ -28,7 +28,7 @@ from tests.sim.translator_hub import (
     widget_definition,
 )
 from tests.sim.world import SEEDS
-from tests.unit.logic.placement.building import equal
+from tests.unit.logic.fleet.placement.building import equal
 
 Object = dict[str, Any]
 HISTORIES = SEEDS[: max(1, len(SEEDS) // 40)] if len(SEEDS) < 1000 else SEEDS

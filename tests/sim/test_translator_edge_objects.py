@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skerry.controllers.placement_translator.keys import CUSTOMIZERS
-from skerry.logic.placement.heartbeat import LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from tests.sim.loop import virtual
 from tests.sim.test_translator import customizer
 from tests.sim.translator_hub import (

@@ -30,7 +30,7 @@ from skerry.controllers.workload.kinds import (
     VOLUMES,
 )
 from skerry.controllers.workload.volume.decide import standard_class
-from skerry.logic.workload.conditions import find_condition
+from skerry.logic.workloads.conditions import find_condition
 from skerry.runtime.client import DeleteOptions
 from skerry.runtime.context import ControllerContext
 from tests.sim.engine import EngineWorld

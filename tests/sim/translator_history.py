@@ -16,8 +16,8 @@ from skerry.controllers.placement_translator.keys import (
     SYNCER_CONFIGS,
 )
 from skerry.kit.ids import SeededIds
-from skerry.logic.translation.copies import is_projected
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.translation.copies import is_projected
+from skerry.logic.fleet.translation.items import Item
 from tests.sim.translator_hub import (
     BINDINGS,
     CLUSTER_ROLES,

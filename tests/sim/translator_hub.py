@@ -39,14 +39,14 @@ from skerry.controllers.placement_translator.keys import (
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.placement.grants import Rule, grant_of
-from skerry.logic.placement.records import Place, place_of
-from skerry.logic.translation.copies import digest, is_projected
-from skerry.logic.translation.items import Item, LocationName
-from skerry.logic.translation.reference import Sources, Translation, reference
-from skerry.logic.translation.types import common_types, workspace_types
-from skerry.logic.translation.what import mailbox_name
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.fleet.placement.grants import Rule, grant_of
+from skerry.logic.fleet.placement.records import Place, place_of
+from skerry.logic.fleet.translation.copies import digest, is_projected
+from skerry.logic.fleet.translation.items import Item, LocationName
+from skerry.logic.fleet.translation.reference import Sources, Translation, reference
+from skerry.logic.fleet.translation.types import common_types, workspace_types
+from skerry.logic.fleet.translation.what import mailbox_name
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.discovery import discover
@@ -60,8 +60,8 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
 from tests.sim.faults import FaultyTransport, Rates
-from tests.unit.logic.placement import building
-from tests.unit.logic.placement.reference import Reference
+from tests.unit.logic.fleet.placement import building
+from tests.unit.logic.fleet.placement.reference import Reference
 from tests.unit.server.harness import Everybody
 
 Object = dict[str, Any]

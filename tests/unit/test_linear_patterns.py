@@ -221,9 +221,9 @@ def _modules() -> Iterator[Any]:
 
 # Made of what their callers pass, which is looked at below.
 _MADE_OF_ARGUMENTS = {
-    "skerry.logic.names": "pattern",
-    "skerry.logic.schema.formats": "pattern",
-    "skerry.logic.schema.decoding": "pattern",
+    "skerry.logic.machinery.names": "pattern",
+    "skerry.logic.machinery.schema.formats": "pattern",
+    "skerry.logic.machinery.schema.decoding": "pattern",
     "skerry.server.workspaces.moulds": "'|'.join(marks.all)",
 }
 
@@ -252,16 +252,16 @@ def _of_call(module: Any, node: ast.Call) -> Iterator[tuple[str, str, int]]:
 
 def _named() -> Iterator[tuple[str, str, int]]:
     """Yield the patterns that functions are given."""
-    from skerry.logic import names
-    from skerry.logic.schema import decoding, formats
+    from skerry.logic.machinery import names
+    from skerry.logic.machinery.schema import decoding, formats
 
     for name in ("_SUBDOMAIN", "_DNS1035", "_WILDCARD", "_C_IDENTIFIER", "_PERCENT",
                  "_HTTP_HEADER", "_HTTP_PATH", "_ENV_VAR", "_CONFIG_MAP_KEY"):  # fmt: skip
-        yield f"skerry.logic.names.{name}", getattr(names, name), 0
+        yield f"skerry.logic.machinery.names.{name}", getattr(names, name), 0
     for pattern, piece in decoding._LAYOUT:
-        yield f"skerry.logic.schema.decoding {piece}", pattern, 0
+        yield f"skerry.logic.machinery.schema.decoding {piece}", pattern, 0
     for kind in (("[0-9a-f]{4}", "[0-9a-f]{4}"), ("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}")):
-        yield "skerry.logic.schema.formats uuid", formats._UUID % kind, re.IGNORECASE
+        yield "skerry.logic.machinery.schema.formats uuid", formats._UUID % kind, re.IGNORECASE
 
 
 PATTERNS = [*_patterns(), *_named()]

@@ -15,8 +15,8 @@ from skerry.api.keys import PLAIN
 from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.pod_security.configuration import PodSecurityConfiguration
-from skerry.logic.resource import Object
+from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
+from skerry.logic.machinery.resource import Object
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission

@@ -13,9 +13,9 @@ from skerry.app.edge_environment import ClientFlags, access_by, endpoint
 from skerry.app.explain import HubSettings
 from skerry.app.explain_names import Unanswered
 from skerry.kit.clock import SystemClock
-from skerry.logic.explanation.consent import outstanding, unnoted
-from skerry.logic.placement.consent_record import confirmed_ids
-from skerry.logic.resource import Object
+from skerry.logic.fleet.explanation.consent import outstanding, unnoted
+from skerry.logic.fleet.placement.consent_record import confirmed_ids
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import kubeconfig_paths
 

@@ -25,7 +25,7 @@ from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.network import Network, Streams
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 from skerry.kit.clock import Clock, parse_rfc3339
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Sender, Stream, Upgrade
 from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake

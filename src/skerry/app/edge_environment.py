@@ -26,7 +26,7 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder

@@ -31,16 +31,16 @@ from skerry.api.mailboxes import Mailbox
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.kit.ids import SystemIds
-from skerry.logic.resource import Object
-from skerry.logic.syncing.access import edge_access
-from skerry.logic.syncing.manifest import (
+from skerry.logic.fleet.syncing.access import edge_access
+from skerry.logic.fleet.syncing.manifest import (
     ManifestTerms,
     account_name,
     edge_manifest,
     hub_kubeconfig,
     mailbox_objects,
 )
-from skerry.logic.syncing.scope import scope_of, united
+from skerry.logic.fleet.syncing.scope import scope_of, united
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load

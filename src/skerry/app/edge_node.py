@@ -54,7 +54,7 @@ from skerry.edge.agent.volume_cleanup import run_volume_cleanup
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory

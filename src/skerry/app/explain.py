@@ -30,8 +30,8 @@ from skerry.app.explain_names import (
 )
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.kit.clock import SystemClock
-from skerry.logic.explanation.answer import Answer, Facts, answer, targets_at
-from skerry.logic.explanation.changes import (
+from skerry.logic.fleet.explanation.answer import Answer, Facts, answer, targets_at
+from skerry.logic.fleet.explanation.changes import (
     PlacementChange,
     Workload,
     changed_by,
@@ -42,12 +42,12 @@ from skerry.logic.explanation.changes import (
     running_by,
     what_or_none,
 )
-from skerry.logic.explanation.what import Subject
-from skerry.logic.placement.consent_record import is_enforced
-from skerry.logic.placement.explain import explain as explain_location
-from skerry.logic.placement.grants import grant_of
-from skerry.logic.placement.index import PlacementIndex
-from skerry.logic.placement.records import (
+from skerry.logic.fleet.explanation.what import Subject
+from skerry.logic.fleet.placement.consent_record import is_enforced
+from skerry.logic.fleet.placement.explain import explain as explain_location
+from skerry.logic.fleet.placement.grants import grant_of
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import (
     Destination,
     Place,
     location_of,
@@ -55,21 +55,21 @@ from skerry.logic.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.placement.slices import (
+from skerry.logic.fleet.placement.slices import (
     EDGE_PLACEMENTS,
     SLICES,
     destinations_in,
     placement_name,
 )
-from skerry.logic.placement.whatif import Change, what_if
-from skerry.logic.resource import Object
-from skerry.logic.translation.categories import (
+from skerry.logic.fleet.placement.whatif import Change, what_if
+from skerry.logic.fleet.translation.categories import (
     DEFINITIONS,
     NAMESPACES,
     is_never_copied,
 )
-from skerry.logic.translation.items import Item
-from skerry.logic.translation.what import mailbox_name
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.fleet.translation.what import mailbox_name
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.discovery import ServedTypes, discover
 from skerry.runtime.kubeconfig import kubeconfig_paths

@@ -22,9 +22,9 @@ from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
-from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
-from skerry.logic.workspaces.principals import RESERVED
-from skerry.logic.workspaces.projected import is_inert
+from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.principals import RESERVED
+from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
 from skerry.server.security.signing_rotation import Authorities

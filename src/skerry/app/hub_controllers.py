@@ -16,8 +16,8 @@ from skerry.app.core_controllers import Runnable, embedded_transport
 from skerry.app.hub_server import HubServer
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.workspaces.names import ROOT, WILDCARD
-from skerry.logic.workspaces.projected import NOT_PROJECTED
+from skerry.logic.machinery.workspaces.names import ROOT, WILDCARD
+from skerry.logic.machinery.workspaces.projected import NOT_PROJECTED
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.election import LeaderElection, Terms

@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.limits import Limits, TreeLimits
-from skerry.logic.workspaces.names import WILDCARD
-from skerry.logic.workspaces.projected import is_inert
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
+from skerry.logic.machinery.workspaces.names import WILDCARD
+from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission

@@ -11,7 +11,7 @@ from skerry.app.settings import ServerSettings
 from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.key_rotation import SigningRecord
+from skerry.logic.machinery.key_rotation import SigningRecord
 from skerry.server.open_streams import OpenStreams
 from skerry.server.security.encryption import EncryptedStore
 from skerry.server.security.encryption_start import (

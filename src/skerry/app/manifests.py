@@ -23,7 +23,7 @@ from skerry.app.hub_content import (
     compute_permission_objects,
     edge_export_objects,
 )
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 _HEADER = "# Made by `skerry manifests`; change the code it comes from instead.\n"
 _BINDING = "bind-espw"

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.audit_policy import Policy, PolicyError, parse_policy
-from skerry.logic.decoding import DecodeError, decode_yaml
+from skerry.logic.machinery.audit_policy import Policy, PolicyError, parse_policy
+from skerry.logic.machinery.decoding import DecodeError, decode_yaml
 from skerry.server.engine import PathHandler, Recorder
 from skerry.server.flow import FairFlow
 from skerry.server.health import Check, Health, Unhealthy

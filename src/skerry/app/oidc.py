@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from skerry.kit.clock import Clock
-from skerry.logic.oidc import OidcError, OidcSettings, check_settings
+from skerry.logic.machinery.oidc import OidcError, OidcSettings, check_settings
 from skerry.runtime.http import HttpTransport, Limits
 from skerry.runtime.transport import TransportError
 from skerry.server.security.oidc import Fetch, IssuerKeys, OidcTokens

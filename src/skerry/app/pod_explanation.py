@@ -24,7 +24,7 @@ from skerry.app.pod_scheduler import (
     told,
 )
 from skerry.kit import log as logging
-from skerry.logic.builtin import builtin_resources
+from skerry.logic.machinery.builtin import builtin_resources
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import (
     ClientConfig,

@@ -20,9 +20,9 @@ from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
 from skerry.app.scheduler_reference import configuration_page
-from skerry.logic import oidc as oidc_settings
-from skerry.logic.builtin import builtin_resources
-from skerry.logic.resource import Resource
+from skerry.logic.machinery import oidc as oidc_settings
+from skerry.logic.machinery.builtin import builtin_resources
+from skerry.logic.machinery.resource import Resource
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.server.flow import FairFlow

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from skerry.logic.placement.inventory import Inventory
+from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.scheduler.config.defaults import DEFAULT_ARGUMENTS, DEFAULT_PLUGINS
 from skerry.scheduler.config.gates import known_gates
 from skerry.scheduler.config.load import default_configuration, dump

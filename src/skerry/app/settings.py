@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from skerry.api.edge_identity import CERTIFICATE_LIFETIME
-from skerry.logic.oidc import OidcSettings
-from skerry.logic.workspaces.limits import (
+from skerry.logic.machinery.oidc import OidcSettings
+from skerry.logic.machinery.workspaces.limits import (
     MAILBOX_LIMITS,
     TREE_LIMITS,
     WORKSPACE_LIMITS,

@@ -43,13 +43,13 @@ from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
 from skerry.kit.secret_files import secret_directory
-from skerry.logic.oidc import OidcError
-from skerry.logic.pod_security.configuration import (
+from skerry.logic.machinery.oidc import OidcError
+from skerry.logic.machinery.pod_security.configuration import (
     ConfigurationError,
     PodSecurityConfiguration,
     parse_configuration,
 )
-from skerry.logic.rbac.bootstrap import bootstrap_objects
+from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.codec import dump

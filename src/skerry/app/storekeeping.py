@@ -12,7 +12,7 @@ from skerry.app import hub_keys
 from skerry.app.hub_keys import KeysError
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
-from skerry.logic.key_rotation import (
+from skerry.logic.machinery.key_rotation import (
     KEYS_PREFIX,
     SERVERS_PREFIX,
     EncryptionRecord,

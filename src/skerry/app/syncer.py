@@ -25,7 +25,7 @@ from skerry.edge.syncer.trust import WitnessTransport
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
-from skerry.logic.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.evidence import Budget
 from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
 from skerry.runtime.facts import ServerFacts

@@ -15,7 +15,7 @@ from skerry.app.explain import Hub, HubSettings, Question, hub
 from skerry.app.explain_names import Unanswered
 from skerry.cli.options import Command
 from skerry.kit import log
-from skerry.logic.explanation.text import answer_text
+from skerry.logic.fleet.explanation.text import answer_text
 from skerry.runtime.kubeconfig import KubeconfigError
 from skerry.runtime.transport import TransportError
 

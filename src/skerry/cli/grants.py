@@ -16,7 +16,7 @@ from skerry.app.explain import HubSettings
 from skerry.app.explain_names import Unanswered
 from skerry.cli.options import Command
 from skerry.kit import log
-from skerry.logic.explanation.consent import chosen, consent_text
+from skerry.logic.fleet.explanation.consent import chosen, consent_text
 from skerry.runtime.kubeconfig import KubeconfigError
 from skerry.runtime.transport import TransportError
 

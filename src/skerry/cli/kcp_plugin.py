@@ -180,7 +180,7 @@ def crd_snapshot(flags: Parsed) -> None:
     """Print the APIResourceSchemas that offer the types of CustomResourceDefinitions."""
     import yaml
 
-    from skerry.logic.workspaces.schemas import schema_object
+    from skerry.logic.machinery.workspaces.schemas import schema_object
 
     if not flags.value("filename"):
         raise CommandError("--filename is required")

@@ -25,7 +25,7 @@ from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
 from skerry.cli.kubeconfig import KubeconfigError as CliKubeconfigError
 from skerry.cli.workspace import CommandError
-from skerry.logic.syncing.manifest import syncer_id
+from skerry.logic.fleet.syncing.manifest import syncer_id
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
 

@@ -13,7 +13,7 @@ import click
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings, StoreSettings
 from skerry.cli.durations import DurationRange
 from skerry.cli.oidc_flags import OIDC_FLAGS, taken_oidc
-from skerry.logic.workspaces.limits import (
+from skerry.logic.machinery.workspaces.limits import (
     MAILBOX_LIMITS,
     TREE_LIMITS,
     WORKSPACE_LIMITS,

@@ -11,8 +11,8 @@ import yaml
 
 from skerry.app.explain import Hub
 from skerry.cli.explain import asked, hub_flags
-from skerry.logic.explanation.changes import PlacementChange
-from skerry.logic.explanation.text import changes_text
+from skerry.logic.fleet.explanation.changes import PlacementChange
+from skerry.logic.fleet.explanation.text import changes_text
 
 
 @click.command(

@@ -26,7 +26,7 @@ from skerry.api.errors import ApiError, from_status
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import Answer, Transport, TransportError, lines, whole
 

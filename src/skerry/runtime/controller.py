@@ -20,7 +20,7 @@ from skerry.api.errors import Conflict
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
-from skerry.logic.plan import Plan, Terminal
+from skerry.logic.machinery.plan import Plan, Terminal
 from skerry.runtime.execute import Executor
 from skerry.runtime.informer import Informer
 from skerry.runtime.metrics import RuntimeMetrics

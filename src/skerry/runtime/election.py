@@ -19,7 +19,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError

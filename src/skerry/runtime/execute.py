@@ -20,7 +20,7 @@ from prometheus_client import Counter
 
 from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.kit.log import Logger
-from skerry.logic.plan import (
+from skerry.logic.machinery.plan import (
     Action,
     Announcement,
     Apply,
@@ -32,7 +32,7 @@ from skerry.logic.plan import (
     Update,
     target_text,
 )
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, DeleteOptions, Selection, WriteOptions
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError

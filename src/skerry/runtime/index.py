@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from skerry.kit.invariant import invariant
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 
 

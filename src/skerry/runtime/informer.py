@@ -18,7 +18,7 @@ from typing import Any
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.metrics import RuntimeMetrics

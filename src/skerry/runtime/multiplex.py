@@ -34,7 +34,7 @@ from skerry.api.errors import (
 )
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, answer_failure
 from skerry.runtime.reflector import BACKOFF
 from skerry.runtime.transport import Answer, AnswerStream, TransportError, lines, whole

@@ -18,7 +18,7 @@ import msgspec
 import orjson
 
 from skerry.kit.invariant import invariant
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 _METADATA = b'"metadata":{'
 _HEAD = 2

@@ -11,7 +11,7 @@ import asyncio
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.server.admission.definitions import CLEANUP
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.codec import decode, encode

@@ -11,8 +11,8 @@ from email.utils import format_datetime
 
 from skerry.api.errors import NotAcceptable, NotFound
 from skerry.api.kinds import GroupVersion
-from skerry.logic import discovery, openapi
-from skerry.logic.resource import Resource
+from skerry.logic.machinery import discovery, openapi
+from skerry.logic.machinery.resource import Resource
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Headers, Request, Response, User

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from skerry.api.errors import TooManyRequests
 from skerry.kit.clock import Clock, SystemClock
-from skerry.logic.workspaces.names import ADMIN_GROUP
+from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.accounts import Accounts, AccountSettings
 from skerry.server.http.message import Sender, User
 from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from skerry.logic import openapi
-from skerry.logic.builtin import definitions
-from skerry.logic.resource import Resource
+from skerry.logic.machinery import openapi
+from skerry.logic.machinery.builtin import definitions
+from skerry.logic.machinery.resource import Resource
 
 Form = Literal["swagger", "swagger-protobuf", "v3"]
 

@@ -9,7 +9,7 @@ from functools import partial
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.rate import RateLimit, RateLimits
-from skerry.logic.audit_policy import METADATA_OF_ALL, NONE, REQUEST, Audited, Policy
+from skerry.logic.machinery.audit_policy import METADATA_OF_ALL, NONE, REQUEST, Audited, Policy
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Sender, Stream, User
 from skerry.server.metrics import ServerMetrics, long_running_labels

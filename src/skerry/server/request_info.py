@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.selectors import FieldSelector, SelectorError
+from skerry.logic.machinery.selectors import FieldSelector, SelectorError
 
 _VERBS = {
     "GET": "get",

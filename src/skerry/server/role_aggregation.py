@@ -11,8 +11,8 @@ import asyncio
 from typing import Protocol
 
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.logic.rbac.policy import GROUP
-from skerry.logic.rbac.rules import Rule
+from skerry.logic.machinery.rbac.policy import GROUP
+from skerry.logic.machinery.rbac.rules import Rule
 from skerry.server.codec import decode, encode
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher

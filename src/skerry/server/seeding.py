@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import encode
 from skerry.server.rest.preparation import Stamp

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skerry.kit.ids import SeededIds
-from skerry.logic.key_rotation import RotationRefused, ServerRecord, record_key
+from skerry.logic.machinery.key_rotation import RotationRefused, ServerRecord, record_key
 from skerry.server.security.encryption import EncryptedStore, EncryptionKeys, parse_keys
 from skerry.server.security.encryption_start import (
     KeyMismatch,

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from skerry.app.hub_credential import IDENTITY_FILE
-from skerry.logic.syncing.certificates import EdgeIdentity, decode_identity
+from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
 from skerry.runtime.kubeconfig import load, tls_context
 from tests.e2e.processes import ServerProcess
 from tests.e2e.test_scenario import free_ports

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.processes import SKERRY, ServerProcess
 from tests.e2e.syncer.places import CONFIG_MAPS, DEPLOYMENTS, Places, until

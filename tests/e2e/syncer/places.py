@@ -30,8 +30,8 @@ from skerry.app.edge_identity import (
 from skerry.app.edge_join import join
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.edge.syncer.mailbox import CONFIGS
-from skerry.logic.syncing.certificates import decode_identity
-from skerry.logic.syncing.manifest import account_name, hub_kubeconfig, mailbox_objects
+from skerry.logic.fleet.syncing.certificates import decode_identity
+from skerry.logic.fleet.syncing.manifest import account_name, hub_kubeconfig, mailbox_objects
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, connect, load

@@ -9,7 +9,7 @@ import yaml
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import apply_object, manifest
-from skerry.logic.syncing.manifest import hub_kubeconfig, syncer_id
+from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, syncer_id
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import load
 from tests.e2e.hub.hubs import Hub

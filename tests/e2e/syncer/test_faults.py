@@ -15,7 +15,7 @@ import pytest
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import SYNC_TARGETS
 from skerry.edge.syncer.mailbox import CONFIGS
-from skerry.logic.syncing.delivery import is_delivered
+from skerry.logic.fleet.syncing.delivery import is_delivered
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import (
     CONFIG_MAPS,

@@ -23,8 +23,8 @@ from skerry.app.edge_identity import (
 )
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.token import HubToken, claims_of
-from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE
-from skerry.logic.syncing.manifest import account_name
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE
+from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines

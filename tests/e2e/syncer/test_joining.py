@@ -34,8 +34,8 @@ from skerry.app.edge_identity import (
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.edge.syncer.keys import make_key
 from skerry.edge.syncer.mailbox import CONFIGS
-from skerry.logic.syncing.certificates import EdgeIdentity, decode_identity
-from skerry.logic.syncing.manifest import (
+from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
+from skerry.logic.fleet.syncing.manifest import (
     account_name,
     hub_kubeconfig,
     identity_secret_name,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from skerry.edge.syncer.mailbox import CONFIGS
-from skerry.logic.syncing.delivery import is_delivered
+from skerry.logic.fleet.syncing.delivery import is_delivered
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import CONFIG_MAPS, DEPLOYMENTS, Places, deployment, until
 

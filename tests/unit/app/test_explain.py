@@ -13,11 +13,11 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.app.explain import LOCATIONS, SYNC_TARGETS, Question
 from skerry.app.explain import Hub as AskedHub
 from skerry.app.explain_names import Unanswered
-from skerry.logic.explanation.answer import Answer
-from skerry.logic.explanation.text import changes_text
-from skerry.logic.placement.records import place_of
-from skerry.logic.placement.slices import SLICES
-from skerry.logic.translation.what import mailbox_name
+from skerry.logic.fleet.explanation.answer import Answer
+from skerry.logic.fleet.explanation.text import changes_text
+from skerry.logic.fleet.placement.records import place_of
+from skerry.logic.fleet.placement.slices import SLICES
+from skerry.logic.fleet.translation.what import mailbox_name
 from tests.sim.loop import virtual
 from tests.sim.summarizer_hub import (
     CONFIG_MAPS,
@@ -27,7 +27,7 @@ from tests.sim.summarizer_hub import (
     deployment,
     running,
 )
-from tests.unit.logic.placement import building
+from tests.unit.logic.fleet.placement import building
 
 CUSTOMIZERS = GroupVersionResource("edge.kcp.io", "v1alpha1", "customizers")
 Raw = dict[str, Any]

@@ -11,9 +11,9 @@ import yaml
 
 from skerry.api.kcp import edge
 from skerry.app.manifests import manifest_files
-from skerry.logic import crd
-from skerry.logic.schema.validation import validate
-from skerry.logic.workspaces.schemas import resources_of
+from skerry.logic.machinery import crd
+from skerry.logic.machinery.schema.validation import validate
+from skerry.logic.machinery.workspaces.schemas import resources_of
 
 CONFIG = Path(__file__).parents[3] / "config"
 FILES = manifest_files()

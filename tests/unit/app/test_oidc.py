@@ -19,7 +19,7 @@ from skerry.app.settings import OidcSettings, ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, Kind, Running, StartError, serving
 from skerry.kit import log
 from skerry.kit.clock import SystemClock
-from skerry.logic.oidc import OidcError
+from skerry.logic.machinery.oidc import OidcError
 from skerry.server.http.message import Answer, Peer, Request, Response, User
 from skerry.server.http.server import HttpServer
 from skerry.server.http.tls import server_context

@@ -10,7 +10,7 @@ import pytest
 from skerry.app import reference
 from skerry.app.api_server import ApiServer
 from skerry.cli.main import main
-from skerry.logic.builtin import builtin_resources
+from skerry.logic.machinery.builtin import builtin_resources
 from tests.unit.server.harness import serving
 
 _ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ from typing import Any
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.plan import Announcement
+from skerry.logic.machinery.plan import Announcement
 from skerry.runtime.client import Client
 from skerry.runtime.events import EventRecorder, reference
 from skerry.runtime.metrics import RuntimeMetrics

@@ -10,7 +10,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.kit.invariant import InvariantError
-from skerry.logic.plan import (
+from skerry.logic.machinery.plan import (
     Action,
     Announcement,
     Create,

@@ -16,7 +16,7 @@ from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import Informer, InformerFactory

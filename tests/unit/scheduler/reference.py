@@ -13,8 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from skerry.logic.quantity import Quantity
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.quantity import Quantity
+from skerry.logic.machinery.selectors import Selector
 
 Object = dict[str, Any]
 

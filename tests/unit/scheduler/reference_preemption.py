@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.selectors import Selector
 from tests.unit.scheduler.reference import Object, World, labels_of, name_of, namespace_of
 from tests.unit.scheduler.reference_decision import Refusal, priority_of, refused, schedule
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from skerry.logic.quantity import Quantity
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.quantity import Quantity
+from skerry.logic.machinery.selectors import Selector
 from tests.unit.scheduler.reference import (
     Object,
     World,

@@ -14,7 +14,7 @@ import yaml
 from skerry.app.api_server import ApiServer, Parts
 from skerry.kit.clock import Clock, LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.pod_security.configuration import PodSecurityConfiguration
+from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
 from skerry.server.engine import ResourceHandler

@@ -9,8 +9,8 @@ import orjson
 from hypothesis import strategies as st
 
 from skerry.api.schema import Schema
-from skerry.logic import crd
-from skerry.logic.resource import Resource
+from skerry.logic.machinery import crd
+from skerry.logic.machinery.resource import Resource
 from skerry.server.catalogue import builtin_types
 from tests.unit.server.objects import NAMESPACE, POPULATION, definition
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from email.utils import parsedate_to_datetime
 
 from skerry.kit.clock import LoopClock
-from skerry.logic import openapi
+from skerry.logic.machinery import openapi
 from tests.sim.loop import virtual
 from tests.unit.server.harness import Server, serving
 from tests.unit.server.objects import definition

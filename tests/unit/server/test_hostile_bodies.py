@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.logic.decoding import hostile
+from tests.unit.logic.machinery.decoding import hostile
 from tests.unit.server.harness import Server, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from skerry.api.errors import Forbidden
-from skerry.logic.patch.json_patch import apply_json_patch
+from skerry.logic.machinery.patch.json_patch import apply_json_patch
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import Response, Stream, User
 from skerry.store.memory import MemoryStore

@@ -8,14 +8,14 @@ from typing import Any
 import orjson
 import pytest
 
-from skerry.logic.pod_security.configuration import PodSecurityConfiguration
-from skerry.logic.pod_security.policy import PREFIX, LevelVersion, Policy
-from skerry.logic.resource import Object
+from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
+from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy
+from skerry.logic.machinery.resource import Object
 from skerry.server.http.message import Peer, Request
 from skerry.server.request_info import RequestInfo
 from skerry.server.security.audit import audit_event
 from tests.sim.loop import virtual
-from tests.unit.logic.pod_security.pods import hardened
+from tests.unit.logic.machinery.pod_security.pods import hardened
 from tests.unit.server.harness import ADMIN, Server, serving
 from tests.unit.server.objects import pod
 

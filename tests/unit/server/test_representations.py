@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from skerry.logic import protobuf
+from skerry.logic.machinery import protobuf
 from tests.sim.loop import virtual
 from tests.unit.server.harness import serving
 from tests.unit.server.objects import CORE, config_map, definition, deployment, pod, thing, version

@@ -4,7 +4,7 @@ One key per inventory workspace with grants. Writes its LocationConsent (but for
 single objects, which is the placement translator's) and the status of its LocationGrants.
 
 A confirmation takes effect in two steps: first the LocationConsent is written without the id, then
-the placements are let go. See ``logic.placement.consent_record`` for why in this order.
+the placements are let go. See ``logic.fleet.placement.consent_record`` for why in this order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skerry.api.consent import (
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.running import Running
 from skerry.kit.clock import rfc3339
-from skerry.logic.placement.consent_record import (
+from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
     OPEN,
     REMOVE,
@@ -44,12 +44,12 @@ from skerry.logic.placement.consent_record import (
     with_part,
     without_ids,
 )
-from skerry.logic.placement.grants import Grant
-from skerry.logic.placement.holds import Group, Holds, Refusal, Refusals
-from skerry.logic.placement.index import Chosen, PlacementIndex
-from skerry.logic.placement.records import CLUSTER_ANNOTATION, Place
-from skerry.logic.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.resource import Object
+from skerry.logic.fleet.placement.grants import Grant
+from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
+from skerry.logic.fleet.placement.index import Chosen, PlacementIndex
+from skerry.logic.fleet.placement.records import CLUSTER_ANNOTATION, Place
+from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.index import Key

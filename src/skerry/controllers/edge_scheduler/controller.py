@@ -38,18 +38,18 @@ from skerry.controllers.edge_scheduler.status import (
 from skerry.controllers.edge_scheduler.telling import SliceExecutor
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
-from skerry.logic.placement.consent_record import lean_record
-from skerry.logic.placement.grants import lean_grant
-from skerry.logic.placement.index import PlacementIndex
-from skerry.logic.placement.records import Place, lean_location, lean_sync_target
-from skerry.logic.placement.slices import (
+from skerry.logic.fleet.placement.consent_record import lean_record
+from skerry.logic.fleet.placement.grants import lean_grant
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import Place, lean_location, lean_sync_target
+from skerry.logic.fleet.placement.slices import (
     DESTINATIONS_PER_SLICE,
     EDGE_PLACEMENTS,
     SLICES,
     lean_slice,
 )
-from skerry.logic.placement.workspace_tree import lean_workspace
-from skerry.logic.plan import Plan
+from skerry.logic.fleet.placement.workspace_tree import lean_workspace
+from skerry.logic.machinery.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import Informer, InformerFactory

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from skerry.controllers.edge_scheduler.observe import Observed
 from skerry.controllers.edge_scheduler.written import HeldSlice
-from skerry.logic.placement.records import Destination, Place
-from skerry.logic.placement.slices import (
+from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.slices import (
     DESTINATIONS_PER_SLICE,
     SLICES,
     WantedSlice,
@@ -17,7 +17,7 @@ from skerry.logic.placement.slices import (
     owner_of,
     wanted_slices,
 )
-from skerry.logic.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
 
 
 @dataclass(frozen=True, slots=True)

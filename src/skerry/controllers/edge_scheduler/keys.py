@@ -13,10 +13,10 @@ from skerry.api.consent import CONSENT_NAME
 from skerry.api.kinds import GroupVersionResource
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
-from skerry.logic.placement.consent_record import is_enforced
-from skerry.logic.placement.grants import grant_of
-from skerry.logic.placement.index import PlacementIndex
-from skerry.logic.placement.records import (
+from skerry.logic.fleet.placement.consent_record import is_enforced
+from skerry.logic.fleet.placement.grants import grant_of
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import (
     Place,
     is_leaving,
     location_of,
@@ -24,8 +24,8 @@ from skerry.logic.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.placement.slices import base_names, placement_name
-from skerry.logic.resource import Object
+from skerry.logic.fleet.placement.slices import base_names, placement_name
+from skerry.logic.machinery.resource import Object
 
 NAME = "edge-scheduler"
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")

@@ -11,9 +11,9 @@ from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.keys import NAME, Waking
 from skerry.controllers.edge_scheduler.written import HeldSlice, WrittenSlices
 from skerry.kit.log import Logger
-from skerry.logic.placement.index import NOWHERE, Chosen, PlacementIndex
-from skerry.logic.placement.records import Destination, Place, is_leaving
-from skerry.logic.placement.slices import (
+from skerry.logic.fleet.placement.index import NOWHERE, Chosen, PlacementIndex
+from skerry.logic.fleet.placement.records import Destination, Place, is_leaving
+from skerry.logic.fleet.placement.slices import (
     SLICES,
     Owner,
     destinations_in,
@@ -21,7 +21,7 @@ from skerry.logic.placement.slices import (
     placement_name,
     slice_names,
 )
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer

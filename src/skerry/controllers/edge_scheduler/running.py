@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skerry.logic.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination, Place
 
 NOTHING: frozenset[Destination] = frozenset()
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.observe import Consent, Observer, Result
-from skerry.logic.placement.records import Place, is_leaving
-from skerry.logic.placement.slices import EDGE_PLACEMENTS
-from skerry.logic.plan import NOTHING, Announcement, Plan, Target, Update
-from skerry.logic.resource import Object
+from skerry.logic.fleet.placement.records import Place, is_leaving
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
+from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
 
 SCHEDULED = "Scheduled"
 SATISFIABLE = "SelectorsSatisfiable"

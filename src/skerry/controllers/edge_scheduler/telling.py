@@ -10,9 +10,9 @@ from skerry.controllers.edge_scheduler.keys import NAME, Cause, Waking
 from skerry.controllers.edge_scheduler.running import Running
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.slices import digest_of, placement_name
-from skerry.logic.plan import Create, Plan, Update
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.slices import digest_of, placement_name
+from skerry.logic.machinery.plan import Create, Plan, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics

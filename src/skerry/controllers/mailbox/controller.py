@@ -24,8 +24,8 @@ from skerry.controllers.mailbox.names import BINDINGS, NAME, SYNC_TARGETS, WORKS
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
 from skerry.controllers.mailbox.telling import MailboxExecutor
 from skerry.kit.log import Logger
-from skerry.logic.placement.heartbeat import HEARTBEAT_LEASE, LEASES
-from skerry.logic.placement.records import lean_sync_target
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, LEASES
+from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler

@@ -6,9 +6,9 @@ from skerry.api.mailboxes import BINDING, EXPORT
 from skerry.controllers.mailbox.keys import content_of
 from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed
-from skerry.logic.placement.records import is_leaving
-from skerry.logic.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
-from skerry.logic.resource import Object
+from skerry.logic.fleet.placement.records import is_leaving
+from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
+from skerry.logic.machinery.resource import Object
 
 # A binding that refers elsewhere is in nobody's view, so no event tells that it has gone.
 _LOOK_AGAIN_SECONDS = 0.2

@@ -7,8 +7,8 @@ from typing import Any
 
 from skerry.api.mailboxes import BINDING, Mailbox, mailbox_named
 from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
-from skerry.logic.placement.heartbeat import lease_seconds_of, renewals_of
-from skerry.logic.resource import Object
+from skerry.logic.fleet.placement.heartbeat import lease_seconds_of, renewals_of
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
 from skerry.runtime.informer import Handler, Informer
 

@@ -8,8 +8,8 @@ from skerry.api.errors import Forbidden, NotFound
 from skerry.api.mailboxes import BINDING, Mailbox
 from skerry.controllers.mailbox.keys import BY_UID, content_of
 from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, SYNC_TARGETS
-from skerry.logic.placement.records import is_leaving
-from skerry.logic.resource import Object
+from skerry.logic.fleet.placement.records import is_leaving
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

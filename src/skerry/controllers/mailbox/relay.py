@@ -14,7 +14,7 @@ from skerry.api.mailboxes import mailbox_named
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
 from skerry.controllers.mailbox.names import SYNC_TARGETS
 from skerry.kit.clock import rfc3339
-from skerry.logic.placement.heartbeat import (
+from skerry.logic.fleet.placement.heartbeat import (
     HEARTBEAT_LEASE,
     HEARTBEAT_NAMESPACE,
     LEASE_SECONDS_ANNOTATION,
@@ -24,8 +24,8 @@ from skerry.logic.placement.heartbeat import (
     lease_seconds_told,
     relay_spacing,
 )
-from skerry.logic.plan import NOTHING, Patch, Plan, Target
-from skerry.logic.resource import Object
+from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from skerry.controllers.mailbox.names import BINDINGS, NAME, WORKSPACES
 from skerry.kit.log import Logger
-from skerry.logic.plan import Create, Delete, Plan
+from skerry.logic.machinery.plan import Create, Delete, Plan
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics

@@ -8,7 +8,7 @@ Writes copies (label ``edge.kcp.io/projected=yes``), Namespaces for them and Syn
 EdgePlacements. From the first LocationGrant on it reads those, and Workspaces for their paths and
 labels, and writes the part of LocationConsents that is about single objects.
 
-Invariants: once quiet, every mailbox holds what ``logic.translation.reference`` computes, and a
+Invariants: once quiet, every mailbox holds what ``fleet.translation.reference`` computes, and a
 second pass writes nothing. Nothing is removed from a mailbox while something that could justify
 it has not been read yet: a workspace's types, its namespaces, the objects of the type in
 question, or what a malformed placement means. Objects that are not copies are never removed, nor

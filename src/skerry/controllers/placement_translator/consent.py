@@ -11,21 +11,21 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from skerry.api.consent import CONSENT_NAME, ENFORCE, OBSERVE
-from skerry.logic.placement.consent import ConsentIndex, Touched
-from skerry.logic.placement.consent_record import is_enforced
-from skerry.logic.placement.grants import Rule, grant_of
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import (
+from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
+from skerry.logic.fleet.placement.consent_record import is_enforced
+from skerry.logic.fleet.placement.grants import Rule, grant_of
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import (
     Place,
     is_leaving,
     location_of,
     place_of,
     sync_target_of,
 )
-from skerry.logic.resource import Object
-from skerry.logic.translation.grants import inventory_of
-from skerry.logic.translation.grants import sync_target_of as sync_target_of_mailbox
-from skerry.logic.translation.items import LocationName
+from skerry.logic.fleet.translation.grants import inventory_of
+from skerry.logic.fleet.translation.grants import sync_target_of as sync_target_of_mailbox
+from skerry.logic.fleet.translation.items import LocationName
+from skerry.logic.machinery.resource import Object
 
 # A Location and the source workspaces whose objects there must be reconciled; None: all.
 Concerned = tuple[LocationName, frozenset[str] | None]

@@ -46,14 +46,14 @@ from skerry.controllers.placement_translator.status import StatusObserver, decid
 from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
-from skerry.logic.placement.consent_record import lean_record
-from skerry.logic.placement.grants import lean_grant
-from skerry.logic.placement.records import lean_sync_target
-from skerry.logic.placement.workspace_tree import lean_workspace
-from skerry.logic.resource import Object
-from skerry.logic.translation.items import Item, PlacementName
-from skerry.logic.translation.types import common_types
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.fleet.placement.consent_record import lean_record
+from skerry.logic.fleet.placement.grants import lean_grant
+from skerry.logic.fleet.placement.records import lean_sync_target
+from skerry.logic.fleet.placement.workspace_tree import lean_workspace
+from skerry.logic.fleet.translation.items import Item, PlacementName
+from skerry.logic.fleet.translation.types import common_types
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, cluster_of
 from skerry.runtime.context import ControllerContext

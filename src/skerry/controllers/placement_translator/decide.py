@@ -6,10 +6,19 @@ from collections.abc import Iterator
 
 from skerry.controllers.placement_translator.observe import Look, Observed
 from skerry.kit.invariant import invariant
-from skerry.logic.plan import Action, Create, Delete, DeleteCollection, Patch, Plan, Target, Update
-from skerry.logic.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
-from skerry.logic.translation.configs import config_object
-from skerry.logic.translation.copies import is_projected, replacement
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
+from skerry.logic.fleet.translation.configs import config_object
+from skerry.logic.fleet.translation.copies import is_projected, replacement
+from skerry.logic.machinery.plan import (
+    Action,
+    Create,
+    Delete,
+    DeleteCollection,
+    Patch,
+    Plan,
+    Target,
+    Update,
+)
 
 PLACED = "Placed"
 CHANGED = "Changed"

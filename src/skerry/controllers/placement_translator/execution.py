@@ -14,11 +14,11 @@ from skerry.controllers.placement_translator.marks import CONFIG, Marks
 from skerry.controllers.placement_translator.observe import Accepted
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.kit.log import Logger
-from skerry.logic.customization.customize import Problem
-from skerry.logic.plan import Action, Create, Delete, Plan, Target, Update
-from skerry.logic.translation.copies import digest
-from skerry.logic.translation.items import Item, PlacementName
-from skerry.logic.translation.merging import Told
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.translation.copies import digest
+from skerry.logic.fleet.translation.items import Item, PlacementName
+from skerry.logic.fleet.translation.merging import Told
+from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics

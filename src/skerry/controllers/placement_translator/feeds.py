@@ -22,13 +22,12 @@ import msgspec
 import orjson
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
-from skerry.logic.customization.customize import (
+from skerry.logic.fleet.customization.customize import (
     CustomizerName,
     customizer_name,
     wants_customization,
 )
-from skerry.logic.resource import Object
-from skerry.logic.translation.categories import (
+from skerry.logic.fleet.translation.categories import (
     BINDINGS,
     DEFINITIONS,
     binding_reference,
@@ -36,8 +35,15 @@ from skerry.logic.translation.categories import (
     is_never_copied,
     is_system_object,
 )
-from skerry.logic.translation.copies import copied, digest, is_projected, is_upsynced, labelled
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.translation.copies import (
+    copied,
+    digest,
+    is_projected,
+    is_upsynced,
+    labelled,
+)
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYWHERE, EventKind, Selection, cluster_of
 
 METADATA = Selection(metadata_only=True)

@@ -2,7 +2,7 @@
 
 The half of an inventory workspace's LocationConsent that is about single objects. It is taken in
 the same two steps as the edge scheduler's half: the id goes from the object first, the copies
-after that. See ``logic.placement.consent_record``.
+after that. See ``logic.fleet.placement.consent_record``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from skerry.api.consent import CONSENT_NAME, CONSENTS, OBJECT_ID
 from skerry.api.kinds import GroupResource
 from skerry.kit.clock import rfc3339
-from skerry.logic.placement.consent_record import (
+from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
     REMOVE,
     Confirmation,
@@ -26,11 +26,11 @@ from skerry.logic.placement.consent_record import (
     with_part,
     without_ids,
 )
-from skerry.logic.placement.holds import Group, Holds, Refusal, Refusals
-from skerry.logic.plan import NOTHING, Announcement, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.translation.grants import inventory_of
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
+from skerry.logic.fleet.translation.grants import inventory_of
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome
 from skerry.runtime.index import Key

@@ -16,12 +16,12 @@ from skerry.controllers.placement_translator.relations import Placement, Relatio
 from skerry.controllers.placement_translator.resolve import Resolver
 from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
 from skerry.kit.log import Logger
-from skerry.logic.customization.customize import CustomizerName
-from skerry.logic.resource import Object
-from skerry.logic.selectors import SelectorError
-from skerry.logic.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
-from skerry.logic.translation.items import Item, LocationName, PlacementName, namespace_item
-from skerry.logic.translation.what import placement_of_slice, what_of, where_of
+from skerry.logic.fleet.customization.customize import CustomizerName
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
+from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName, namespace_item
+from skerry.logic.fleet.translation.what import placement_of_slice, what_of, where_of
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 
 NAME = "placement-translator"

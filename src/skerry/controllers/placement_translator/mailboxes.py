@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 _MIDDLE = "-mb-"
 

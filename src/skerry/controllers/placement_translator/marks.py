@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from skerry.api.kinds import GroupResource
-from skerry.logic.translation.configs import CONFIG_NAME, CONFIG_TYPE
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.translation.configs import CONFIG_NAME, CONFIG_TYPE
+from skerry.logic.fleet.translation.items import Item
 
 CONFIG = Item(*CONFIG_TYPE, "", CONFIG_NAME)
 

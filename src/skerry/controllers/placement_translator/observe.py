@@ -21,15 +21,15 @@ from skerry.controllers.placement_translator.marks import CONFIG, Marks
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.resolve import Resolved, Resolver
 from skerry.controllers.placement_translator.workspaces import Workspaces
-from skerry.logic.customization.customize import Problem
-from skerry.logic.plan import Target
-from skerry.logic.resource import Object
-from skerry.logic.translation.categories import NAMESPACES
-from skerry.logic.translation.configs import EMPTY_SPEC
-from skerry.logic.translation.copies import digest, is_projected
-from skerry.logic.translation.grants import not_granted
-from skerry.logic.translation.items import Item, namespace_item
-from skerry.logic.translation.merging import Told
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.configs import EMPTY_SPEC
+from skerry.logic.fleet.translation.copies import digest, is_projected
+from skerry.logic.fleet.translation.grants import not_granted
+from skerry.logic.fleet.translation.items import Item, namespace_item
+from skerry.logic.fleet.translation.merging import Told
+from skerry.logic.machinery.plan import Target
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

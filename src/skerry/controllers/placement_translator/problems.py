@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from skerry.logic.customization.customize import Problem
-from skerry.logic.translation.items import Item, PlacementName
-from skerry.logic.translation.merging import Told
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.translation.items import Item, PlacementName
+from skerry.logic.fleet.translation.merging import Told
 
 Where = tuple[str, Item]
 # Refusals are told beside what merging tells of the same object.

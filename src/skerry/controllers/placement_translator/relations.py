@@ -13,9 +13,9 @@ from typing import TypeVar
 from skerry.api.kinds import GroupResource
 from skerry.controllers.placement_translator.feeds import Feed, Record
 from skerry.controllers.placement_translator.workspaces import Workspaces
-from skerry.logic.translation.categories import NAMESPACES
-from skerry.logic.translation.items import Item, LocationName, PlacementName, namespace_item
-from skerry.logic.translation.what import What, Where
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName, namespace_item
+from skerry.logic.fleet.translation.what import What, Where
 
 K = TypeVar("K", bound=Hashable)
 

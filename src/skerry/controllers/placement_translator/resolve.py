@@ -17,10 +17,9 @@ from skerry.controllers.placement_translator.feeds import Record
 from skerry.controllers.placement_translator.relations import Placement, Relations
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.placement_translator.workspaces import Workspaces
-from skerry.logic.customization.customize import Problem
-from skerry.logic.placement.grants import Rule
-from skerry.logic.resource import Object
-from skerry.logic.translation.categories import (
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.translation.categories import (
     BINDINGS,
     DEFINITIONS,
     NAMESPACES,
@@ -28,21 +27,22 @@ from skerry.logic.translation.categories import (
     binding_reference,
     category_of,
 )
-from skerry.logic.translation.configs import config_spec
-from skerry.logic.translation.copies import bare_namespace, digest, labelled
-from skerry.logic.translation.grants import Kind, granted_upsync, inventory_of, permitted
-from skerry.logic.translation.items import (
+from skerry.logic.fleet.translation.configs import config_spec
+from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled
+from skerry.logic.fleet.translation.grants import Kind, granted_upsync, inventory_of, permitted
+from skerry.logic.fleet.translation.items import (
     EVERYWHERE,
     Item,
     LocationName,
     PlacementName,
     namespace_item,
 )
-from skerry.logic.translation.merging import VERSIONS_DISAGREE, Origin, Told, Way, merged
-from skerry.logic.translation.reference import withheld_kind
-from skerry.logic.translation.types import ServedType
-from skerry.logic.translation.versions import Agreement, agreed_version
-from skerry.logic.translation.what import UpsyncSet
+from skerry.logic.fleet.translation.merging import VERSIONS_DISAGREE, Origin, Told, Way, merged
+from skerry.logic.fleet.translation.reference import withheld_kind
+from skerry.logic.fleet.translation.types import ServedType
+from skerry.logic.fleet.translation.versions import Agreement, agreed_version
+from skerry.logic.fleet.translation.what import UpsyncSet
+from skerry.logic.machinery.resource import Object
 
 # A workspace whose object is wanted, the object's record, and by whom.
 Wanted = tuple[str, Record, list[PlacementName]]

@@ -14,13 +14,13 @@ from datetime import datetime
 from skerry.controllers.placement_translator.keys import EDGE_PLACEMENTS
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.kit.clock import rfc3339
-from skerry.logic.customization.customize import Problem
-from skerry.logic.plan import NOTHING, Announcement, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.selectors import SelectorError
-from skerry.logic.translation.items import Item, PlacementName
-from skerry.logic.translation.merging import CONFLICTS
-from skerry.logic.translation.what import what_of
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.translation.items import Item, PlacementName
+from skerry.logic.fleet.translation.merging import CONFLICTS
+from skerry.logic.fleet.translation.what import what_of
+from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

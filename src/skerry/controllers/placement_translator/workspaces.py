@@ -24,10 +24,10 @@ from skerry.controllers.placement_translator.feeds import (
     wide,
 )
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
-from skerry.logic.translation.categories import NAMESPACES
-from skerry.logic.translation.items import Item
-from skerry.logic.translation.types import ServedType, WorkspaceTypes, workspace_types
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYTHING, EVERYWHERE, Client
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.reflector import Reflector

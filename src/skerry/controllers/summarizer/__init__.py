@@ -10,7 +10,7 @@ Writes StatusSummary and ClusterStatusSummary objects, ``EdgePlacement.status.de
 and the status of a source object where a placement with exactly one destination asks for it.
 
 Invariants: once quiet, there is one summary for each placed object whose kind has a status, equal
-to what ``logic.summary`` computes from the copies; and no other. A summary is looked at a few
+to what ``logic.fleet.summary`` computes from the copies; and no other. A summary is looked at a few
 times per second at most, however many reports come in. None is deleted before everything that
 could be its cause has been read.
 """

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from skerry.controllers.summarizer.forms import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
 from skerry.controllers.summarizer.names import Cause, Names
-from skerry.logic.placement.records import Place, is_leaving, place_of
-from skerry.logic.placement.slices import destinations_in, placement_name
-from skerry.logic.resource import Object
-from skerry.logic.selectors import SelectorError
-from skerry.logic.summary.ledger import Ledger, Source
-from skerry.logic.summary.selection import selection
-from skerry.logic.translation.categories import NAMESPACES
-from skerry.logic.translation.items import Item
-from skerry.logic.translation.what import What, what_of
+from skerry.logic.fleet.placement.records import Place, is_leaving, place_of
+from skerry.logic.fleet.placement.slices import destinations_in, placement_name
+from skerry.logic.fleet.summary.ledger import Ledger, Source
+from skerry.logic.fleet.summary.selection import selection
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.fleet.translation.what import What, what_of
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Index, Key, key_of
 

@@ -17,11 +17,11 @@ from skerry.controllers.summarizer.keys import NAME, WORKSPACES, Pace
 from skerry.controllers.summarizer.kinds import Cluster, Kinds
 from skerry.controllers.summarizer.observe import Observed, Observer
 from skerry.kit.log import Logger
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.slices import EDGE_PLACEMENTS, SLICES
-from skerry.logic.plan import NOTHING, Plan
-from skerry.logic.resource import Object
-from skerry.logic.summary.content import CLUSTER_SCOPED, NAMESPACED
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
+from skerry.logic.machinery.plan import NOTHING, Plan
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from skerry.controllers.summarizer.forms import summary_digest
 from skerry.controllers.summarizer.observe import Observed, Returned, Wanted
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.slices import EDGE_PLACEMENTS
-from skerry.logic.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
+from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
+from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 
 

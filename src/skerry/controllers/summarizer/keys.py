@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import Clock
-from skerry.logic.translation.categories import BINDINGS, DEFINITIONS
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "summarizer"

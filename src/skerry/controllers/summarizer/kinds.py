@@ -28,10 +28,10 @@ from skerry.controllers.summarizer.forms import (
     lean_definition,
 )
 from skerry.controllers.summarizer.keys import API_BINDINGS, API_DEFINITIONS
-from skerry.logic.resource import Object
-from skerry.logic.summary.selection import reports_status
-from skerry.logic.translation.categories import category_of
-from skerry.logic.translation.types import defined_type
+from skerry.logic.fleet.summary.selection import reports_status
+from skerry.logic.fleet.translation.categories import category_of
+from skerry.logic.fleet.translation.types import defined_type
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.discovery import discover
 from skerry.runtime.informer import Informer, InformerFactory

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from skerry.logic.placement.records import Place
-from skerry.logic.summary.content import Subject, summary_name
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.summary.content import Subject, summary_name
+from skerry.logic.fleet.translation.items import Item
 from skerry.runtime.index import Key
 
 

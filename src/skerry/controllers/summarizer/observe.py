@@ -10,13 +10,13 @@ from skerry.controllers.summarizer.board import Board
 from skerry.controllers.summarizer.keys import Pace
 from skerry.controllers.summarizer.kinds import Kinds
 from skerry.controllers.summarizer.names import Cause
-from skerry.logic.placement.records import Place
-from skerry.logic.resource import Object
-from skerry.logic.summary.accumulator import Accumulator, Totals
-from skerry.logic.summary.content import MOST_DETAILS, Subject
-from skerry.logic.summary.ledger import Source
-from skerry.logic.summary.report import digest_of
-from skerry.logic.summary.selection import comes_back
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.summary.accumulator import Accumulator, Totals
+from skerry.logic.fleet.summary.content import MOST_DETAILS, Subject
+from skerry.logic.fleet.summary.ledger import Source
+from skerry.logic.fleet.summary.report import digest_of
+from skerry.logic.fleet.summary.selection import comes_back
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

@@ -7,7 +7,7 @@ user would see nothing but missing pods. kube-controller-manager records ``Faile
 from __future__ import annotations
 
 from skerry.api.errors import ApiError, Conflict
-from skerry.logic.plan import Announcement, Create, Plan
+from skerry.logic.machinery.plan import Announcement, Create, Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.execute import Announce, Executor, Outcome
 

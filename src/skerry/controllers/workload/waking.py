@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.owners import controller_of
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 

@@ -14,8 +14,8 @@ from skerry.edge.agent.pod import PodWorker, remembered_address
 from skerry.edge.agent.pod_api import PODS
 from skerry.edge.agent.sources import refers_to
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.workload.pods import is_finished
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.pods import is_finished
 from skerry.runtime.client import Selection
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import Handler, InformerFactory

@@ -40,8 +40,8 @@ from skerry.edge.agent.runtime import (
 from skerry.edge.agent.security_context import containers_of
 from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
 from skerry.edge.agent.termination import TERMINATION_LOG, ended_within, last_words
-from skerry.logic.plan import EventType
-from skerry.logic.resource import Object
+from skerry.logic.machinery.plan import EventType
+from skerry.logic.machinery.resource import Object
 
 _PORTS = "ports.json"
 _SANDBOX = "sandbox"

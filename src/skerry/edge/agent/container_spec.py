@@ -22,7 +22,7 @@ from skerry.edge.agent.pod_files import host_name
 from skerry.edge.agent.runtime import ContainerSpec, Image, Input, Mount, Sandbox, Volume
 from skerry.edge.agent.security_context import confinement
 from skerry.edge.agent.termination import TERMINATION_LOG, TERMINATION_PATH
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 
 @dataclass(slots=True)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skerry.kit.log import Logger
-from skerry.logic.quantity import Quantity
-from skerry.logic.resource import Object
+from skerry.logic.machinery.quantity import Quantity
+from skerry.logic.machinery.resource import Object
 
 # A quota counts in a tenth of a second, as kubelet's.
 _PERIOD_MICROSECONDS = 100_000

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skerry.edge.agent.beneath import kind_of, resolver
 from skerry.edge.agent.runtime import Volume
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 _DEVICES = ("CharDevice", "BlockDevice")
 

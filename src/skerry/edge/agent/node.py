@@ -19,8 +19,8 @@ from skerry.edge.agent.control_groups import ControlGroups
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.kit.clock import rfc3339, rfc3339_micro
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.workload.conditions import among
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.conditions import among
 from skerry.runtime.transport import TransportError
 
 NODES = GroupVersionResource("", "v1", "nodes")

@@ -41,8 +41,8 @@ from skerry.edge.agent.status import (
 from skerry.edge.agent.termination import restarting
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.workload.pods import is_finished
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.pods import is_finished
 
 _FACTS = "pod.json"
 _ETC = "etc"

@@ -6,7 +6,7 @@ from skerry.api.errors import ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.agent.context import NodeContext
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import DeleteOptions
 from skerry.runtime.transport import TransportError
 

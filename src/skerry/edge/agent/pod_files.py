@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skerry.edge.agent.runtime import Mount, Volume
 from skerry.edge.agent.service_names import DOMAIN
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 _FILES = ("hosts", "hostname", "resolv.conf")
 _HEAD = "# Kubernetes-managed hosts file.\n"

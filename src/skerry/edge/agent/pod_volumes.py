@@ -20,7 +20,7 @@ from skerry.edge.agent.ownership import belongs_to, give_to_group
 from skerry.edge.agent.runtime import Mount, Volume
 from skerry.edge.agent.security_context import common_user, file_group
 from skerry.edge.agent.volumes import MountFailed, Sources, is_written, set_up, takes_group
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 
 class PodVolumes:

@@ -16,7 +16,7 @@ from typing import Any
 from skerry.edge.agent import grpc_health
 from skerry.edge.agent.network import Backend, Connect
 from skerry.kit.clock import Clock
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 # kubelet shows as much of a probe's answer.
 _OUTPUT_BYTES = 10 * 1024

@@ -21,8 +21,8 @@ from skerry.edge.agent.security_context import (
     of_container,
     of_pod,
 )
-from skerry.logic.pod_security.baseline import SYSCTLS_32 as SAFE_SYSCTLS
-from skerry.logic.resource import Object
+from skerry.logic.machinery.pod_security.baseline import SYSCTLS_32 as SAFE_SYSCTLS
+from skerry.logic.machinery.resource import Object
 
 REASON = "RefusedByNode"
 

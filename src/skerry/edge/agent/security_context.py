@@ -11,7 +11,7 @@ from typing import Any
 
 from skerry.edge.agent.environment import ConfigurationMissing
 from skerry.edge.agent.runtime import Abilities, Confinement, Image
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 # By number, as linux/capability.h has them.
 CAPABILITIES = (

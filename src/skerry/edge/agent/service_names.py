@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Callable, Iterable, Sequence
 
 from skerry.edge.agent.dns import CNAME, SRV, A, Record
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 DOMAIN = "cluster.local"
 

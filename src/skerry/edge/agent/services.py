@@ -20,7 +20,7 @@ from skerry.edge.agent.runtime import CannotStart
 from skerry.edge.agent.service_names import ServiceNames
 from skerry.edge.agent.sources import SERVICES
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import InformerFactory
 

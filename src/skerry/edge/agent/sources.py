@@ -14,8 +14,8 @@ from skerry.edge.agent.runtime import Volume
 from skerry.edge.agent.volumes import MountFailed
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.workload.local_volumes import provisioned_name, provisioned_path
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.local_volumes import provisioned_name, provisioned_path
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, by_namespace
 from skerry.runtime.informer import Informer, InformerFactory

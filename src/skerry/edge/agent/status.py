@@ -14,8 +14,8 @@ from typing import Any
 from skerry.edge.agent.refusals import REASON
 from skerry.edge.agent.runtime import Exit
 from skerry.kit.clock import rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workload.conditions import among
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.conditions import among
 
 
 @dataclass(frozen=True, slots=True)

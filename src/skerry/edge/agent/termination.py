@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skerry.edge.agent.process_container import LOG
 from skerry.edge.agent.runtime import Container, Exit
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 TERMINATION_LOG = "termination-log"
 TERMINATION_PATH = "/dev/termination-log"

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

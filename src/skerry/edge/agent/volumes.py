@@ -21,7 +21,7 @@ from skerry.edge.agent.environment import (
 from skerry.edge.agent.host_access import HostAccess, HostPathRefused, host_path_volume
 from skerry.edge.agent.runtime import Volume
 from skerry.edge.agent.volume_files import File, write_files
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 _MODE = 0o644
 

@@ -5,6 +5,6 @@ objects at the edge by server-side apply, statuses, marks and upsynced copies in
 a journal on its own disk. It dials out to both; nothing dials in.
 
 Invariants: nothing is deleted at the edge unless the journal says that we placed it and the
-evidence of ``logic.syncing.evidence`` holds. What cannot be known is treated as unchanged. One
+evidence of ``fleet.syncing.evidence`` holds. What cannot be known is treated as unchanged. One
 object's failure delays no other. Whatever moment the process dies at, the next one continues.
 """

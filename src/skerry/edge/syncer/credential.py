@@ -27,7 +27,7 @@ from skerry.edge.syncer.token import HubToken
 from skerry.kit.clock import rfc3339
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.syncing.certificates import (
+from skerry.logic.fleet.syncing.certificates import (
     Standing,
     Way,
     age_seconds,

@@ -1,6 +1,6 @@
 """Objects on their way down: observe one, decide, act, remember.
 
-The decision is ``logic.syncing.downsync``; here is what surrounds it. The edge's answer to an
+The decision is ``logic.fleet.syncing.downsync``; here is what surrounds it. The edge's answer to an
 apply is fresher than any watch, so it is kept until the watch has caught up: without that each
 apply would look like drift.
 """
@@ -14,16 +14,16 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.edge.syncer.containers import others_inside
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
-from skerry.logic.plan import Apply, Delete
-from skerry.logic.resource import Object
-from skerry.logic.syncing.access import missing_rule
-from skerry.logic.syncing.carrying import is_system_object
-from skerry.logic.syncing.downsync import ORPHANED, Decision, Observed, Outcome, decide
-from skerry.logic.syncing.marks import EDGE_MANAGER
-from skerry.logic.syncing.projection import reduced
-from skerry.logic.syncing.records import Desired, Placed, revision_of
-from skerry.logic.syncing.refs import NAMESPACES, Ref
-from skerry.logic.syncing.upsync import is_report
+from skerry.logic.fleet.syncing.access import missing_rule
+from skerry.logic.fleet.syncing.carrying import is_system_object
+from skerry.logic.fleet.syncing.downsync import ORPHANED, Decision, Observed, Outcome, decide
+from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
+from skerry.logic.fleet.syncing.projection import reduced
+from skerry.logic.fleet.syncing.records import Desired, Placed, revision_of
+from skerry.logic.fleet.syncing.refs import NAMESPACES, Ref
+from skerry.logic.fleet.syncing.upsync import is_report
+from skerry.logic.machinery.plan import Apply, Delete
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
 

@@ -21,7 +21,7 @@ from skerry.edge.syncer.certificate_request import RequestRefused, certificate_f
 from skerry.edge.syncer.identity_store import IdentityStore
 from skerry.edge.syncer.keys import MakeKey
 from skerry.kit.log import Logger
-from skerry.logic.syncing.certificates import (
+from skerry.logic.fleet.syncing.certificates import (
     EdgeIdentity,
     PendingRequest,
     Verdict,
@@ -29,7 +29,7 @@ from skerry.logic.syncing.certificates import (
     lifetime_seconds,
     validity_of,
 )
-from skerry.logic.syncing.manifest import sync_target_uid
+from skerry.logic.fleet.syncing.manifest import sync_target_uid
 from skerry.runtime.client import Client, answer_failure
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, tls_context
 from skerry.runtime.transport import Transport, TransportError

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
-from skerry.logic.syncing.evidence import Budget, Verdict, verdict
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.evidence import Budget, Verdict, verdict
+from skerry.logic.fleet.syncing.refs import Ref
 
 _log = Logger("syncer-deletions")
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from skerry.api.edge_identity import EDGES, EdgeName
-from skerry.logic.syncing.certificates import PendingRequest
+from skerry.logic.fleet.syncing.certificates import PendingRequest
 
 _PROGRAM = "skerry.edge.syncer.signing_request"
 # A key takes a moment; a machine that takes this long for one is stuck.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from skerry.edge.syncer.journal import Journal
-from skerry.logic.syncing.records import Placed, Raised
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.records import Placed, Raised
+from skerry.logic.fleet.syncing.refs import Ref
 
 _PLACED = "placed/"
 _RAISED = "raised/"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from skerry.edge.syncer.metrics import SyncerMetrics
-from skerry.logic.syncing.downsync import Outcome
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.downsync import Outcome
+from skerry.logic.fleet.syncing.refs import Ref
 
 # Reasons that only say that the hub has not been heard yet: no trouble of the object's.
 _QUIET = frozenset(("HubAway", "NoSyncerConfig", "Deleting"))

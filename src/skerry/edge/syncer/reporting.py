@@ -10,8 +10,8 @@ from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.clock import rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.syncing.conditions import Standing, conditions, same_conditions
+from skerry.logic.fleet.syncing.conditions import Standing, conditions, same_conditions
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import WriteOptions
 from skerry.runtime.transport import TransportError
 

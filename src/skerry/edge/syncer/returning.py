@@ -6,13 +6,13 @@ from skerry.api.errors import ApiError, Conflict, Invalid, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.syncing.carrying import carried, digest
-from skerry.logic.syncing.delivery import marked
-from skerry.logic.syncing.downsync import Outcome
-from skerry.logic.syncing.marks import EDGE_MANAGER
-from skerry.logic.syncing.refs import Ref
-from skerry.logic.syncing.returning import status_patch
+from skerry.logic.fleet.syncing.carrying import carried, digest
+from skerry.logic.fleet.syncing.delivery import marked
+from skerry.logic.fleet.syncing.downsync import Outcome
+from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
+from skerry.logic.fleet.syncing.refs import Ref
+from skerry.logic.fleet.syncing.returning import status_patch
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import WriteOptions
 
 _OPTIONS = WriteOptions(field_manager=EDGE_MANAGER)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupResource, GroupVersionResource
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.client import Client
 from skerry.runtime.transport import TransportError
 

@@ -15,7 +15,7 @@ from skerry.api.errors import ApiError, Forbidden
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.discovery import ServedTypes, discover

@@ -28,11 +28,11 @@ from skerry.edge.syncer.state import SyncerSettings, SyncerState
 from skerry.edge.syncer.trust import Trust, WitnessTransport
 from skerry.edge.syncer.upsync import Upsync
 from skerry.kit.ids import IdSource
-from skerry.logic.plan import NOTHING
-from skerry.logic.resource import Object
-from skerry.logic.syncing.marks import ACCEPT_IDENTITY, APPROVE_DELETIONS, EDGE_MANAGER
-from skerry.logic.syncing.projection import OURS
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.marks import ACCEPT_IDENTITY, APPROVE_DELETIONS, EDGE_MANAGER
+from skerry.logic.fleet.syncing.projection import OURS
+from skerry.logic.fleet.syncing.refs import Ref
+from skerry.logic.machinery.plan import NOTHING
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
 from skerry.runtime.controller import Controller, Reconciler

@@ -16,8 +16,8 @@ from skerry.edge.syncer.rights import MissingRights
 from skerry.edge.syncer.served import Served
 from skerry.edge.syncer.trust import Trust
 from skerry.kit.ids import IdSource
-from skerry.logic.syncing.evidence import Budget, Evidence
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.evidence import Budget, Evidence
+from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.client import Client
 from skerry.runtime.workqueue import WorkQueue
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 from skerry.edge.syncer.memory import Memory
 from skerry.kit.log import Logger
-from skerry.logic.syncing.marks import ACCEPT_IDENTITY
+from skerry.logic.fleet.syncing.marks import ACCEPT_IDENTITY
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import WrappedTransport
 

@@ -14,16 +14,16 @@ from skerry.edge.syncer.downsync import NotYet
 from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.syncing.access import MOST_NAMESPACES
-from skerry.logic.syncing.carrying import digest
-from skerry.logic.syncing.downsync import Outcome
-from skerry.logic.syncing.marks import MAILBOX_MANAGER
-from skerry.logic.syncing.projection import OURS, our_digest
-from skerry.logic.syncing.records import Raised
-from skerry.logic.syncing.refs import Ref
-from skerry.logic.syncing.scope import Names
-from skerry.logic.syncing.upsync import UpDecision, UpObserved, decide_up, is_report
+from skerry.logic.fleet.syncing.access import MOST_NAMESPACES
+from skerry.logic.fleet.syncing.carrying import digest
+from skerry.logic.fleet.syncing.downsync import Outcome
+from skerry.logic.fleet.syncing.marks import MAILBOX_MANAGER
+from skerry.logic.fleet.syncing.projection import OURS, our_digest
+from skerry.logic.fleet.syncing.records import Raised
+from skerry.logic.fleet.syncing.refs import Ref
+from skerry.logic.fleet.syncing.scope import Names
+from skerry.logic.fleet.syncing.upsync import UpDecision, UpObserved, decide_up, is_report
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import DeleteOptions, Selection, WriteOptions
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.selectors import Selector
 from skerry.scheduler.cache.terms import AffinityTerm
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skerry.logic.selectors import Requirement, Selector
+from skerry.logic.machinery.selectors import Requirement, Selector
 from skerry.scheduler.cache.objects import ClusterObjects
 from skerry.scheduler.cache.pod import PodInfo
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from skerry.logic.quantity import Quantity
+from skerry.logic.machinery.quantity import Quantity
 
 CPU = "cpu"
 MEMORY = "memory"

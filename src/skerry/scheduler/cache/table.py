@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skerry.kit.invariant import invariant
-from skerry.logic.selectors import Requirement, Selector
+from skerry.logic.machinery.selectors import Requirement, Selector
 from skerry.scheduler.cache.counts import PodCounts
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import Object, PodInfo

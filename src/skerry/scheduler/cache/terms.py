@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skerry.logic.selectors import (
+from skerry.logic.machinery.selectors import (
     DOES_NOT_EXIST,
     EXISTS,
     GREATER_THAN,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skerry.api.errors import FieldError
-from skerry.logic.names import qualified_name
+from skerry.logic.machinery.names import qualified_name
 from skerry.scheduler.cache.terms import preferred_terms, required_terms
 
 Object = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skerry.api.errors import FieldError
-from skerry.logic.names import qualified_name
+from skerry.logic.machinery.names import qualified_name
 from skerry.scheduler.cache.resources import is_extended
 from skerry.scheduler.config.args import CHECKS
 from skerry.scheduler.config.schema import GROUP_VERSION, POINTS, parse_duration

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skerry.logic.placement.choosing import Choosing
-    from skerry.logic.placement.inventory import Inventory
+    from skerry.logic.fleet.placement.choosing import Choosing
+    from skerry.logic.fleet.placement.inventory import Inventory
 
 
 def location_chooser(inventory: Inventory) -> Choosing:

@@ -17,10 +17,10 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 from pyroaring import BitMap
 
-from skerry.logic.placement.choosing import Choice
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.strategy import Candidate, Strategy
+from skerry.logic.fleet.placement.choosing import Choice
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.strategy import Candidate, Strategy
 from skerry.scheduler.framework.choose import Domain, Offer, choose
 from skerry.scheduler.framework.columns import evaluate_filter
 from skerry.scheduler.framework.evaluation import Evaluation, Evaluator, raise_errors
@@ -34,7 +34,7 @@ from skerry.scheduler.placement.wish import Wish
 
 
 class LocationChooser:
-    """Chooses among the Locations of an inventory; see ``logic.placement.choosing``."""
+    """Chooses among the Locations of an inventory; see ``logic.fleet.placement.choosing``."""
 
     def __init__(self, inventory: Inventory, registry: Registry | None = None) -> None:
         known = placement_registry() if registry is None else registry

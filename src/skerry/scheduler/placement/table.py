@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.strategy import Candidate, Taint
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.strategy import Candidate, Taint
 from skerry.scheduler.framework.plugin import Rows
 from skerry.scheduler.framework.table import ChangeLog
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skerry.logic.placement.strategy import Strategy
+from skerry.logic.fleet.placement.strategy import Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.kit.clock import rfc3339
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import Object, PodInfo

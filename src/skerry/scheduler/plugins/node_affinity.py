@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skerry.logic.selectors import IN
+from skerry.logic.machinery.selectors import IN
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import (

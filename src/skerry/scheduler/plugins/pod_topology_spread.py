@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.selectors import Selector
 from skerry.scheduler.cache.counts import Question, Tally, domain_sums
 from skerry.scheduler.cache.node import HOSTNAME, ZONE, NodeInfo
 from skerry.scheduler.cache.owners import default_selector

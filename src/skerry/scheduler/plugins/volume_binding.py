@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from skerry.api.errors import ApiError
-from skerry.logic.quantity import Quantity
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.quantity import Quantity
+from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.objects import Object, key_of

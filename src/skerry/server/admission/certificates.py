@@ -11,7 +11,7 @@ from typing import Any
 
 from skerry.api.errors import Forbidden, Invalid
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.http.message import User

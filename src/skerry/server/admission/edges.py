@@ -14,8 +14,8 @@ from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS, SIGNER
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kinds import GroupResource
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339, rfc3339_micro
-from skerry.logic.placement.heartbeat import MAX_LEASE_SECONDS
-from skerry.logic.syncing.edge_rights import (
+from skerry.logic.fleet.placement.heartbeat import MAX_LEASE_SECONDS
+from skerry.logic.fleet.syncing.edge_rights import (
     LEASES,
     REQUESTS,
     SYNCER_CONFIGS,
@@ -23,9 +23,9 @@ from skerry.logic.syncing.edge_rights import (
     is_heartbeat,
     refusal,
 )
-from skerry.logic.syncing.refs import Ref
-from skerry.logic.syncing.scope import Scope
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.fleet.syncing.refs import Ref
+from skerry.logic.fleet.syncing.scope import Scope
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.admission.operation import Operation
 
 

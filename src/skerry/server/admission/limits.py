@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.errors import Forbidden
-from skerry.logic.limits import apply_defaults, violations
+from skerry.logic.machinery.limits import apply_defaults, violations
 from skerry.server.admission.operation import Operation
 from skerry.server.observed import ObservedObjects
 

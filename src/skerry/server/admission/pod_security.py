@@ -13,23 +13,23 @@ from typing import Any
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.logic.pod_security.configuration import PodSecurityConfiguration
-from skerry.logic.pod_security.evaluation import detail_of, violations
-from skerry.logic.pod_security.namespaces import (
+from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
+from skerry.logic.machinery.pod_security.evaluation import detail_of, violations
+from skerry.logic.machinery.pod_security.namespaces import (
     ExistingPods,
     exemption_warning,
     prioritized,
     tightens,
 )
-from skerry.logic.pod_security.policy import PREFIX, LevelVersion, Policy, policy_of
-from skerry.logic.pod_security.subjects import (
+from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy, policy_of
+from skerry.logic.machinery.pod_security.subjects import (
     IGNORED_SUBRESOURCES,
     TEMPLATES,
     is_significant,
     template_of,
 )
-from skerry.logic.pod_security.violation import Violation
-from skerry.logic.resource import Object
+from skerry.logic.machinery.pod_security.violation import Violation
+from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects

@@ -11,7 +11,7 @@ from __future__ import annotations
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock
-from skerry.logic.quota import (
+from skerry.logic.machinery.quota import (
     CLUSTER_QUOTAS,
     Counted,
     charged,
@@ -19,7 +19,7 @@ from skerry.logic.quota import (
     increase,
     refusal,
 )
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
 from skerry.server.observed import ObservedObjects

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.logic.rbac.policy import GROUP
+from skerry.logic.machinery.rbac.policy import GROUP
 from skerry.server.admission.operation import Operation
 from skerry.server.security.authorization import RbacAuthorizer
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from skerry.logic.workspaces.principals import qualified_name
+from skerry.logic.machinery.workspaces.principals import qualified_name
 
 
 class User(msgspec.Struct, frozen=True):

@@ -10,10 +10,10 @@ from typing import Any, Final
 import orjson
 
 from skerry.kit.invariant import present
-from skerry.logic import crd
-from skerry.logic.placement.warnings import warning
-from skerry.logic.resource import Resource
-from skerry.logic.workspaces import schemas
+from skerry.logic.fleet.placement.warnings import warning
+from skerry.logic.machinery import crd
+from skerry.logic.machinery.resource import Resource
+from skerry.logic.machinery.workspaces import schemas
 from skerry.server.catalogue import TypeSet, builtin_types
 from skerry.server.offload.messages import TypeRef
 

@@ -10,8 +10,8 @@ import orjson
 from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, from_status
-from skerry.logic.resource import Family, Object, Resource
-from skerry.logic.work import limited
+from skerry.logic.machinery.resource import Family, Object, Resource
+from skerry.logic.machinery.work import limited
 from skerry.server.http.message import User
 from skerry.server.offload.checks import CHECKS
 from skerry.server.offload.families import type_ref
@@ -63,8 +63,8 @@ class OffloadSettings:
     """Max bytes of a body or object that are handled on the loop, however few values they are."""
 
     units: float = 25_000
-    """Max units of work (``logic.work``), a few milliseconds, that validating an object may take
-    on the loop; what turns out to take more is begun again in a worker."""
+    """Max units of work (``machinery.work``), a few milliseconds, that validating an object may
+    take on the loop; what turns out to take more is begun again in a worker."""
 
     workers: int = 2
     """Max worker processes. Each starts when there is work for it and needs about 60 MB."""

@@ -6,8 +6,8 @@ import contextlib
 from typing import Any
 
 from skerry.api.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
-from skerry.logic import protobuf
-from skerry.logic.decoding import (
+from skerry.logic.machinery import protobuf
+from skerry.logic.machinery.decoding import (
     DecodeError,
     LimitExceeded,
     Limits,
@@ -15,8 +15,8 @@ from skerry.logic.decoding import (
     decode_yaml,
     refuse_size,
 )
-from skerry.logic.decoding.limits import DEFAULT_LIMITS
-from skerry.logic.resource import Object
+from skerry.logic.machinery.decoding.limits import DEFAULT_LIMITS
+from skerry.logic.machinery.resource import Object
 
 JSON = "application/json"
 _YAML_TYPES = frozenset({"application/yaml", "text/yaml", "application/x-yaml"})

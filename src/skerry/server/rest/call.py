@@ -9,7 +9,7 @@ import msgspec
 
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.logic.resource import ANY_IDENTITY, Resource
+from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
 from skerry.server.catalogue import TypeSet
 from skerry.server.http.message import Request, User
 from skerry.server.request_info import RequestInfo

@@ -12,7 +12,7 @@ import orjson
 
 from skerry.api.errors import BadRequest, FieldError, Gone, Invalid
 from skerry.kit.text import whole_number
-from skerry.logic.selectors import FieldSelector, Selector, SelectorError
+from skerry.logic.machinery.selectors import FieldSelector, Selector, SelectorError
 from skerry.server.http.message import Request
 
 _FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")

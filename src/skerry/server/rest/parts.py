@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from skerry.api.errors import FieldError
-from skerry.logic.builtin.configuration import finalizer_errors
-from skerry.logic.builtin.likeness import same
-from skerry.logic.builtin.pod_spec import pod_spec_errors
-from skerry.logic.builtin.pods import ephemeral_container_errors, quality_of_service
-from skerry.logic.builtin.rules import Errors
-from skerry.logic.resource import Object, Resource
+from skerry.logic.machinery.builtin.configuration import finalizer_errors
+from skerry.logic.machinery.builtin.likeness import same
+from skerry.logic.machinery.builtin.pod_spec import pod_spec_errors
+from skerry.logic.machinery.builtin.pods import ephemeral_container_errors, quality_of_service
+from skerry.logic.machinery.builtin.rules import Errors
+from skerry.logic.machinery.resource import Object, Resource
 
 Narrow = Callable[[Object, Object], Object]
 Check = Callable[[Object, Object], Errors]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
-from skerry.logic.patch import apply_json_patch, apply_merge_patch
-from skerry.logic.resource import Object, Scale
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch
+from skerry.logic.machinery.resource import Object, Scale
+from skerry.logic.machinery.selectors import Selector
 from skerry.server.rest import prepare
 from skerry.server.rest.body import OPTIONS_LIMITS, as_object, media_type, parse_json
 from skerry.server.rest.call import Call, member

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.errors import BadRequest
-from skerry.logic.resource import ANY_IDENTITY, Object
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.resource import ANY_IDENTITY, Object
+from skerry.logic.machinery.selectors import Selector
 from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.server.rest.call import Call
 from skerry.server.rest.options import ListOptions

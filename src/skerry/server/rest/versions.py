@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.schema import Schema
-from skerry.logic.resource import Object, Resource
+from skerry.logic.machinery.resource import Object, Resource
 from skerry.server.rest.call import Call
 
 

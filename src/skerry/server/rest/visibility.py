@@ -14,7 +14,7 @@ import msgspec
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS
 from skerry.api.errors import Forbidden
 from skerry.api.kinds import GroupResource
-from skerry.logic.syncing.edge_rights import (
+from skerry.logic.fleet.syncing.edge_rights import (
     LEASES,
     LOGICAL_CLUSTERS,
     MAKE_TYPES,
@@ -22,8 +22,8 @@ from skerry.logic.syncing.edge_rights import (
     SYNCER_CONFIGS,
     is_heartbeat,
 )
-from skerry.logic.syncing.marks import PROJECTED, UPSYNCED
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.fleet.syncing.marks import PROJECTED, UPSYNCED
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
 from skerry.server.http.message import User
 from skerry.server.rest.call import Call

@@ -14,8 +14,8 @@ import orjson
 
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
-from skerry.logic.work import LongWork
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.work import LongWork
 from skerry.server.codec import decode, loads
 from skerry.server.offload import messages
 from skerry.server.offload.jobs import same

@@ -22,7 +22,7 @@ from skerry.api.errors import BadRequest, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.rate import RateLimit
-from skerry.logic.oidc import OidcError
+from skerry.logic.machinery.oidc import OidcError
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.http.message import Request, User
 from skerry.server.security.authorization import forbidden

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skerry.api.errors import ApiError, Forbidden, NotFound, named, qualified
-from skerry.logic.rbac.policy import GROUP, Action, Policy, RulesFor
-from skerry.logic.rbac.rules import FULL_AUTHORITY, Rule, rules_of
-from skerry.logic.workspaces.names import ADMIN_GROUP
+from skerry.logic.machinery.rbac.policy import GROUP, Action, Policy, RulesFor
+from skerry.logic.machinery.rbac.rules import FULL_AUTHORITY, Rule, rules_of
+from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import User
 

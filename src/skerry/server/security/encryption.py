@@ -3,7 +3,7 @@
 A store value becomes ``skerry:enc:aesgcm:v1:<key name>:`` followed by nonce and ciphertext. The
 store key is authenticated with it, so one Secret's value cannot be put in another's place. One
 key encrypts, all that a server has decrypt; which one encrypts is recorded in the store (see
-``logic.key_rotation``). Values that were written without encryption stay readable.
+``logic.machinery.key_rotation``). Values that were written without encryption stay readable.
 
 ``EncryptedStore`` does this around any store; nothing above it knows.
 """

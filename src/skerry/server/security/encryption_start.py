@@ -23,7 +23,7 @@ import msgspec
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.kit.secret_files import secret_directory, write_secret
-from skerry.logic.key_rotation import EncryptionRecord, missing_keys, record_key
+from skerry.logic.machinery.key_rotation import EncryptionRecord, missing_keys, record_key
 from skerry.server.security.encryption import (
     SECRETS_RANGE,
     DecryptionError,

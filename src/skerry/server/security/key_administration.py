@@ -19,8 +19,8 @@ from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
 from skerry.api.keys import PLAIN
-from skerry.logic.key_rotation import RotationRefused
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.machinery.key_rotation import RotationRefused
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.codec import dump
 from skerry.server.extensions import Visit
 from skerry.server.http.message import Answer, Response

@@ -15,7 +15,7 @@ import msgspec
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.key_rotation import (
+from skerry.logic.machinery.key_rotation import (
     KEYS_PREFIX,
     EncryptionRecord,
     RotationRefused,

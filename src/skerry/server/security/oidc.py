@@ -20,7 +20,7 @@ from skerry.api.errors import Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.rate import RateLimit
-from skerry.logic.oidc import OidcError, OidcSettings, Person, person_of
+from skerry.logic.machinery.oidc import OidcError, OidcSettings, Person, person_of
 from skerry.server.http.message import User
 
 log = Logger("oidc")

@@ -30,7 +30,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.secret_files import secret_directory, write_secret
-from skerry.logic.key_rotation import SigningRecord
+from skerry.logic.machinery.key_rotation import SigningRecord
 from skerry.server.security.pem import blocks, key_id
 
 _BACKDATED = timedelta(days=2)

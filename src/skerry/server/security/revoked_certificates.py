@@ -25,7 +25,7 @@ from skerry.api.errors import BadRequest, MethodNotAllowed, NotFound
 from skerry.api.keys import PLAIN, ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.codec import dump
 from skerry.server.extensions import Visit
 from skerry.server.http.message import Answer, Response

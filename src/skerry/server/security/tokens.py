@@ -22,7 +22,7 @@ from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.http.message import User
 from skerry.server.security.pem import blocks, key_id
 

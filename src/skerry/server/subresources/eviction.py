@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from skerry.api.errors import ApiError, BadRequest, Conflict, Forbidden, TooManyRequests
 from skerry.api.keys import type_prefix
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
 from skerry.server.codec import decode, dump, encode
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest import prepare

@@ -27,7 +27,7 @@ import msgspec
 from skerry.api.errors import ApiError, BadRequest, Gone, NotFound, ServiceUnavailable
 from skerry.kit.ids import IdSource
 from skerry.kit.text import whole_number
-from skerry.logic.names import dns1123_label
+from skerry.logic.machinery.names import dns1123_label
 from skerry.server.access import Authorizer
 from skerry.server.codec import dump
 from skerry.server.extensions import Visit

@@ -17,18 +17,18 @@ from skerry.api.kcp.tenancy import WORKSPACE_NAME
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
-from skerry.logic.workspaces import births
-from skerry.logic.workspaces.bindings import (
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces import births
+from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     Taken,
     binding_labels,
     bound_status,
     taken_by,
 )
-from skerry.logic.workspaces.births import Birth
-from skerry.logic.workspaces.names import SYSTEM_ADMIN, cluster_name
-from skerry.logic.workspaces.types import (
+from skerry.logic.machinery.workspaces.births import Birth
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN, cluster_name
+from skerry.logic.machinery.workspaces.types import (
     Resolved,
     TypeName,
     WorkspaceTypeError,

@@ -15,18 +15,18 @@ from skerry.api.kcp.building import Raw
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic import crd
-from skerry.logic.rbac.bootstrap import bootstrap_objects
-from skerry.logic.resource import Object, Resource
-from skerry.logic.workspaces import births, schemas
-from skerry.logic.workspaces.bindings import (
+from skerry.logic.machinery import crd
+from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
+from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.workspaces import births, schemas
+from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     Export,
     binding_labels,
     bound_status,
 )
-from skerry.logic.workspaces.births import PATH_ANNOTATION, Birth
-from skerry.logic.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION, Birth
+from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode, encode
 from skerry.server.seeding import Seeder

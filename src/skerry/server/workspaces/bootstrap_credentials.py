@@ -32,8 +32,8 @@ from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests, U
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.projected import is_inert
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import may_decide
 from skerry.server.admission.operation import Operation

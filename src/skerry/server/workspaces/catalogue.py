@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from skerry.api.kcp import apis, tenancy
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic import crd
-from skerry.logic.placement.warnings import warning
-from skerry.logic.resource import ANY_IDENTITY, Resource
-from skerry.logic.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
+from skerry.logic.fleet.placement.warnings import warning
+from skerry.logic.machinery import crd
+from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
+from skerry.logic.machinery.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
 from skerry.server.catalogue import Catalogue, TypeSet, builtin_types
 from skerry.server.watch.change import Change
 from skerry.server.workspaces.records import BoundType

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workspaces import births
-from skerry.logic.workspaces.names import ADMIN_GROUP, initializer_label
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces import births
+from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, initializer_label
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
 from skerry.server.security.authorization import MASTERS

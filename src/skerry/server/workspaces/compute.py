@@ -12,9 +12,9 @@ from skerry.api.kcp.compute import SCHEDULING, WORKLOAD
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.births import PATH_ANNOTATION
-from skerry.logic.workspaces.names import label_hash
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
+from skerry.logic.machinery.workspaces.names import label_hash
 from skerry.server.admission.operation import Operation
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue

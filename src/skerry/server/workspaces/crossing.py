@@ -13,8 +13,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, Forbidden, InternalError, MethodNotAllowed, NotFound
-from skerry.logic.resource import ANY_IDENTITY
-from skerry.logic.workspaces.names import WILDCARD
+from skerry.logic.machinery.resource import ANY_IDENTITY
+from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.server.engine import PathHandler, ResourceHandler
 from skerry.server.http.message import Answer, Request
 from skerry.server.rest.call import Call

@@ -19,8 +19,8 @@ from skerry.api.edge_identity import (
 )
 from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupResource
-from skerry.logic.syncing.edge_rights import is_heartbeat
-from skerry.logic.syncing.manifest import account_name
+from skerry.logic.fleet.syncing.edge_rights import is_heartbeat
+from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.security.client_certificates import CREDENTIAL

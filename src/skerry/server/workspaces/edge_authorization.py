@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from skerry.api.edge_identity import EDGE_GROUPS, MAILBOX_NAMESPACE
 from skerry.api.kinds import GroupResource
-from skerry.logic.syncing.edge_rights import (
+from skerry.logic.fleet.syncing.edge_rights import (
     CHANGE,
     LOGICAL_CLUSTERS,
     MAKE_TYPES,
@@ -15,8 +15,8 @@ from skerry.logic.syncing.edge_rights import (
     REQUESTS,
     may,
 )
-from skerry.logic.syncing.manifest import account_name
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.fleet.syncing.manifest import account_name
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
 from skerry.server.extensions import BATCH, CA_BUNDLE, ROOT, WATCH
 from skerry.server.http.message import User

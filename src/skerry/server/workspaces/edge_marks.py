@@ -19,7 +19,7 @@ from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
 from skerry.api.mailboxes import Mailbox
 from skerry.kit.clock import Clock, rfc3339_micro
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import may_decide, signer_of

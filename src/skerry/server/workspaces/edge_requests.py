@@ -25,8 +25,8 @@ from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.mailboxes import Mailbox
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import (
     GROUP,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from skerry.api.keys import type_prefix
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.bindings import FINALIZER
-from skerry.logic.workspaces.births import CLUSTER_FINALIZER
-from skerry.logic.workspaces.remaining import Remaining
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.bindings import FINALIZER
+from skerry.logic.machinery.workspaces.births import CLUSTER_FINALIZER
+from skerry.logic.machinery.workspaces.remaining import Remaining
 from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue

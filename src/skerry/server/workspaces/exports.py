@@ -10,8 +10,8 @@ from skerry.api.errors import FieldError, Forbidden, Invalid, MethodNotAllowed
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.bindings import (
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.bindings import (
     EXPORT_LABEL,
     FINALIZER,
     agreed_spec,
@@ -19,8 +19,8 @@ from skerry.logic.workspaces.bindings import (
     bound_status,
     is_pinned_elsewhere,
 )
-from skerry.logic.workspaces.births import PATH_ANNOTATION
-from skerry.logic.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
+from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.definitions import TERMINATING
 from skerry.server.admission.operation import Operation

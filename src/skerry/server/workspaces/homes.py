@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, parse_rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import ROOT, home_cluster_name, home_path
-from skerry.logic.workspaces.types import TypeName, resolve
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name, home_path
+from skerry.logic.machinery.workspaces.types import TypeName, resolve
 from skerry.server.access import Authorizer
 from skerry.server.codec import decode, dump
 from skerry.server.engine import ResourceHandler, attributes_of

@@ -20,10 +20,10 @@ from skerry.api.kcp.compute import WORKLOAD
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.mailboxes import EXPORT, Mailbox
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.syncing.manifest import account_name
-from skerry.logic.syncing.scope import NOTHING, Scope, scope_of, united
-from skerry.logic.workspaces.names import parent_path
-from skerry.logic.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.fleet.syncing.manifest import account_name
+from skerry.logic.fleet.syncing.scope import NOTHING, Scope, scope_of, united
+from skerry.logic.machinery.workspaces.names import parent_path
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
 from skerry.server.http.message import User
 from skerry.server.watch.change import Change

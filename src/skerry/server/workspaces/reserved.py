@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Literal
 
 from skerry.api.errors import Forbidden
-from skerry.logic.resource import Object
-from skerry.logic.workspaces import births
-from skerry.logic.workspaces.bindings import EXPORT_LABEL, FINALIZER
-from skerry.logic.workspaces.names import INITIALIZER_LABEL
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces import births
+from skerry.logic.machinery.workspaces.bindings import EXPORT_LABEL, FINALIZER
+from skerry.logic.machinery.workspaces.names import INITIALIZER_LABEL
 from skerry.server.admission.operation import Operation
 from skerry.server.security.authorization import MASTERS
 from skerry.server.workspaces.state import APIS, CORE, TENANCY

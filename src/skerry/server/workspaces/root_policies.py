@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.kcp import compute, tenancy
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.names import ADMIN_GROUP
-from skerry.logic.workspaces.principals import BOUND_PREFIX, SCOPED
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
+from skerry.logic.machinery.workspaces.principals import BOUND_PREFIX, SCOPED
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")

@@ -16,7 +16,12 @@ from collections.abc import Callable
 import jwt
 
 from skerry.api.errors import BadRequest, Forbidden
-from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD, home_cluster_name, is_path
+from skerry.logic.machinery.workspaces.names import (
+    SYSTEM_ADMIN,
+    WILDCARD,
+    home_cluster_name,
+    is_path,
+)
 from skerry.server.engine import Route
 from skerry.server.extensions import CERTIFICATES, KEYS
 from skerry.server.http.message import Request

@@ -7,8 +7,8 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.api.schema import Schema
-from skerry.logic.schema import validate
-from skerry.logic.workspaces.schemas import conversion_errors, schema_errors
+from skerry.logic.machinery.schema import validate
+from skerry.logic.machinery.workspaces.schemas import conversion_errors, schema_errors
 
 
 def schema_complaint(form: Schema, obj: Mapping[str, Any]) -> str:

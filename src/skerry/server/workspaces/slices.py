@@ -12,11 +12,11 @@ from collections.abc import Callable
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector, SelectorError
-from skerry.logic.workspaces.bindings import Export
-from skerry.logic.workspaces.births import SHARD
-from skerry.logic.workspaces.names import ROOT
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector, SelectorError
+from skerry.logic.machinery.workspaces.bindings import Export
+from skerry.logic.machinery.workspaces.births import SHARD
+from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.access import Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import TypeSet

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.births import CLUSTER_ANNOTATION
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.births import CLUSTER_ANNOTATION
 
 
 class ClusterStamp:

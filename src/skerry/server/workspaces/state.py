@@ -12,11 +12,11 @@ from typing import Any
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupResource
-from skerry.logic.resource import Object, Resource
-from skerry.logic.workspaces import schemas
-from skerry.logic.workspaces.bindings import Export, Taken
-from skerry.logic.workspaces.names import ROOT, joined
-from skerry.logic.workspaces.types import Found, TypeName
+from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.workspaces import schemas
+from skerry.logic.machinery.workspaces.bindings import Export, Taken
+from skerry.logic.machinery.workspaces.names import ROOT, joined
+from skerry.logic.machinery.workspaces.types import Found, TypeName
 from skerry.server.codec import decode
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from skerry.api.errors import FieldError, Forbidden
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.births import PATH_ANNOTATION
-from skerry.logic.workspaces.names import ROOT
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
+from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.admission.operation import Operation
 from skerry.server.workspaces.state import TENANCY, HubState
 

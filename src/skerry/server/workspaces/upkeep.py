@@ -15,16 +15,20 @@ from skerry.api.kcp.compute import TOPOLOGY
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.bindings import (
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     agreed_spec,
     bound_status,
     is_pinned_elsewhere,
 )
-from skerry.logic.workspaces.births import CLUSTER_FINALIZER, PHASE_LABEL, WORKSPACE_FINALIZER
-from skerry.logic.workspaces.names import ROOT
-from skerry.logic.workspaces.remaining import set_condition
+from skerry.logic.machinery.workspaces.births import (
+    CLUSTER_FINALIZER,
+    PHASE_LABEL,
+    WORKSPACE_FINALIZER,
+)
+from skerry.logic.machinery.workspaces.names import ROOT
+from skerry.logic.machinery.workspaces.remaining import set_condition
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.codec import decode, encode
 from skerry.server.watch.change import Change

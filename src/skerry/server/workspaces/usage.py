@@ -15,8 +15,8 @@ import orjson
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
-from skerry.logic.resource import Object
-from skerry.logic.workspaces.limits import (
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.workspaces.limits import (
     ANNOTATIONS,
     KIND_LIMITS,
     Limits,

@@ -17,11 +17,16 @@ from msgspec.structs import replace as replace_attributes
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
-from skerry.logic.discovery import storage_version_hash
-from skerry.logic.resource import Resource
-from skerry.logic.workspaces.bindings import EXPORT_LABEL
-from skerry.logic.workspaces.names import SYSTEM_ADMIN, WILDCARD, initializer_label, label_hash
-from skerry.logic.workspaces.principals import SCOPED_USERS
+from skerry.logic.machinery.discovery import storage_version_hash
+from skerry.logic.machinery.resource import Resource
+from skerry.logic.machinery.workspaces.bindings import EXPORT_LABEL
+from skerry.logic.machinery.workspaces.names import (
+    SYSTEM_ADMIN,
+    WILDCARD,
+    initializer_label,
+    label_hash,
+)
+from skerry.logic.machinery.workspaces.principals import SCOPED_USERS
 from skerry.server.access import Attributes
 from skerry.server.catalogue import TypeSet
 from skerry.server.engine import Route, attributes_of

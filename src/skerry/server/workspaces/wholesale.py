@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from skerry.logic.workspaces.names import WILDCARD
+from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Sender, Stream
 from skerry.server.rest.call import Call

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from skerry.api.kcp import edge
-from skerry.logic import crd
-from skerry.logic.placement.warnings import warning
-from skerry.logic.schema.defaulting import apply_defaults
-from tests.unit.logic.placement import building
-from tests.unit.logic.placement.building import equal, expression
+from skerry.logic.fleet.placement.warnings import warning
+from skerry.logic.machinery import crd
+from skerry.logic.machinery.schema.defaulting import apply_defaults
+from tests.unit.logic.fleet.placement import building
+from tests.unit.logic.fleet.placement.building import equal, expression
 
 Object = dict[str, Any]
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "LocationGrant")

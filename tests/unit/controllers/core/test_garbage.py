@@ -18,7 +18,7 @@ from skerry.controllers.core.garbage.graph import (
     node_of,
 )
 from skerry.controllers.core.garbage.observe import Observed, Owner, State
-from skerry.logic.plan import Delete, Patch, Plan, Target
+from skerry.logic.machinery.plan import Delete, Patch, Plan, Target
 
 Object = dict[str, Any]
 PODS = ResourceInfo("", "v1", "pods", "Pod", True)

@@ -16,8 +16,8 @@ from skerry.controllers.core.root_ca import decide as ca_decide
 from skerry.controllers.core.root_ca import observe as ca_observe
 from skerry.controllers.core.service_account import decide as account_decide
 from skerry.controllers.core.service_account import observe as account_observe
-from skerry.logic.plan import Create, Update
-from skerry.logic.quota import PODS, Counted, usage_of
+from skerry.logic.machinery.plan import Create, Update
+from skerry.logic.machinery.quota import PODS, Counted, usage_of
 from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from skerry.api.kinds import GroupVersionResource
 from skerry.controllers.core.namespace.decide import conditions, decide
 from skerry.controllers.core.namespace.observe import Content, Observed
-from skerry.logic.plan import Delete, DeleteCollection, Update
+from skerry.logic.machinery.plan import Delete, DeleteCollection, Update
 from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, 0, 0, 5, tzinfo=UTC)

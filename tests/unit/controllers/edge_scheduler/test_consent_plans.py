@@ -16,9 +16,9 @@ from skerry.controllers.edge_scheduler.consent import (
     decide_consent,
     opening_id,
 )
-from skerry.logic.placement.grants import grant_of
-from skerry.logic.plan import Create, Delete, Plan, Update
-from tests.unit.logic.placement import building
+from skerry.logic.fleet.placement.grants import grant_of
+from skerry.logic.machinery.plan import Create, Delete, Plan, Update
+from tests.unit.logic.fleet.placement import building
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 Object = dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.edge_scheduler.running import Running
-from skerry.logic.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination, Place
 
 P = Place("wmw", "p")
 A, B = (Destination("imw", name, name, f"uid-{name}") for name in "ab")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.observe import Observed, Result
 from skerry.controllers.edge_scheduler.written import HeldSlice
-from skerry.logic.placement.records import Destination, Place
-from skerry.logic.placement.slices import Owner, digest_of, new_slice, wanted_slices
-from skerry.logic.plan import Create, Delete, Plan, Update
+from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.slices import Owner, digest_of, new_slice, wanted_slices
+from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 
 PLACE, OWNER = Place("wmw", "web"), Owner("web", "uid-web")
 Object = dict[str, Any]

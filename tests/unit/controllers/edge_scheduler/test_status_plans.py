@@ -14,8 +14,8 @@ from skerry.controllers.edge_scheduler.status import (
     ObservedStatus,
     decide_status,
 )
-from skerry.logic.placement.records import Place
-from skerry.logic.plan import Update
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LATER = datetime(2030, 1, 2, tzinfo=UTC)

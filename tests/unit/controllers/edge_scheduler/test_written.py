@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from skerry.controllers.edge_scheduler.written import WrittenSlices
-from skerry.logic.placement.records import Place
-from skerry.logic.placement.slices import Owner, digest_of, lean_slice
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.placement.slices import Owner, digest_of, lean_slice
 
 Object = dict[str, Any]
 PLACE = Place("wmw", "web")

@@ -10,7 +10,7 @@ from skerry.api.mailboxes import Mailbox, mailbox_named
 from skerry.controllers.mailbox.decide import decide
 from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed, Provider
-from skerry.logic.plan import Create, Delete, Patch
+from skerry.logic.machinery.plan import Create, Delete, Patch
 
 UID = "0e395079-f849-41e9-bd4f-0bcc07a16d3a"
 MAILBOX = Mailbox("64vn6n7vuthd48ud", UID)

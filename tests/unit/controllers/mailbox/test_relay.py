@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from skerry.controllers.mailbox.relay import Heartbeat, decide
-from skerry.logic.placement.heartbeat import LEASE_SECONDS_ANNOTATION
-from skerry.logic.plan import Patch
+from skerry.logic.fleet.placement.heartbeat import LEASE_SECONDS_ANNOTATION
+from skerry.logic.machinery.plan import Patch
 from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)

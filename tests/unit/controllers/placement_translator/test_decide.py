@@ -19,9 +19,17 @@ from skerry.controllers.placement_translator.keys import SYNCER_CONFIGS
 from skerry.controllers.placement_translator.marks import CONFIG
 from skerry.controllers.placement_translator.observe import Look, Observed
 from skerry.kit.invariant import InvariantError
-from skerry.logic.plan import Create, Delete, DeleteCollection, Patch, Plan, Target, Update
-from skerry.logic.translation.copies import labelled
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.translation.copies import labelled
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.machinery.plan import (
+    Create,
+    Delete,
+    DeleteCollection,
+    Patch,
+    Plan,
+    Target,
+    Update,
+)
 
 CLUSTER = "mailbox"
 

@@ -17,8 +17,8 @@ from skerry.controllers.placement_translator.execution import MailboxExecutor
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
 from skerry.controllers.placement_translator.marks import Marks
 from skerry.controllers.placement_translator.problems import Problems
-from skerry.logic.plan import Create, Plan, Target
-from skerry.logic.translation.items import Item, PlacementName
+from skerry.logic.fleet.translation.items import Item, PlacementName
+from skerry.logic.machinery.plan import Create, Plan, Target
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.answering import AnsweringTransport

@@ -16,10 +16,10 @@ from skerry.controllers.placement_translator.held import (
     ObservedHolds,
     decide_holds,
 )
-from skerry.logic.placement.consent_record import new_record
-from skerry.logic.placement.holds import Group
-from skerry.logic.plan import Update
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.placement.consent_record import new_record
+from skerry.logic.fleet.placement.holds import Group
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MAILBOX = "imw-mb-uid"

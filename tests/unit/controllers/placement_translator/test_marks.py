@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
 from skerry.controllers.placement_translator.marks import Marks
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.translation.items import Item
 
 A, B = Item("", "configmaps", "n", "a"), Item("apps", "deployments", "n", "b")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.placement_translator.problems import Problems
-from skerry.logic.translation.items import PlacementName
+from skerry.logic.fleet.translation.items import PlacementName
 
 P, Q = PlacementName("wmw", "p"), PlacementName("wmw", "q")
 

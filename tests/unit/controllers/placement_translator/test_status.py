@@ -8,10 +8,10 @@ from typing import Any
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.controllers.placement_translator.status import StatusObserved, decide_status
-from skerry.logic.customization.customize import Problem
-from skerry.logic.plan import Update
-from skerry.logic.translation.items import Item, PlacementName
-from skerry.logic.translation.merging import Told
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.translation.items import Item, PlacementName
+from skerry.logic.fleet.translation.merging import Told
+from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
 P, Q = PlacementName("c", "p"), PlacementName("c", "q")

@@ -7,12 +7,12 @@ from typing import Any
 from skerry.controllers.summarizer.decide import ObservedDelivery, decide, decide_delivery
 from skerry.controllers.summarizer.forms import lean_summary
 from skerry.controllers.summarizer.observe import Observed, Returned, Wanted
-from skerry.logic.placement.records import Destination, Place
-from skerry.logic.plan import Create, Delete, Patch, Update
-from skerry.logic.summary.accumulator import Accumulator
-from skerry.logic.summary.content import Subject
-from skerry.logic.summary.health import HEALTHY
-from skerry.logic.summary.report import Report
+from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.summary.accumulator import Accumulator
+from skerry.logic.fleet.summary.content import Subject
+from skerry.logic.fleet.summary.health import HEALTHY
+from skerry.logic.fleet.summary.report import Report
+from skerry.logic.machinery.plan import Create, Delete, Patch, Update
 from skerry.runtime.index import Key
 from tests.sim.summarizer_hub import DEPLOYMENTS
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.controllers.summarizer.names import Cause, Names
-from skerry.logic.placement.records import Place
-from skerry.logic.translation.items import Item
+from skerry.logic.fleet.placement.records import Place
+from skerry.logic.fleet.translation.items import Item
 from skerry.runtime.index import Key
 
 causes = st.builds(

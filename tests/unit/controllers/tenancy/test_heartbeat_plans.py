@@ -8,7 +8,7 @@ from typing import Any
 
 from skerry.controllers.tenancy.heartbeat.decide import decide
 from skerry.controllers.tenancy.heartbeat.observe import Observed
-from skerry.logic.plan import Patch, Plan
+from skerry.logic.machinery.plan import Patch, Plan
 from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -7,10 +7,10 @@ from typing import Any
 from skerry.controllers.tenancy.location.decide import decide
 from skerry.controllers.tenancy.location.keys import Waking, with_counts
 from skerry.controllers.tenancy.location.observe import Observed
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import Place, lean_sync_target
-from skerry.logic.plan import Patch
-from tests.unit.logic.placement.building import equal, location, sync_target
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import Place, lean_sync_target
+from skerry.logic.machinery.plan import Patch
+from tests.unit.logic.fleet.placement.building import equal, location, sync_target
 
 HERE = Place("imw", "l")
 

@@ -17,7 +17,7 @@ from skerry.controllers.tenancy.placement.keys import (
     workspaces_of,
 )
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
-from skerry.logic.plan import Patch, Plan
+from skerry.logic.machinery.plan import Patch, Plan
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 OPEN = Instance("open", ready=True)

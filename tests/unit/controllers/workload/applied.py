@@ -5,7 +5,16 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from skerry.logic.plan import Apply, Create, Delete, DeleteCollection, Patch, Plan, Target, Update
+from skerry.logic.machinery.plan import (
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Patch,
+    Plan,
+    Target,
+    Update,
+)
 
 Object = dict[str, Any]
 

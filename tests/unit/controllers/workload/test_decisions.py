@@ -25,7 +25,7 @@ from skerry.controllers.workload.statefulset import decide as statefulset
 from skerry.controllers.workload.statefulset.observe import Observed as ObservedStatefulSet
 from skerry.controllers.workload.volume import decide as volume
 from skerry.controllers.workload.volume.observe import ObservedClaim, ObservedVolume
-from skerry.logic.plan import Create, Delete, Plan, Update
+from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 from skerry.runtime.index import Key
 from tests.unit.controllers.workload.applied import Objects, run
 

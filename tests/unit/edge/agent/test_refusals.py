@@ -17,7 +17,7 @@ from skerry.edge.agent.security_context import (
     capabilities,
     confinement,
 )
-from skerry.logic.pod_security.baseline import SYSCTLS_32
+from skerry.logic.machinery.pod_security.baseline import SYSCTLS_32
 
 NOTHING = HostAccess()
 ROOT = NodePolicy(of_namespaces(0, seccomp=True), NOTHING)

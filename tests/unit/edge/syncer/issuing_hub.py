@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from skerry.api.edge_identity import EDGES, EdgeName, request_name
 from skerry.edge.syncer.signing_request import Subject, signing_request
 from skerry.kit.clock import LoopClock, rfc3339
-from skerry.logic.syncing.certificates import PendingRequest
+from skerry.logic.fleet.syncing.certificates import PendingRequest
 from skerry.runtime.kubeconfig import ClientConfig
 from skerry.runtime.transport import (
     NO_HEADERS,

@@ -25,8 +25,8 @@ from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.token import HubToken
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.syncing.certificates import EdgeIdentity
-from skerry.logic.syncing.manifest import hub_kubeconfig
+from skerry.logic.fleet.syncing.certificates import EdgeIdentity
+from skerry.logic.fleet.syncing.manifest import hub_kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError
 from skerry.runtime.transport import ConnectionLost, TransportError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from skerry.edge.syncer.gate import DeletionGate
 from skerry.kit.clock import LoopClock
-from skerry.logic.syncing.evidence import Budget
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.refs import Ref
 from tests.sim.loop import virtual
 
 REFS = [Ref("", "configmaps", "shop", f"page-{number:03}") for number in range(200)]

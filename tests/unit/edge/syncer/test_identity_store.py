@@ -19,7 +19,7 @@ from skerry.api.errors import Conflict, NotFound
 from skerry.edge.syncer.credential_gate import CredentialGate
 from skerry.edge.syncer.identity_store import FileStore, SecretStore
 from skerry.edge.syncer.keys import NoKey, make_key
-from skerry.logic.syncing.certificates import EdgeIdentity
+from skerry.logic.fleet.syncing.certificates import EdgeIdentity
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.answering import AnsweringTransport

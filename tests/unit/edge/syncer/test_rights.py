@@ -11,7 +11,7 @@ from skerry.api.errors import ServiceUnavailable
 from skerry.api.kinds import GroupResource
 from skerry.edge.syncer.rights import MissingRights
 from skerry.kit.clock import LoopClock
-from skerry.logic.syncing.refs import Ref
+from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.answering import AnsweringTransport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from skerry.logic.placement.strategy import Candidate, Strategy
+from skerry.logic.fleet.placement.strategy import Candidate, Strategy
 
 Places = AbstractSet[tuple[str, str]]
 Domain = tuple[str | None, ...]

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from skerry.logic.placement.choosing import Choice
-from skerry.logic.placement.index import PlacementIndex
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import (
+from skerry.logic.fleet.placement.choosing import Choice
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import (
     Location,
     Place,
     SyncTarget,
@@ -23,15 +23,15 @@ from skerry.logic.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.placement.strategy import (
+from skerry.logic.fleet.placement.strategy import (
     Candidate,
     Spread,
     Strategy,
     Toleration,
     taints_of,
 )
-from skerry.logic.placement.terms import EVERYTHING
-from skerry.logic.placement.whatif import Remove, what_if
+from skerry.logic.fleet.placement.terms import EVERYTHING
+from skerry.logic.fleet.placement.whatif import Remove, what_if
 from skerry.scheduler.framework.plugin import PreFilterResult
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import PluginRaised
@@ -44,7 +44,7 @@ from skerry.scheduler.placement.registry import (
     placement_registry,
 )
 from skerry.scheduler.placement.wish import Wish
-from tests.unit.logic.placement import building
+from tests.unit.logic.fleet.placement import building
 from tests.unit.scheduler.placement import reference
 
 NOBODY: frozenset[tuple[str, str]] = frozenset()

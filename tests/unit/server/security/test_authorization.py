@@ -6,11 +6,11 @@ import pytest
 
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.keys import PLAIN
-from skerry.logic.rbac.bootstrap import bootstrap_objects
+from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.server.access import Attributes
 from skerry.server.http.message import User
 from skerry.server.security.authorization import RbacAuthorizer, forbidden
-from tests.unit.logic.rbac.test_policy import READ_PODS, binding, group, role, user
+from tests.unit.logic.machinery.rbac.test_policy import READ_PODS, binding, group, role, user
 
 BOB = User("bob", groups=("system:authenticated",))
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from skerry.kit.clock import LoopClock
-from skerry.logic.key_rotation import SERVERS_PREFIX, ServerRecord
+from skerry.logic.machinery.key_rotation import SERVERS_PREFIX, ServerRecord
 from skerry.server.security.live_servers import LIVE_SECONDS, RENEW_SECONDS, LiveServers
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.memory import MemoryStore

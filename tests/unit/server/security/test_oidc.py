@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from skerry.api.errors import Unauthorized
 from skerry.kit import log
 from skerry.kit.clock import LoopClock
-from skerry.logic.oidc import OidcError, OidcSettings
+from skerry.logic.machinery.oidc import OidcError, OidcSettings
 from skerry.server.security.oidc import IssuerKeys, OidcTokens
 from tests.unit.server.security.oidc_issuer import ISSUER, Issuer, public_entry
 

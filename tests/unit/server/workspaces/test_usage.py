@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skerry.app.settings import StoreSettings
-from skerry.logic.workspaces.limits import (
+from skerry.logic.machinery.workspaces.limits import (
     KIND_LIMITS,
     MAX_BYTES,
     MAX_OBJECTS,

@@ -7,7 +7,7 @@ from typing import Any
 
 from skerry.controllers.core.garbage.graph import FOREGROUND, ORPHAN
 from skerry.controllers.core.garbage.observe import Observed, Owner
-from skerry.logic.plan import (
+from skerry.logic.machinery.plan import (
     NOTHING,
     Action,
     Announcement,
@@ -16,7 +16,7 @@ from skerry.logic.plan import (
     Plan,
     Propagation,
 )
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 # Informers that are not synced yet, or types that are not served: nothing announces the end.
 _LOOK_AGAIN_SECONDS = 5.0

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
 from skerry.kit.ids import uuid_text
-from skerry.logic.plan import Target
-from skerry.logic.resource import Object
+from skerry.logic.machinery.plan import Target
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 
 _UUID_BYTES = 16

@@ -10,7 +10,7 @@ from typing import Any
 from skerry.controllers.core.namespace.keys import NAMESPACES
 from skerry.controllers.core.namespace.observe import KUBERNETES_FINALIZER, Content, Observed
 from skerry.kit.clock import parse_rfc3339, rfc3339
-from skerry.logic.plan import Action, Delete, DeleteCollection, Plan, Target, Update
+from skerry.logic.machinery.plan import Action, Delete, DeleteCollection, Plan, Target, Update
 
 # Content that waits for somebody's finalizer is looked at less and less often.
 _PATIENCE = ((10.0, 1.0), (60.0, 5.0))

@@ -4,5 +4,5 @@ Reads ResourceQuotas, and objects of exactly the types some quota limits (their 
 except where the content is counted: pods, services, claims). Writes the quotas' status.
 
 Invariant: once quiet, ``status.hard`` equals ``spec.hard`` and ``status.used`` what
-``logic.quota`` computes from everything in the namespace. Admission counts up from there.
+``logic.machinery.quota`` computes from everything in the namespace. Admission counts up from there.
 """

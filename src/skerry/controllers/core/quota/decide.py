@@ -7,8 +7,8 @@ from datetime import datetime
 
 from skerry.controllers.core.quota.keys import QUOTAS
 from skerry.controllers.core.quota.observe import Observed
-from skerry.logic import quota as rules
-from skerry.logic.plan import NOTHING, Plan, Target, Update
+from skerry.logic.machinery import quota as rules
+from skerry.logic.machinery.plan import NOTHING, Plan, Target, Update
 
 # Pods that overstay their grace period stop counting without any event.
 _OVERSTAY_LOOK_SECONDS = 30.0

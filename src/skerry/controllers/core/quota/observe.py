@@ -18,9 +18,9 @@ from skerry.controllers.core.quota.keys import (
     by_cluster,
     waking_on_content,
 )
-from skerry.logic import quota as rules
-from skerry.logic.quantity import Quantity
-from skerry.logic.resource import Object
+from skerry.logic.machinery import quota as rules
+from skerry.logic.machinery.quantity import Quantity
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Selection
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.index import Key, by_namespace

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skerry.controllers.core.root_ca.keys import ROOT_CA_NAME
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

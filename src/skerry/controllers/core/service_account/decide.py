@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.controllers.core.service_account.keys import DEFAULT_NAME, SERVICE_ACCOUNTS
 from skerry.controllers.core.service_account.observe import Observed
-from skerry.logic.plan import NOTHING, Create, Plan, Target
+from skerry.logic.machinery.plan import NOTHING, Create, Plan, Target
 
 
 def decide(observed: Observed) -> Plan:

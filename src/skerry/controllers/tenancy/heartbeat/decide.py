@@ -9,8 +9,8 @@ from typing import Any
 from skerry.controllers.tenancy.heartbeat.keys import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.observe import Observed
 from skerry.kit.clock import rfc3339
-from skerry.logic.placement.heartbeat import heartbeat_health
-from skerry.logic.plan import Patch, Plan, Target
+from skerry.logic.fleet.placement.heartbeat import heartbeat_health
+from skerry.logic.machinery.plan import Patch, Plan, Target
 
 READY = "Ready"
 HEARTBEAT_HEALTHY = "HeartbeatHealthy"

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.placement.heartbeat import USUAL_LEASE_SECONDS, lease_seconds_told
+from skerry.logic.fleet.placement.heartbeat import USUAL_LEASE_SECONDS, lease_seconds_told
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

@@ -11,8 +11,8 @@ from skerry.controllers.tenancy.location.keys import (
     with_counts,
 )
 from skerry.controllers.tenancy.location.observe import Observed, Observer
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import Place, lean_sync_target
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import Place, lean_sync_target
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import InformerFactory

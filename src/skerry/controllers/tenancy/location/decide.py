@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.controllers.tenancy.location.keys import LOCATIONS
 from skerry.controllers.tenancy.location.observe import Observed
-from skerry.logic.plan import NOTHING, Patch, Plan, Target
+from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 
 
 def decide(observed: Observed) -> Plan:

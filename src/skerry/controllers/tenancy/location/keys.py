@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pyroaring import BitMap
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import (
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import (
     Place,
     is_leaving,
     lean_location,
@@ -16,7 +16,7 @@ from skerry.logic.placement.records import (
     place_of,
     sync_target_of,
 )
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 
 NAME = "location-counts"
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")

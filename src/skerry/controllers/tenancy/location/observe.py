@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skerry.logic.placement.inventory import Inventory
-from skerry.logic.placement.records import Place, is_leaving
+from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.records import Place, is_leaving
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

@@ -16,8 +16,8 @@ from typing import Any
 from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED, PLACEMENTS
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
 from skerry.kit.clock import rfc3339
-from skerry.logic.plan import Action, Patch, Plan, Target
-from skerry.logic.resource import Object
+from skerry.logic.machinery.plan import Action, Patch, Plan, Target
+from skerry.logic.machinery.resource import Object
 
 READY, SCHEDULED = "Ready", "Scheduled"
 CHOSEN = "internal.workload.kcp.io/synctarget"

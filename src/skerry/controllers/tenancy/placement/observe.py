@@ -16,10 +16,10 @@ from skerry.controllers.tenancy.placement.keys import (
     wanted_workspace,
 )
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.placement.records import is_leaving, is_ready
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector, SelectorError
-from skerry.logic.workspaces.names import label_hash
+from skerry.logic.fleet.placement.records import is_leaving, is_ready
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector, SelectorError
+from skerry.logic.machinery.workspaces.names import label_hash
 from skerry.runtime.client import cluster_of
 from skerry.runtime.informer import Handler, Informer, InformerFactory
 

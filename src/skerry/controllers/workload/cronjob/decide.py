@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from skerry.controllers.workload.cronjob.observe import Observed
 from skerry.controllers.workload.kinds import CRON_JOBS, JOBS
 from skerry.kit.clock import parse_rfc3339, rfc3339
-from skerry.logic.builtin.cron import ScheduleError
-from skerry.logic.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.workload.conditions import find_condition, is_true
-from skerry.logic.workload.cron import Schedule, missed_times, parse_schedule
-from skerry.logic.workload.owners import TargetOf, oldest_first, owner_reference
+from skerry.logic.machinery.builtin.cron import ScheduleError
+from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.conditions import find_condition, is_true
+from skerry.logic.workloads.cron import Schedule, missed_times, parse_schedule
+from skerry.logic.workloads.owners import TargetOf, oldest_first, owner_reference
 
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 # More missed times than this mean a clock that jumped or a controller that was away for long.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.controllers.workload.waking import index_owned, waking_self
-from skerry.logic.resource import Object
-from skerry.logic.workload.owners import controller_of
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue

@@ -9,13 +9,13 @@ from typing import Any
 
 from skerry.controllers.workload.daemonset.observe import Observed
 from skerry.controllers.workload.kinds import DAEMON_SETS, PODS
-from skerry.logic.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.history import REVISION_LABEL, forgotten, revised
-from skerry.logic.workload.nodes import selects, untolerated
-from skerry.logic.workload.owners import TargetOf, claim, claim_actions, owner_reference
-from skerry.logic.workload.pods import (
+from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
+from skerry.logic.workloads.nodes import selects, untolerated
+from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
+from skerry.logic.workloads.pods import (
     is_active,
     is_available,
     is_ready,
@@ -23,7 +23,7 @@ from skerry.logic.workload.pods import (
     pod_from_template,
     seconds_until_available,
 )
-from skerry.logic.workload.rollout import resolved
+from skerry.logic.workloads.rollout import resolved
 
 _POD = TargetOf(PODS)
 _GENERATION = "pod-template-generation"

@@ -17,18 +17,18 @@ from skerry.controllers.workload.deployment.status import (
     with_progress,
 )
 from skerry.controllers.workload.kinds import DEPLOYMENTS, REPLICA_SETS
-from skerry.logic.plan import Action, Announcement, Create, Delete, Patch, Plan, Update
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.conditions import with_condition
-from skerry.logic.workload.owners import (
+from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Patch, Plan, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.conditions import with_condition
+from skerry.logic.workloads.owners import (
     TargetOf,
     claim,
     claim_actions,
     oldest_first,
     owner_reference,
 )
-from skerry.logic.workload.revisions import (
+from skerry.logic.workloads.revisions import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
     POD_TEMPLATE_HASH,
@@ -39,7 +39,7 @@ from skerry.logic.workload.revisions import (
     same_template,
     with_revision,
 )
-from skerry.logic.workload.rollout import (
+from skerry.logic.workloads.rollout import (
     Limits,
     Set,
     limits_of,

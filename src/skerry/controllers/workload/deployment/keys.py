@@ -11,8 +11,8 @@ from skerry.controllers.workload.waking import (
     waking_owner,
     waking_self,
 )
-from skerry.logic.resource import Object
-from skerry.logic.workload.owners import controller_of
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue

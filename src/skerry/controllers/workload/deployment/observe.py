@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.controllers.workload.waking import OWNER_UID, candidates
-from skerry.logic.resource import Object
-from skerry.logic.workload.pods import is_finished
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.pods import is_finished
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

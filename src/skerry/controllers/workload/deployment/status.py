@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skerry.kit.clock import parse_rfc3339, rfc3339
-from skerry.logic.resource import Object
-from skerry.logic.workload.conditions import among, with_condition, without_condition
-from skerry.logic.workload.rollout import limits_of
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.conditions import among, with_condition, without_condition
+from skerry.logic.workloads.rollout import limits_of
 
 # Means "no deadline", as Kubernetes writes it.
 _NO_DEADLINE = 2147483647

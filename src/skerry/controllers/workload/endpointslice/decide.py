@@ -8,11 +8,11 @@ from typing import Any
 from skerry.controllers.workload.endpointslice.keys import SERVICE_NAME
 from skerry.controllers.workload.endpointslice.observe import Observed
 from skerry.controllers.workload.kinds import ENDPOINTS, SLICES
-from skerry.logic.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.workload.owners import TargetOf, owner_reference
-from skerry.logic.workload.pods import is_finished, is_ready, is_terminating
-from skerry.logic.workload.revisions import content_hash
+from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.workloads.owners import TargetOf, owner_reference
+from skerry.logic.workloads.pods import is_finished, is_ready, is_terminating
+from skerry.logic.workloads.revisions import content_hash
 
 _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLER = "endpointslice-controller.k8s.io"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from skerry.controllers.workload.waking import waking_self
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.index import Key, by_namespace, key_of
 from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue

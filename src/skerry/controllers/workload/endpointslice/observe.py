@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from skerry.api.errors import NotFound
 from skerry.controllers.workload.endpointslice.keys import BY_SERVICE, IN_NAMESPACE
 from skerry.controllers.workload.kinds import ENDPOINTS
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

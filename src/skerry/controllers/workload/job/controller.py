@@ -8,7 +8,7 @@ from skerry.controllers.workload.job.observe import Observed, Observer
 from skerry.controllers.workload.kinds import JOBS, PODS
 from skerry.controllers.workload.recent import RecentWrites
 from skerry.controllers.workload.telling import telling_executor
-from skerry.logic.plan import Plan
+from skerry.logic.machinery.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key

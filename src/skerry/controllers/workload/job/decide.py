@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from skerry.controllers.workload.job.observe import Observed
 from skerry.controllers.workload.kinds import JOBS, PODS
 from skerry.kit.clock import parse_rfc3339, rfc3339
-from skerry.logic.plan import (
+from skerry.logic.machinery.plan import (
     NOTHING,
     Action,
     Announcement,
@@ -19,12 +19,12 @@ from skerry.logic.plan import (
     Target,
     Update,
 )
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.conditions import find_condition, is_true
-from skerry.logic.workload.indexes import format_indexes, parse_indexes
-from skerry.logic.workload.owners import TargetOf, claim, claim_actions, owner_reference
-from skerry.logic.workload.pods import (
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.conditions import find_condition, is_true
+from skerry.logic.workloads.indexes import format_indexes, parse_indexes
+from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
+from skerry.logic.workloads.pods import (
     deletion_order,
     is_finished,
     is_ready,

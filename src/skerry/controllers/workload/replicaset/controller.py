@@ -8,7 +8,7 @@ from skerry.controllers.workload.replicaset.decide import decide
 from skerry.controllers.workload.replicaset.keys import connect
 from skerry.controllers.workload.replicaset.observe import Observed, Observer
 from skerry.controllers.workload.telling import telling_executor
-from skerry.logic.plan import Plan
+from skerry.logic.machinery.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of

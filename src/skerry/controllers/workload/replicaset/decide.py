@@ -9,11 +9,11 @@ from typing import Any
 
 from skerry.controllers.workload.kinds import PODS, REPLICA_SETS
 from skerry.controllers.workload.replicaset.observe import BURST, Observed
-from skerry.logic.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.owners import TargetOf, claim, claim_actions, owner_reference
-from skerry.logic.workload.pods import (
+from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
+from skerry.logic.workloads.pods import (
     deletion_order,
     is_active,
     is_available,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from skerry.controllers.workload.recent import RecentWrites
 from skerry.controllers.workload.waking import candidates
 from skerry.kit.ids import IdSource
-from skerry.logic.resource import Object
+from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from skerry.controllers.workload.kinds import CLAIMS, PODS, STATEFUL_SETS
 from skerry.controllers.workload.statefulset.observe import Observed
-from skerry.logic.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.history import REVISION_LABEL, forgotten, revised
-from skerry.logic.workload.owners import TargetOf, claim, claim_actions, owner_reference
-from skerry.logic.workload.pods import (
+from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
+from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
+from skerry.logic.workloads.pods import (
     is_available,
     is_finished,
     is_ready,

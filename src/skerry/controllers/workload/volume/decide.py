@@ -6,12 +6,21 @@ import copy
 
 from skerry.controllers.workload.kinds import CLAIMS, VOLUMES
 from skerry.controllers.workload.volume.observe import Observed, ObservedClaim, ObservedVolume
-from skerry.logic.plan import NOTHING, Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.quantity import Quantity
-from skerry.logic.resource import Object
-from skerry.logic.selectors import Selector
-from skerry.logic.workload.local_volumes import provisioned_name, provisioned_path
-from skerry.logic.workload.owners import TargetOf
+from skerry.logic.machinery.plan import (
+    NOTHING,
+    Action,
+    Announcement,
+    Create,
+    Delete,
+    Plan,
+    Target,
+    Update,
+)
+from skerry.logic.machinery.quantity import Quantity
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+from skerry.logic.workloads.local_volumes import provisioned_name, provisioned_path
+from skerry.logic.workloads.owners import TargetOf
 
 PROVISIONER = "skerry.io/local-path"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"

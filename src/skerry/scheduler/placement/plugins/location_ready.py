@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skerry.logic.placement.strategy import Candidate
+from skerry.logic.fleet.placement.strategy import Candidate
 from skerry.scheduler.framework.plugin import MAX_SCORE, Rows, Scope, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unresolvable

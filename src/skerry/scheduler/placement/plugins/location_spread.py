@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from skerry.logic.placement.strategy import Candidate
+from skerry.logic.fleet.placement.strategy import Candidate
 from skerry.scheduler.framework.plugin import PreFilterResult, Scope
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, unresolvable

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skerry.logic.placement.strategy import (
+from skerry.logic.fleet.placement.strategy import (
     NO_EXECUTE,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,

@@ -1,0 +1,214 @@
+"""An object as one Location wants it, or why it had better not be sent there.
+
+A person who asks for customization and gets the object as it was has been misled: an edge would
+run with another edge's settings. So whatever cannot be done as asked withholds the object from
+that destination and says why. With ``strict=False`` it is sent as far as it could be customized,
+as the first implementation did, with a note on each thing left undone.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from skerry.logic.fleet.customization.parameters import (
+    Values,
+    expanded,
+    expanded_text,
+    location_values,
+)
+from skerry.logic.fleet.customization.paths import Members, Path, PathError, parse_path
+from skerry.logic.fleet.customization.replacement import UnreachablePath, replaced
+from skerry.logic.machinery.resource import Object
+
+CUSTOMIZER_ANNOTATION = "edge.kcp.io/customizer"
+EXPAND_ANNOTATION = "edge.kcp.io/expand-parameters"
+
+CUSTOMIZER_NOT_FOUND = "CustomizerNotFound"
+LOCATION_NOT_FOUND = "LocationNotFound"
+INVALID_PATH = "InvalidReplacementPath"
+INVALID_VALUE = "InvalidReplacementValue"
+IDENTITY_REPLACED = "IdentityReplaced"
+
+
+class CustomizerName(NamedTuple):
+    """Where a Customizer is, within the object's workspace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What could not be done as asked: one CamelCase word, and a sentence."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Customized:
+    """The object to send. ``undone`` is empty when everything asked for was done."""
+
+    object: Object
+    undone: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Nothing to send, and why."""
+
+    problem: Problem
+
+
+def customizer_name(obj: Mapping[str, Any]) -> CustomizerName | None:
+    """Return the Customizer an object names; a name alone is one in the object's namespace."""
+    text = _annotations(obj).get(CUSTOMIZER_ANNOTATION, "")
+    if not text:
+        return None
+    namespace, slash, name = text.partition("/")
+    if slash:
+        return CustomizerName(namespace, name)
+    return CustomizerName(obj["metadata"].get("namespace", ""), text)
+
+
+def wants_parameters(obj: Mapping[str, Any]) -> bool:
+    """Tell whether an object (or a Customizer) asks for its parameters to be expanded."""
+    return _annotations(obj).get(EXPAND_ANNOTATION) == "true"
+
+
+def wants_customization(obj: Mapping[str, Any]) -> bool:
+    """Tell whether an object may differ from place to place."""
+    return wants_parameters(obj) or customizer_name(obj) is not None
+
+
+def customize(
+    obj: Object,
+    customizer: Object | None,
+    location: Mapping[str, Any] | None,
+    *,
+    strict: bool = True,
+) -> Customized | Withheld:
+    """Return *obj* as *location* wants it; *obj* itself stays as it is.
+
+    *customizer* is the one the object names, None when there is none such. *location* is asked
+    for only where parameters are to be expanded.
+    """
+    if not wants_customization(obj):
+        return Customized(obj)
+    work = _Customization(obj, location)
+    work.expand()
+    work.apply(customizer)
+    if strict and work.problems:
+        return Withheld(work.problems[0])
+    return Customized(work.object, tuple(work.problems))
+
+
+class _Customization:
+    """One object on its way to one Location."""
+
+    def __init__(self, obj: Object, location: Mapping[str, Any] | None) -> None:
+        self.object: Object = copy.deepcopy(obj)
+        self.problems: list[Problem] = []
+        self._identity = _identity(obj)
+        # As the object was written: who looked the Customizer up knew no other name.
+        self._name = customizer_name(obj)
+        self._location = location
+
+    def expand(self) -> None:
+        if wants_parameters(self.object):
+            values = self._values("the object asks for parameters")
+            if values is not None:
+                self.object = expanded(self.object, values)
+
+    def apply(self, customizer: Object | None) -> None:
+        name = self._name
+        if name is None:
+            return
+        if customizer is None:
+            self._problem(CUSTOMIZER_NOT_FOUND, f"there is no Customizer {name}")
+            return
+        values: Values | None = {}
+        if wants_parameters(customizer):
+            values = self._values(f"Customizer {name} asks for parameters")
+        if values is None:
+            return
+        for replacement in customizer.get("replacements") or ():
+            self._replace(replacement, values, name)
+
+    def _values(self, who: str) -> Values | None:
+        if self._location is not None:
+            return location_values(self._location)
+        self._problem(LOCATION_NOT_FOUND, f"{who} but the Location is not there")
+        return None
+
+    def _replace(self, replacement: Mapping[str, str], values: Values, name: object) -> None:
+        path_text = expanded_text(replacement["path"], values)
+        value_text = expanded_text(replacement["value"], values)
+        try:
+            value = json.loads(value_text, parse_constant=_refused)
+        except ValueError as error:
+            message = f"Customizer {name}, path {path_text!r}: the value is not JSON: {error}"
+            self._problem(INVALID_VALUE, message)
+            return
+        try:
+            path = parse_path(path_text)
+            kept = copy.deepcopy(self.object) if _touches_identity(path) else None
+            result = replaced(self.object, path, value)
+        except (PathError, UnreachablePath) as error:
+            self._problem(INVALID_PATH, f"Customizer {name}: {error}")
+            return
+        if kept is not None and (_identity(result) != self._identity or not _plain(result)):
+            self.object = kept
+            message = (
+                f"Customizer {name}, path {path_text!r}: kind, name and namespace cannot be "
+                "replaced, and labels and annotations are text"
+            )
+            self._problem(IDENTITY_REPLACED, message)
+            return
+        self.object = result
+
+    def _problem(self, reason: str, message: str) -> None:
+        self.problems.append(Problem(reason, message))
+
+
+def _annotations(obj: Mapping[str, Any]) -> Mapping[str, str]:
+    return (obj.get("metadata") or {}).get("annotations") or {}
+
+
+def _identity(obj: Any) -> tuple[Any, ...]:
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+        return ()
+    metadata = obj["metadata"]
+    return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
+
+
+def _touches_identity(path: Path) -> bool:
+    """Tell whether *path* may reach what identifies an object, or its labels."""
+    if not path.steps:
+        return True
+    first = path.steps[0]
+    if not isinstance(first, Members):
+        return True
+    return any(name in ("apiVersion", "kind", "metadata") for name in first.names)
+
+
+def _plain(obj: Object) -> bool:
+    """Tell whether labels and annotations are still maps from text to text."""
+    for name in ("labels", "annotations"):
+        found = obj["metadata"].get(name)
+        if found is not None and not (
+            isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+        ):
+            return False
+    return True
+
+
+def _refused(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON value")

@@ -1,0 +1,215 @@
+"""The whole answer about one placement: its Locations, its objects, and every pair of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyroaring import BitMap
+
+from skerry.logic.fleet.customization.customize import customizer_name
+from skerry.logic.fleet.explanation.links import Chain, Link
+from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
+from skerry.logic.fleet.explanation.what import Subject, selections, travelling
+from skerry.logic.fleet.placement.explain import Explanation, explain
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.translation.categories import Category, category_of
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.fleet.translation.what import What, mailbox_name
+from skerry.logic.machinery.resource import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything an explanation is made from, as read from the hub."""
+
+    place: Place
+    what: What | None
+    index: PlacementIndex
+    # Location objects, and the destinations the placement's slices hold.
+    locations: Mapping[Place, Object]
+    slices: AbstractSet[Destination]
+    # Mailbox workspaces by name, and why one could not be read.
+    mailboxes: Mapping[str, Object]
+    unreadable: Mapping[str, str]
+    subjects: Sequence[Subject]
+    # Customizers by namespace and name.
+    customizers: Mapping[tuple[str, str], Object]
+    # What is in mailboxes, by mailbox and item; kinds on which edges report.
+    copies: Mapping[tuple[str, Item], Object]
+    has_status: Callable[[Item], bool]
+    # Whether copies have no effect on the hub, whatever their kind; on a foreign one they have.
+    copies_are_inert: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LocationAnswer:
+    """Whether a Location is a destination."""
+
+    place: Place
+    where: Explanation
+    link: Link
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "location": self.place.name,
+            "cluster": self.place.cluster,
+            "destination": self.link.holds is True,
+            "syncTargets": list(self.where.sync_targets) if self.where.selected else [],
+            **_why(self.link),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAnswer:
+    """Whether an object is meant."""
+
+    item: Item
+    link: Link
+
+    def as_json(self) -> dict[str, Any]:
+        return {**_named(self.item), "selected": self.link.holds is True, **_why(self.link)}
+
+
+@dataclass(frozen=True, slots=True)
+class PairAnswer:
+    """How far an object gets on the way to one destination."""
+
+    item: Item
+    place: Place
+    sync_target: str
+    chain: Chain
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **_named(self.item),
+            "location": self.place.name,
+            "cluster": self.place.cluster,
+            "syncTarget": self.sync_target,
+            **self.chain.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """See the module's text."""
+
+    place: Place
+    locations: tuple[LocationAnswer, ...]
+    objects: tuple[ObjectAnswer, ...]
+    pairs: tuple[PairAnswer, ...]
+
+    def about(self, items: AbstractSet[Item]) -> Answer:
+        """Return only what is about *items*."""
+        return replace(
+            self,
+            objects=tuple(each for each in self.objects if each.item in items),
+            pairs=tuple(each for each in self.pairs if each.item in items),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "placement": self.place.name,
+            "cluster": self.place.cluster,
+            "locations": [each.as_json() for each in self.locations],
+            "objects": [each.as_json() for each in self.objects],
+            "pairs": [each.as_json() for each in self.pairs],
+        }
+
+
+def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
+    """Explain everything in *facts*.
+
+    Pairs are those of selected objects and destinations; *every_pair* adds those that already
+    fail at selection, for questions about few objects or few Locations.
+    """
+    present = frozenset((each.cluster, each.location) for each in facts.slices)
+    locations: list[LocationAnswer] = []
+    pairs: list[PairAnswer] = []
+    meant = _meant(facts)
+    objects = [ObjectAnswer(subject.item, link) for subject, link in meant]
+    asked = [(subject, link) for subject, link in meant if every_pair or link.holds]
+    for place in sorted(facts.locations):
+        where = explain(facts.index, place=facts.place, where=place, present=present)
+        ways = list(_ways(facts, place, where))
+        link = next((link for link in map(chosen, ways) if link.holds), chosen(ways[0]))
+        locations.append(LocationAnswer(place, where, link))
+        if link.holds or every_pair:
+            for around in ways:
+                pairs += _pairs(facts, place, around, asked)
+    return Answer(facts.place, tuple(locations), tuple(objects), tuple(pairs))
+
+
+def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
+    """Return each object with the first of category and selection that keeps it back."""
+    found = zip(facts.subjects, selections(facts.what, facts.subjects), strict=True)
+    return [
+        (subject, link if (category := travelling(subject)).holds else category)
+        for subject, link in found
+    ]
+
+
+def targets_at(index: PlacementIndex, place: Place, where: Explanation) -> list[tuple[str, str]]:
+    """Return names and UIDs of the SyncTargets a Location leads to."""
+    number = index.inventory.location_number(place)
+    if number is None or not where.selected:
+        return []
+    return [(each.sync_target, each.uid) for each in index.inventory.destinations(number)]
+
+
+def _ways(facts: Facts, place: Place, where: Explanation) -> Iterator[Surroundings]:
+    """Yield what lies on the way to each SyncTarget of a Location; one way if it has none."""
+    location = facts.locations[place]
+    targets = targets_at(facts.index, place, where)
+    for name, uid in targets:
+        mailbox = mailbox_name(place.cluster, uid)
+        yield Surroundings(
+            where,
+            location,
+            Destination(place.cluster, place.name, name, uid) in facts.slices,
+            facts.mailboxes.get(mailbox),
+            facts.unreadable.get(mailbox, ""),
+            name,
+            mailbox,
+            *_grants(facts, place),
+        )
+    if not targets:
+        yield Surroundings(where, location, False, None)
+
+
+def _grants(facts: Facts, place: Place) -> tuple[tuple[Rule, ...] | None, str]:
+    """Return what grants let the placement's workspace put at a Location, and who says so."""
+    consent, number = facts.index.consent, facts.index.inventory.location_number(place)
+    if number is None or not consent.is_enforced(number):
+        return None, ""
+    found = consent.admitting(facts.place.cluster, number)
+    rules = tuple(rule for grant in found for rule in grant.rules)
+    return rules, ", ".join(consent.refusing_names(BitMap((number,))))
+
+
+def _pairs(
+    facts: Facts, place: Place, around: Surroundings, asked: Sequence[tuple[Subject, Link]]
+) -> Iterator[PairAnswer]:
+    for subject, selection in asked:
+        item = subject.item
+        name = customizer_name(subject.object)
+        customizer = None if name is None else facts.customizers.get((name.namespace, name.name))
+        would_act = not facts.copies_are_inert and category_of(item.type) is Category.DENATURED
+        found = facts.copies.get((around.mailbox_name, item))
+        copy = Copy(found, facts.has_status(item), would_act)
+        chain = way(selection, subject, customizer, around, copy)
+        yield PairAnswer(item, place, around.sync_target, chain)
+
+
+def _why(link: Link) -> dict[str, Any]:
+    found = link.as_json()
+    del found["step"], found["holds"]
+    return found
+
+
+def _named(item: Item) -> dict[str, Any]:
+    return {"object": item._asdict()}

@@ -1,0 +1,189 @@
+"""From the choice of a Location to the health of the copy there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skerry.logic.fleet.customization.customize import Withheld, customize
+from skerry.logic.fleet.explanation.links import Chain, Link, followed
+from skerry.logic.fleet.explanation.what import Subject, defined_by, travelling
+from skerry.logic.fleet.placement.explain import Explanation
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.summary.report import NOT_APPLIED, report_of
+from skerry.logic.fleet.syncing.delivery import is_delivered
+from skerry.logic.fleet.syncing.marks import SYNC_ERROR
+from skerry.logic.fleet.translation.categories import NAMESPACES, Category, category_of
+from skerry.logic.fleet.translation.copies import copied, digest, is_projected, labelled
+from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
+from skerry.logic.fleet.translation.merging import KIND_WITHHELD
+from skerry.logic.fleet.translation.reference import withheld_kind
+from skerry.logic.machinery.resource import Object
+
+# A type of the mailbox's own, which tells nothing about the edge.
+_WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What lies on the way to one destination."""
+
+    where: Explanation
+    # The Location object, for its labels and annotations.
+    location: Object | None
+    # Whether the slices have the destination; the scheduler may not have got there yet.
+    in_slice: bool
+    # The mailbox's Workspace; None when there is none.
+    mailbox: Object | None
+    # Why the mailbox cannot be read, if it cannot.
+    unreadable: str = ""
+    sync_target: str = ""
+    mailbox_name: str = ""
+    # What grants let the workspace place here, and who says so; None: no grant is needed.
+    rules: tuple[Rule, ...] | None = None
+    granting: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is in the mailbox under the object's name; ``has_status``: edges report on the kind.
+
+    ``would_act``: a copy would have effect on the hub, as on a foreign one.
+    """
+
+    object: Object | None
+    has_status: bool = True
+    would_act: bool = False
+
+
+def way(
+    selection: Link,
+    subject: Subject,
+    customizer: Object | None,
+    around: Surroundings,
+    copy: Copy,
+) -> Chain:
+    """Follow one object to one destination, as far as it gets.
+
+    *selection* tells whether the placement means the object.
+    """
+    return followed(_links(selection, subject, customizer, around, copy))
+
+
+def chosen(around: Surroundings) -> Link:
+    """Tell whether the Location is a destination of the placement."""
+    where = around.where
+    edit = "" if where.edit is None else str(where.edit)
+    if not where.placed:
+        reason = _location_reason(where)
+        return Link("location", False, reason, where.reasons, edit)
+    if where.held:
+        return Link("location", True, "Held", where.reasons)
+    if not around.in_slice:
+        text = "the edge scheduler has not written it into the slice yet"
+        return Link("location", False, "NotYetScheduled", (text,))
+    return Link("location", True, edit=edit)
+
+
+def _location_reason(where: Explanation) -> str:
+    if not where.selected:
+        return "LocationNotSelected"
+    if where.refused:
+        return NOT_GRANTED
+    return "NoSyncTarget" if where.chosen else "PassedOver"
+
+
+def _links(
+    selection: Link,
+    subject: Subject,
+    customizer: Object | None,
+    around: Surroundings,
+    copy: Copy,
+) -> Iterator[Link]:
+    yield travelling(subject)
+    yield selection
+    yield chosen(around)
+    if around.rules is not None:
+        yield _granted(subject, around.rules, around.granting, copy)
+    result = customize(copied(subject.item.type, subject.object), customizer, around.location)
+    if isinstance(result, Withheld):
+        problem = result.problem
+        yield Link("customization", False, problem.reason, (problem.message,))
+        return
+    yield Link("customization", True)
+    yield _mailbox(around)
+    yield _copy(subject, result.object, copy)
+    yield from _at_the_edge(subject, copy)
+
+
+def _granted(subject: Subject, rules: tuple[Rule, ...], granting: str, copy: Copy) -> Link:
+    """Tell whether a grant lets the object through, in an inventory that enforces them."""
+    item = subject.item
+    if item.type == NAMESPACES:
+        passes = holds_namespaces(rules)
+    else:
+        brought = [(kind, scope) for kind in defined_by(subject) for scope in (True, False)]
+        passes = covers(rules, item, brought)
+    if passes:
+        return Link("grant", True)
+    held = copy.object is not None and is_projected(copy.object)
+    problem = not_granted(item, granting, held=held)
+    return Link("grant", False, "Held" if held else problem.reason, (problem.message,))
+
+
+def _mailbox(around: Surroundings) -> Link:
+    workspace = around.mailbox
+    if workspace is None:
+        text = "the SyncTarget has no mailbox workspace; does the mailbox controller run?"
+        return Link("mailbox", False, "NoMailbox", (text,))
+    phase = (workspace.get("status") or {}).get("phase", "")
+    if workspace["metadata"].get("deletionTimestamp"):
+        return Link("mailbox", False, "MailboxGoing", ("the mailbox is being deleted",))
+    if phase != "Ready":
+        return Link("mailbox", False, "MailboxNotReady", (f"the mailbox is in phase {phase!r}",))
+    if around.unreadable:
+        return Link("mailbox", None, "MailboxUnreadable", (around.unreadable,))
+    return Link("mailbox", True)
+
+
+def _copy(subject: Subject, wanted: Object, copy: Copy) -> Link:
+    found = copy.object
+    if found is None and copy.would_act:
+        text = (
+            f"{withheld_kind(subject.item).message}; --denatured-kinds of the controllers decides"
+        )
+        return Link("copy", False, KIND_WITHHELD, (text,))
+    if found is None:
+        text = "the placement translator has not put it into the mailbox"
+        return Link("copy", False, "NotInMailbox", (text,))
+    if not is_projected(found):
+        text = "an object of that name is in the mailbox and is not a copy"
+        return Link("copy", False, "NameTaken", (text,))
+    if subject.item.type == NAMESPACES:
+        return Link("copy", True)  # only its name need be the same
+    if digest(subject.item.type, found) != digest(subject.item.type, labelled(wanted)):
+        text = "the copy in the mailbox differs: an older content, or another workspace's object"
+        return Link("copy", None, "CopyDiffers", (text,))
+    return Link("copy", True)
+
+
+def _at_the_edge(subject: Subject, copy: Copy) -> Iterator[Link]:
+    item, found = subject.item, copy.object
+    if found is None or category_of(item.type) is Category.MAILBOX_ONLY:
+        return
+    yield _applied(found)
+    if copy.has_status and category_of(item.type) not in _WITHOUT_REPORT:
+        verdict = report_of(item.group, str(found.get("kind", "")), found).health
+        holds = {"True": True, "False": False}.get(verdict.status)
+        messages = (verdict.message,) if verdict.message else ()
+        yield Link("health", holds, verdict.reason or "Healthy", messages)
+
+
+def _applied(found: Object) -> Link:
+    error = (found["metadata"].get("annotations") or {}).get(SYNC_ERROR, "")
+    if error:
+        reason, _, message = error.partition(": ")
+        return Link("applied", False, reason, (message,))
+    if not is_delivered(found):
+        return Link("applied", False, NOT_APPLIED.reason, (NOT_APPLIED.message,))
+    return Link("applied", True)

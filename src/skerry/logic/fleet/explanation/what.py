@@ -1,0 +1,197 @@
+"""Is an object meant by a placement, and if not, which term fails?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from skerry.api.kinds import GroupResource
+from skerry.logic.fleet.explanation.links import Link
+from skerry.logic.fleet.placement.explain import joining_edits
+from skerry.logic.fleet.placement.terms import Terms, failing, terms_of
+from skerry.logic.fleet.translation.categories import (
+    BINDINGS,
+    DEFINITIONS,
+    NAMESPACES,
+    Category,
+    category_of,
+    is_edge_object,
+    is_system_object,
+)
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.fleet.translation.what import NamedObjects, What
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import Selector
+
+# Stands for any value that nobody mentions.
+_UNHEARD_OF = "other"
+
+Labels = Mapping[str, str]
+Edits = tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An object of the workload's workspace; ``within`` are its namespace's labels."""
+
+    item: Item
+    object: Object
+    # None: the namespace is not there (any more).
+    within: Labels | None = None
+
+    @property
+    def labels(self) -> Labels:
+        return self.object["metadata"].get("labels") or {}
+
+
+def travelling(subject: Subject) -> Link:
+    """Tell whether objects like this one go to edges at all."""
+    item = subject.item
+    category = category_of(item.type)
+    if category is Category.MAILBOX_ONLY:
+        text = f"{item.type} goes to the mailbox and not on to the edge"
+        return Link("category", True, "MailboxOnly", (text,))
+    if not category.to_mailbox:
+        reason = "UnsupportedKind" if category is Category.UNSUPPORTED else "NotForTheEdge"
+        return Link("category", False, reason, (f"{item.type}: {category.value}",))
+    if is_system_object(item.type, subject.object):
+        text = "every workspace has its own such object, which is never copied"
+        return Link("category", False, "SystemObject", (text,))
+    if is_edge_object(item.type, subject.object):
+        text = "every mailbox has its own such object for its edge, which is never copied"
+        return Link("category", False, "SystemObject", (text,))
+    return Link("category", True)
+
+
+def selected(what: What | None, subject: Subject) -> Link:
+    """Tell whether a placement means the object, by which term not, and the smallest edit."""
+    if what is None:
+        text = "a selector of the placement is malformed, so it is not known what it means"
+        return Link("selection", None, "InvalidSelector", (text,))
+    item = subject.item
+    if item.namespace:
+        if subject.within is None:
+            text = f"there is no Namespace {item.namespace}"
+            return Link("selection", False, "NamespaceMissing", (text,))
+        return _by_namespace(what.namespaces, item.namespace, subject.within)
+    if item.type == NAMESPACES:
+        return _by_namespace(what.namespaces, item.name, subject.labels)
+    return _by_name(what.named, subject)
+
+
+def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
+    """Tell of each object whether a placement means it, or needs it for what it means.
+
+    What defines a placed kind goes along unasked.
+    """
+    found = [selected(what, subject) for subject in subjects]
+    types = {
+        subject.item.type
+        for subject, link in zip(subjects, found, strict=True)
+        if link.holds and travelling(subject).holds
+    }
+    return [
+        link if link.holds else _implied(subject, types) or link
+        for subject, link in zip(subjects, found, strict=True)
+    ]
+
+
+def _implied(subject: Subject, types: AbstractSet[GroupResource]) -> Link | None:
+    """Return that a definition goes along with what it defines; None when it need not."""
+    placed = sorted(str(each) for each in defined_by(subject) if each in types)
+    if not placed:
+        return None
+    return Link("selection", True, "Implied", (f"it defines {', '.join(placed)}",))
+
+
+def defined_by(subject: Subject) -> Iterator[GroupResource]:
+    """Yield the types that a CustomResourceDefinition or an APIBinding brings."""
+    obj = subject.object
+    if subject.item.type == DEFINITIONS:
+        spec = obj.get("spec") or {}
+        yield GroupResource(spec.get("group", ""), (spec.get("names") or {}).get("plural", ""))
+    elif subject.item.type == BINDINGS:
+        for bound in (obj.get("status") or {}).get("boundResources") or ():
+            yield GroupResource(bound.get("group", ""), bound.get("resource", ""))
+
+
+def _by_namespace(selector: Selector, name: str, labels: Labels) -> Link:
+    terms = terms_of(selector) or ()
+    if selector.matches(labels):
+        return Link("selection", True, edit=_leaving(terms, f"Namespace {name}"))
+    edits = joining_edits(terms, labels)
+    return Link(
+        "selection",
+        False,
+        "NamespaceNotSelected",
+        tuple(_failures("namespaceSelector", terms, labels)),
+        label_edit(f"Namespace {name}", edits),
+    )
+
+
+def _by_name(named: Sequence[NamedObjects], subject: Subject) -> Link:
+    item, labels = subject.item, subject.labels
+    if any(each.selects(item, labels) for each in named):
+        return Link("selection", True)
+    if not named:
+        text = "spec.nonNamespacedObjects is empty, which selects nothing"
+        return Link("selection", False, "ObjectNotSelected", (text,))
+    messages = [
+        message
+        for number, each in enumerate(named)
+        for message in _entry_failures(f"nonNamespacedObjects[{number}]", each, subject)
+    ]
+    found = [
+        edits
+        for each in named
+        if _about(each, item)
+        for selector in each.selectors
+        if (edits := joining_edits(terms_of(selector) or (), labels)) is not None
+    ]
+    who = f"{item.type} {item.name}"
+    edit = label_edit(who, min(found, key=len, default=None))
+    return Link("selection", False, "ObjectNotSelected", tuple(messages), edit)
+
+
+def _entry_failures(path: str, entry: NamedObjects, subject: Subject) -> Iterator[str]:
+    item, labels = subject.item, subject.labels
+    if entry.group != item.group:
+        yield f"{path}: apiGroup is {entry.group!r}; it is {item.group!r}"
+    elif not _about(entry, item):
+        yield f"{path}: {item.resource!r} is not among the resources"
+    else:
+        yield f"{path}: {item.name!r} is not among the resourceNames"
+        for number, selector in enumerate(entry.selectors):
+            terms = terms_of(selector) or ()
+            yield from _failures(f"{path}.labelSelectors[{number}]", terms, labels)
+
+
+def _about(entry: NamedObjects, item: Item) -> bool:
+    listed = entry.resources is None or item.resource in entry.resources
+    return entry.group == item.group and listed
+
+
+def _failures(path: str, terms: Terms, labels: Labels) -> Iterator[str]:
+    for key, term in failing(terms, labels):
+        seen = labels.get(key)
+        found = "it is absent" if seen is None else f"it is {seen!r}"
+        yield f"{path}: label {key!r} must satisfy {str(term)!r}; {found}"
+
+
+def _leaving(terms: Terms, who: str) -> str:
+    """Return the smallest edit after which *terms* no longer hold: one label is always enough."""
+    for key, term in terms:
+        # Removing a label comes first, as the edit that is easiest to say.
+        for value in (None, *sorted(term.values), _UNHEARD_OF):
+            if not term.admits(value):
+                return label_edit(who, ((key, value),))
+    return ""
+
+
+def label_edit(who: str, edits: Edits | None) -> str:
+    """Return a label change in words; empty when there is none."""
+    if not edits:
+        return ""
+    words = [f"{key}-" if value is None else f"{key}={value}" for key, value in edits]
+    return f"label {who}: {' '.join(words)}"

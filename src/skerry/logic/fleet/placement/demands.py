@@ -1,0 +1,115 @@
+"""Selectors by what they demand: labels find the selectors they satisfy.
+
+Equal selectors are one, whoever has them. For each key the index knows which selectors demand
+something of it, which of those name a value, which mean the complement, and which bear absence.
+The selectors that a value ``v`` of key ``k`` satisfies are then ``named[k][v] XOR complement[k]``,
+and the selectors some labels satisfy are all but those unsatisfied by any key: as many set
+operations as there are keys that anybody selects by, however many selectors there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyroaring import BitMap
+
+from skerry.logic.fleet.placement.numbers import Numbers
+from skerry.logic.fleet.placement.terms import Terms
+
+_NONE = BitMap()
+
+
+class _Key:
+    """The selectors that demand something of one key."""
+
+    __slots__ = ("absent", "complement", "demanding", "named")
+
+    def __init__(self) -> None:
+        self.demanding = BitMap()
+        self.complement = BitMap()
+        self.absent = BitMap()
+        self.named: dict[str, BitMap] = {}
+
+    def unsatisfied(self, value: str | None) -> BitMap:
+        """Return the selectors that do not welcome *value*; None stands for an absent label."""
+        if value is None:
+            return self.demanding - self.absent
+        return self.demanding - (self.complement ^ self.named.get(value, _NONE))
+
+
+class DemandIndex:
+    """Selectors and the numbers of those who have them."""
+
+    __slots__ = ("_all", "_keys", "_numbers", "_owners")
+
+    def __init__(self) -> None:
+        self._numbers: Numbers[Terms] = Numbers()
+        self._owners: dict[int, BitMap] = {}
+        self._all = BitMap()
+        self._keys: dict[str, _Key] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, terms: Terms, owner: int) -> int:
+        """Note that *owner* has this selector; returns the selector's number."""
+        number = self._numbers.get(terms)
+        if number is None:
+            number = self._numbers.add(terms)
+            self._owners[number] = BitMap()
+            self._all.add(number)
+            for key, term in terms:
+                known = self._keys.setdefault(key, _Key())
+                known.demanding.add(number)
+                if term.complement:
+                    known.complement.add(number)
+                if term.absent:
+                    known.absent.add(number)
+                for value in term.values:
+                    known.named.setdefault(value, BitMap()).add(number)
+        self._owners[number].add(owner)
+        return number
+
+    def remove(self, number: int, owner: int) -> None:
+        """Note that *owner* has this selector no longer; without owners it is forgotten."""
+        owners = self._owners[number]
+        owners.discard(owner)
+        if not owners:
+            self._forget(number)
+
+    def terms(self, number: int) -> Terms:
+        """Return what a selector demands."""
+        return self._numbers.item(number)
+
+    def owners(self, number: int) -> BitMap:
+        """Return who has a selector."""
+        return self._owners[number]
+
+    def satisfied(self, labels: Mapping[str, str]) -> BitMap:
+        """Return the selectors that *labels* satisfy."""
+        unsatisfied = [known.unsatisfied(labels.get(key)) for key, known in self._keys.items()]
+        return self._all - BitMap.union(*unsatisfied) if unsatisfied else BitMap(self._all)
+
+    def owners_of(self, numbers: BitMap) -> BitMap:
+        """Return everybody who has any of these selectors."""
+        owners = [self._owners[number] for number in numbers]
+        return BitMap.union(*owners) if owners else BitMap()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all)
+
+    def _forget(self, number: int) -> None:
+        del self._owners[number]
+        self._all.discard(number)
+        for key, term in self._numbers.item(number):
+            known = self._keys[key]
+            known.demanding.discard(number)
+            known.complement.discard(number)
+            known.absent.discard(number)
+            for value in term.values:
+                known.named[value].discard(number)
+                if not known.named[value]:
+                    del known.named[value]
+            if not known.demanding:
+                del self._keys[key]
+        self._numbers.remove(number)

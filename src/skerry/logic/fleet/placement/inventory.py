@@ -1,0 +1,205 @@
+"""Locations and SyncTargets, and which SyncTargets a Location has.
+
+A Location's instances are the SyncTargets of its own workspace that satisfy its instanceSelector.
+Whoever changes something here is told which Locations have other instances now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyroaring import BitMap
+
+from skerry.logic.fleet.placement.demands import DemandIndex
+from skerry.logic.fleet.placement.labels import LabelIndex
+from skerry.logic.fleet.placement.numbers import Numbers
+from skerry.logic.fleet.placement.records import Destination, Location, Place, SyncTarget
+from skerry.logic.fleet.placement.strategy import Candidate
+
+_NONE = BitMap()
+_NO_DESTINATIONS: tuple[Destination, ...] = ()
+
+
+class Inventory:
+    """Where workloads could go."""
+
+    def __init__(self) -> None:
+        self.location_labels = LabelIndex()
+        self._location_numbers: Numbers[Place] = Numbers()
+        self._locations: dict[int, Location] = {}
+        self._locations_in: dict[str, BitMap] = {}
+        # Locations whose instanceSelector cannot be understood.
+        self.broken = BitMap()
+        # Selector numbers of instanceSelectors, by Location.
+        self._demands = DemandIndex()
+        self._demand_of: dict[int, int] = {}
+        self._target_labels = LabelIndex()
+        self._target_numbers: Numbers[Place] = Numbers()
+        self._targets: dict[int, SyncTarget] = {}
+        self._targets_in: dict[str, BitMap] = {}
+        # Destinations by Location, as far as anybody asked since they last changed.
+        self._known: dict[int, tuple[Destination, ...]] = {}
+
+    # -- Locations ---------------------------------------------------------------------------
+
+    def location(self, place: Place) -> Location | None:
+        """Return the Location at *place*."""
+        number = self._location_numbers.get(place)
+        return None if number is None else self._locations[number]
+
+    def location_at(self, number: int) -> Location:
+        return self._locations[number]
+
+    def location_number(self, place: Place) -> int | None:
+        return self._location_numbers.get(place)
+
+    def locations(self) -> Iterator[Location]:
+        """Yield every Location."""
+        return iter(self._locations.values())
+
+    def locations_in(self, cluster: str) -> BitMap:
+        """Return the numbers of the Locations of a workspace."""
+        return self._locations_in.get(cluster, _NONE)
+
+    def put_location(self, location: Location) -> int:
+        """Have *location* as it is given; returns its number."""
+        number = self._location_numbers.add(location.place)
+        old = self._locations.get(number)
+        self._locations[number] = location
+        self.location_labels.put(number, location.labels)
+        if location.errors:
+            self.broken.add(number)
+        else:
+            self.broken.discard(number)
+        if old is None:
+            self._locations_in.setdefault(location.place.cluster, BitMap()).add(number)
+        if old is None or old.instances != location.instances:
+            self._drop_demand(number)
+            if location.instances is not None:
+                self._demand_of[number] = self._demands.add(location.instances, number)
+            self._known.pop(number, None)
+        return number
+
+    def remove_location(self, place: Place) -> int:
+        """Forget the Location at *place*, which must be there; returns the number it had."""
+        number = self._location_numbers.add(place)
+        del self._locations[number]
+        self.location_labels.remove(number)
+        self.broken.discard(number)
+        self._drop_demand(number)
+        self._known.pop(number, None)
+        _leave(self._locations_in, place.cluster, number)
+        self._location_numbers.remove(number)
+        return number
+
+    def _drop_demand(self, number: int) -> None:
+        demand = self._demand_of.pop(number, None)
+        if demand is not None:
+            self._demands.remove(demand, number)
+
+    # -- SyncTargets -------------------------------------------------------------------------
+
+    def sync_target(self, place: Place) -> SyncTarget | None:
+        """Return the SyncTarget at *place*."""
+        number = self._target_numbers.get(place)
+        return None if number is None else self._targets[number]
+
+    def sync_targets(self) -> Iterator[SyncTarget]:
+        """Yield every SyncTarget."""
+        return iter(self._targets.values())
+
+    def sync_targets_in(self, cluster: str) -> list[SyncTarget]:
+        """Return the SyncTargets of a workspace, by name."""
+        found = [self._targets[number] for number in self._targets_in.get(cluster, _NONE)]
+        return sorted(found, key=lambda target: target.place)
+
+    def put_sync_target(self, target: SyncTarget) -> BitMap:
+        """Have *target* as it is given; returns the Locations whose instances changed.
+
+        A change of availability alone changes no instances; see ``having``.
+        """
+        number = self._target_numbers.add(target.place)
+        old = self._targets.get(number)
+        if old == target:
+            return BitMap()
+        self._targets[number] = target
+        cluster = target.place.cluster
+        if old is None:
+            self._targets_in.setdefault(cluster, BitMap()).add(number)
+            touched = self.having(cluster, target.labels)
+        elif old.uid != target.uid:
+            touched = self.having(cluster, old.labels) | self.having(cluster, target.labels)
+        elif old.labels != target.labels:
+            touched = self.having(cluster, old.labels) ^ self.having(cluster, target.labels)
+        else:
+            return BitMap()
+        self._target_labels.put(number, target.labels)
+        self._forget(touched)
+        return touched
+
+    def remove_sync_target(self, place: Place) -> BitMap:
+        """Forget the SyncTarget at *place*; returns the Locations whose instances changed."""
+        number = self._target_numbers.get(place)
+        if number is None:
+            return BitMap()
+        target = self._targets.pop(number)
+        touched = self.having(place.cluster, target.labels)
+        self._target_labels.remove(number)
+        _leave(self._targets_in, place.cluster, number)
+        self._target_numbers.remove(number)
+        self._forget(touched)
+        return touched
+
+    def having(self, cluster: str, labels: Mapping[str, str]) -> BitMap:
+        """Return the Locations of a workspace that a SyncTarget with *labels* is an instance of."""
+        there = self._locations_in.get(cluster)
+        if there is None:
+            return BitMap()
+        return self._demands.owners_of(self._demands.satisfied(labels)) & there
+
+    # -- both --------------------------------------------------------------------------------
+
+    def destinations(self, number: int) -> tuple[Destination, ...]:
+        """Return the destinations a Location contributes, in order."""
+        known = self._known.get(number)
+        if known is None:
+            known = self._known[number] = self._computed(number)
+        return known
+
+    def available(self, number: int) -> int:
+        """Return how many instances of a Location live and are open for workloads."""
+        return sum(self._targets[target].available for target in self._instances(number))
+
+    def candidate(self, number: int) -> Candidate | None:
+        """Return what a strategy may look at of the Location of that number, if there is one."""
+        location = self._locations.get(number)
+        if location is None:
+            return None
+        available = self.available(number) > 0
+        return Candidate(location.place, location.labels, available, location.taints)
+
+    def _instances(self, number: int) -> BitMap:
+        location = self._locations[number]
+        within = self._targets_in.get(location.place.cluster)
+        if within is None or location.instances is None:
+            return _NONE
+        return self._target_labels.select(location.instances, within)
+
+    def _computed(self, number: int) -> tuple[Destination, ...]:
+        cluster, name = self._locations[number].place
+        found = [self._targets[target] for target in self._instances(number)]
+        if not found:
+            return _NO_DESTINATIONS
+        return tuple(
+            sorted(Destination(cluster, name, target.place.name, target.uid) for target in found)
+        )
+
+    def _forget(self, locations: BitMap) -> None:
+        for number in locations:
+            self._known.pop(number, None)
+
+
+def _leave(groups: dict[str, BitMap], name: str, number: int) -> None:
+    groups[name].discard(number)
+    if not groups[name]:
+        del groups[name]

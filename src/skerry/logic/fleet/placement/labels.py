@@ -1,0 +1,92 @@
+"""Things by their labels: an inverted index of compressed bitmaps.
+
+For each key and value the set of things that have it. A selector's things are an intersection,
+so finding them costs microseconds for a hundred thousand things and does not depend on how many
+labels they have besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pyroaring import BitMap
+
+from skerry.logic.fleet.placement.terms import Term, Terms
+
+_NONE = BitMap()
+
+
+class LabelIndex:
+    """Numbers and their labels."""
+
+    __slots__ = ("_having", "_labels", "_valued", "everything")
+
+    def __init__(self) -> None:
+        self.everything = BitMap()
+        self._labels: dict[int, Mapping[str, str]] = {}
+        self._having: dict[str, BitMap] = {}
+        self._valued: dict[str, dict[str, BitMap]] = {}
+
+    def labels(self, number: int) -> Mapping[str, str]:
+        """Return the labels *number* has now."""
+        return self._labels[number]
+
+    def put(self, number: int, labels: Mapping[str, str]) -> None:
+        """Give *number* exactly these labels."""
+        old = self._labels.get(number, {})
+        self._labels[number] = labels
+        self.everything.add(number)
+        for key, value in old.items():
+            if labels.get(key) != value:
+                self._drop(number, key, value)
+        for key, value in labels.items():
+            if old.get(key) != value:
+                self._add(number, key, value)
+
+    def remove(self, number: int) -> None:
+        """Forget *number*."""
+        for key, value in self._labels.pop(number).items():
+            self._drop(number, key, value)
+        self.everything.discard(number)
+
+    def select(self, terms: Terms, within: BitMap | None = None) -> BitMap:
+        """Return who satisfies every term, of those in *within*."""
+        found = self.everything if within is None else within
+        for key, term in terms:
+            if not found:
+                return BitMap()
+            found = self._satisfying(found, key, term)
+        return BitMap(found)
+
+    def _satisfying(self, among: BitMap, key: str, term: Term) -> BitMap:
+        having = self._having.get(key, _NONE)
+        valued = self._valued.get(key, {})
+        named = _union(valued[value] for value in term.values if value in valued)
+        if not term.complement:
+            welcome = among & named
+            return welcome | (among - having) if term.absent else welcome
+        return among - named if term.absent else (among & having) - named
+
+    def _add(self, number: int, key: str, value: str) -> None:
+        having = self._having.get(key)
+        if having is None:
+            having = self._having[key] = BitMap()
+            self._valued[key] = {}
+        having.add(number)
+        self._valued[key].setdefault(value, BitMap()).add(number)
+
+    def _drop(self, number: int, key: str, value: str) -> None:
+        having, valued = self._having[key], self._valued[key]
+        having.discard(number)
+        valued[value].discard(number)
+        if not valued[value]:
+            del valued[value]
+        if not having:
+            del self._having[key], self._valued[key]
+
+
+def _union(bitmaps: Iterable[BitMap]) -> BitMap:
+    found = list(bitmaps)
+    if len(found) == 1:
+        return found[0]
+    return BitMap.union(*found) if found else _NONE

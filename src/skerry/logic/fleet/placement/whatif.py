@@ -1,0 +1,217 @@
+"""What a change not yet made would do to destinations.
+
+The change is made to the index itself, the placements it touches are asked, and it is taken back;
+so the answer comes from the same structures as the deed would, costs as little, and knows no cap.
+Between the two nobody else may look, which in one thread needs no lock.
+
+What runs at a Location that would not admit it any more is not removed but held, and told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyroaring import BitMap
+
+from skerry.logic.fleet.placement.grants import Grant
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import Destination, Location, Place, Placement, SyncTarget
+
+Record = Placement | Location | SyncTarget | Grant
+Running = Callable[[Place], frozenset[Destination]]
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """An EdgePlacement, Location, SyncTarget or LocationGrant as it would be."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """An object that would be gone."""
+
+    kind: type[Record]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class LabelWorkspace:
+    """The labels a workspace would have."""
+
+    cluster: str
+    labels: Mapping[str, str]
+
+
+Change = Put | Remove | LabelWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a change does to one placement; all lists in the order of slices.
+
+    ``held`` would stay until its removal is confirmed; ``freed`` is held now and would not be.
+    """
+
+    placement: Place
+    added: tuple[Destination, ...]
+    removed: tuple[Destination, ...]
+    held: tuple[Destination, ...] = ()
+    freed: tuple[Destination, ...] = ()
+
+
+def what_if(
+    index: PlacementIndex,
+    changes: Sequence[Change],
+    running: Running = lambda _: frozenset(),
+) -> list[Difference]:
+    """Return the placements that *changes*, made together, would change, by name.
+
+    *running* tells the destinations a placement has now, for strategies and for what is held.
+    """
+    made = _Made(index, running)
+    undo: list[Change] = []
+    for change in changes:
+        undo.append(_inverse(index, change))
+        made.make(change)
+    after = made.answers()
+    for change in reversed(undo):
+        _make(index, change)
+    before = made.answers()
+    differences = (
+        _difference(place, before[place], after[place]) for place in sorted(made.touched)
+    )
+    return [each for each in differences if each.added or each.removed or each.held or each.freed]
+
+
+class _Answer(NamedTuple):
+    """Destinations of a placement, as far as they may differ, and those of them that are held."""
+
+    destinations: list[Destination]
+    held: list[Destination]
+
+
+class _Made:
+    """What changes have touched: placements, and the Locations any difference must be at.
+
+    A placement that is itself changed, or has a strategy, may differ anywhere and is asked for
+    everything; the others only for what they have at those Locations.
+    """
+
+    def __init__(self, index: PlacementIndex, running: Running) -> None:
+        self._index = index
+        self._running = running
+        self.touched: set[Place] = set()
+        self._changed: set[Place] = set()
+        self._locations: set[Place] = set()
+
+    def make(self, change: Change) -> None:
+        self._note(change)
+        self.touched |= _make(self._index, change)
+        self._note(change)
+
+    def _note(self, change: Change) -> None:
+        """Note the Locations a change is about, as things are now."""
+        kind, place = _subject(change)
+        inventory = self._index.inventory
+        if kind is Placement:
+            self._changed.add(place)
+        elif kind is Location:
+            self._locations.add(place)
+        else:
+            numbers = inventory.locations_in(place.cluster)
+            if kind is SyncTarget:
+                target = inventory.sync_target(place)
+                numbers = inventory.having(place.cluster, target.labels) if target else BitMap()
+            self._locations.update(inventory.location_at(number).place for number in numbers)
+
+    def answers(self) -> dict[Place, _Answer]:
+        """Return the destinations of the touched placements, as far as they may differ."""
+        numbers = map(self._index.inventory.location_number, self._locations)
+        there = BitMap(number for number in numbers if number is not None)
+        return {place: self._answer(place, there) for place in self.touched}
+
+    def _answer(self, place: Place, there: BitMap) -> _Answer:
+        index, placement = self._index, self._index.placement(place)
+        strategy = placement is not None and placement.strategy is not None
+        everywhere = strategy or place in self._changed
+        if not everywhere and not index.consent.governs:
+            return _Answer(index.destinations_at(index.matching(place) & there), [])
+        running = self._running(place)
+        pairs = {(each.cluster, each.location) for each in running}
+        chosen = index.chosen(place, pairs, pairs)
+        if not everywhere:
+            chosen = chosen._replace(locations=[n for n in chosen.locations if n in there])
+        found = index.destinations_of(chosen, running)
+        held = {index.inventory.location_at(number).place for number in chosen.held}
+        return _Answer(found, [d for d in found if Place(d.cluster, d.location) in held])
+
+
+def _subject(change: Change) -> tuple[type, Place]:
+    if isinstance(change, LabelWorkspace):
+        return LabelWorkspace, Place(change.cluster, "")
+    if isinstance(change, Remove):
+        return change.kind, change.place
+    return type(change.record), change.record.place
+
+
+def _difference(place: Place, before: _Answer, after: _Answer) -> Difference:
+    return Difference(
+        place,
+        _missing(after.destinations, before.destinations),
+        _missing(before.destinations, after.destinations),
+        _missing(after.held, before.held),
+        _missing(before.held, after.held),
+    )
+
+
+def _missing(found: Sequence[Destination], known: Sequence[Destination]) -> tuple[Destination, ...]:
+    """Return what is *found* and not *known*."""
+    there = set(known)
+    return tuple(each for each in found if each not in there)
+
+
+def _make(index: PlacementIndex, change: Change) -> set[Place]:
+    if isinstance(change, LabelWorkspace):
+        return index.put_workspace(change.cluster, change.labels)
+    if isinstance(change, Remove):
+        if change.kind is Placement:
+            return index.remove_placement(change.place)
+        if change.kind is Location:
+            return index.remove_location(change.place)
+        if change.kind is Grant:
+            return index.remove_grant(change.place)
+        return index.remove_sync_target(change.place)
+    if isinstance(change.record, Placement):
+        return index.put_placement(change.record)
+    if isinstance(change.record, Location):
+        return index.put_location(change.record)
+    if isinstance(change.record, Grant):
+        return index.put_grant(change.record)
+    return index.put_sync_target(change.record)
+
+
+def _inverse(index: PlacementIndex, change: Change) -> Change:
+    """Return the change that would take *change* back."""
+    if isinstance(change, LabelWorkspace):
+        return LabelWorkspace(change.cluster, index.workspace_labels(change.cluster))
+    kind, place = _subject(change)
+    old: Record | None
+    if kind is Placement:
+        old = index.placement(place)
+    elif kind is Location:
+        old = index.inventory.location(place)
+    elif kind is Grant:
+        old = index.consent.grant(place)
+    else:
+        old = index.inventory.sync_target(place)
+    return Put(old) if old is not None else _removal(change)
+
+
+def _removal(change: Put | Remove) -> Remove:
+    return (
+        change if isinstance(change, Remove) else Remove(type(change.record), change.record.place)
+    )

@@ -1,0 +1,140 @@
+"""Paths of workspaces, from the Workspace objects in their parents.
+
+A Workspace object lies in the cluster of its parent and names the cluster of its own content. So
+the path of a cluster is that of its parent and the object's name. Homes of users have no such
+object; their cluster follows from the user's name alone.
+
+A cluster that two Workspace objects claim has no path: neither claim can be verified here, and a
+path gives rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from skerry.logic.fleet.placement.records import CLUSTER_ANNOTATION, Object, Place
+from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name
+
+NO_LABELS: Mapping[str, str] = {}
+_HOME = "user:"
+
+
+class Position(NamedTuple):
+    """Where a workspace is: its path, its parent's path, and the labels of its Workspace object.
+
+    Empty paths are not known.
+    """
+
+    path: str = ""
+    parent: str = ""
+    labels: Mapping[str, str] = NO_LABELS
+
+
+NOWHERE = Position()
+
+
+def lean_workspace(obj: Object) -> dict[str, Any]:
+    """Return what is worth caching of a Workspace: what it stands for, and its labels."""
+    kept = ("name", "uid", "resourceVersion", "labels")
+    metadata = {name: obj["metadata"][name] for name in kept if name in obj["metadata"]}
+    cluster = (obj["metadata"].get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
+    metadata["annotations"] = {CLUSTER_ANNOTATION: cluster}
+    return {"metadata": metadata, "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")}}
+
+
+class WorkspaceTree:
+    """Workspaces by cluster; kept up as their objects come, change and go."""
+
+    def __init__(self) -> None:
+        # Workspace objects by the cluster they name, and the other way round.
+        self._claims: dict[str, dict[Place, Mapping[str, str]]] = {}
+        self._named: dict[Place, str] = {}
+        # Workspace objects by the cluster they lie in.
+        self._inside: dict[str, set[Place]] = {}
+        self._homes: dict[str, str] = {}
+        self._known: dict[str, Position] = {}
+
+    def position(self, cluster: str) -> Position:
+        """Return where a cluster is, as far as that is known."""
+        known = self._known.get(cluster)
+        if known is None:
+            known = self._known[cluster] = self._worked_out(cluster, set())
+        return known
+
+    def path(self, cluster: str) -> str:
+        """Return the path of a cluster; empty when it is not known."""
+        return self.position(cluster).path
+
+    def put(self, place: Place, cluster: str, labels: Mapping[str, str]) -> set[str]:
+        """Have the Workspace object at *place*; returns the clusters whose position may differ."""
+        changed = set()
+        before = self._named.get(place)
+        if before is not None and before != cluster:
+            changed |= self.remove(place)
+        claims = self._claims.setdefault(cluster, {})
+        if claims.get(place) == labels:
+            return changed
+        relabelled = place in claims
+        claims[place] = labels
+        self._named[place] = cluster
+        self._inside.setdefault(place.cluster, set()).add(place)
+        # Labels matter to the workspace itself, a path to everything below.
+        return changed | self._forget(cluster, deep=not relabelled)
+
+    def remove(self, place: Place) -> set[str]:
+        """Forget the Workspace object at *place*; returns the clusters whose position differs."""
+        cluster = self._named.pop(place, None)
+        if cluster is None:
+            return set()
+        claims = self._claims[cluster]
+        del claims[place]
+        if not claims:
+            del self._claims[cluster]
+        inside = self._inside[place.cluster]
+        inside.discard(place)
+        if not inside:
+            del self._inside[place.cluster]
+        return self._forget(cluster, deep=True)
+
+    def relabel(self, cluster: str, labels: Mapping[str, str]) -> set[str]:
+        """Give the one Workspace object of a cluster these labels; for what-if questions."""
+        claims = self._claims.get(cluster, {})
+        return self.put(next(iter(claims)), cluster, labels) if len(claims) == 1 else set()
+
+    def know_home(self, path: str) -> set[str]:
+        """Learn which cluster the home is that *path* begins with, if it begins with one."""
+        if not path.startswith(_HOME):
+            return set()
+        user = path.removeprefix(_HOME).partition(":")[0]
+        cluster = home_cluster_name(user)
+        if cluster in self._homes:
+            return set()
+        self._homes[cluster] = f"{_HOME}{user}"
+        return self._forget(cluster, deep=True)
+
+    def _worked_out(self, cluster: str, below: set[str]) -> Position:
+        if cluster == ROOT:
+            return Position(ROOT)
+        home = self._homes.get(cluster)
+        if home is not None:
+            return Position(home)
+        claims = self._claims.get(cluster, {})
+        if len(claims) != 1 or cluster in below:
+            return NOWHERE
+        [(place, labels)] = claims.items()
+        parent = self._worked_out(place.cluster, {*below, cluster}).path
+        return Position(f"{parent}:{place.name}", parent, labels) if parent else NOWHERE
+
+    def _forget(self, cluster: str, *, deep: bool) -> set[str]:
+        """Forget what was worked out for a cluster, and for what is below it; return which."""
+        found, waiting = {cluster}, [cluster]
+        while deep and waiting:
+            for place in self._inside.get(waiting.pop(), ()):
+                child = self._named[place]
+                if child not in found:
+                    found.add(child)
+                    waiting.append(child)
+        for each in found:
+            self._known.pop(each, None)
+        return found

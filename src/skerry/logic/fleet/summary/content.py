@@ -1,0 +1,138 @@
+"""The summary object: its name, its content, and whether it needs writing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, Final, NamedTuple
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.logic.fleet.placement.slices import SOURCE_PLACEMENT_LABEL, Owner, label_for
+from skerry.logic.fleet.summary.accumulator import Detail, Totals
+from skerry.logic.fleet.summary.report import Number
+from skerry.logic.machinery.names import dns1123_subdomain
+from skerry.logic.machinery.workspaces.names import base36
+
+Raw = dict[str, Any]
+
+GROUP: Final = "edge.kcp.io"
+VERSION: Final = "v1alpha1"
+NAMESPACED: Final = GroupVersionResource(GROUP, VERSION, "statussummaries")
+CLUSTER_SCOPED: Final = GroupVersionResource(GROUP, VERSION, "clusterstatussummaries")
+
+# A detail is some 300 bytes: a summary of 10,000 destinations stays near 30 KB, and a person who
+# has mended the first hundred unhealthy ones sees the next.
+MOST_DETAILS: Final = 100
+# Fields and condition types over all destinations; each edge may name others.
+MOST_FIELDS: Final = 128
+
+_LONGEST_NAME = 253
+_UNFIT = re.compile(r"[^a-z0-9]+")
+_HASH_LENGTH = 10
+_INT64 = 2**63 - 1
+
+
+class Subject(NamedTuple):
+    """The object a summary is about; ``version`` is the one its owner's workspace prefers."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def summary_name(placement: str, subject: Subject, *, hashed: bool = False) -> str:
+    """Return ``<placement>-<resource>-<name>``.
+
+    Cut and *hashed* past 253 characters, and on request, when another summary has the plain name:
+    ``a`` with pods ``pods-b`` and ``a-pods`` with pods ``b`` would share it.
+    """
+    plain = f"{placement}-{subject.resource}-{subject.name}"
+    if not hashed and not dns1123_subdomain(plain):
+        return plain
+    # RBAC names may have colons and more, which those of custom resources may not.
+    fit = _UNFIT.sub("-", plain.lower())
+    identity = "\n".join((placement, subject.group, subject.resource, subject.name))
+    mark = base36(hashlib.sha224(identity.encode()).digest())[:_HASH_LENGTH]
+    return f"{fit[: _LONGEST_NAME - _HASH_LENGTH - 1].strip('-')}-{mark}"
+
+
+def summary_content(placement: str, subject: Subject, totals: Totals) -> Raw:
+    """Return everything of a summary object but its metadata."""
+    content: Raw = {
+        "placement": placement,
+        "object": _reference(subject),
+        "destinations": totals.destinations,
+        "delivered": totals.delivered,
+        "reported": totals.reported,
+        "healthy": totals.healthy,
+        "numbers": [
+            {
+                "field": each.field,
+                "sum": _bounded(each.sum),
+                "min": _bounded(each.least),
+                "max": _bounded(each.most),
+            }
+            for each in totals.numbers[:MOST_FIELDS]
+        ],
+        "conditionCounts": [
+            {"type": c.type, "true": c.true, "false": c.false, "unknown": c.unknown}
+            for c in totals.conditions[:MOST_FIELDS]
+        ],
+        "details": [_detail(detail) for detail in totals.details],
+        "detailsOmitted": totals.destinations - len(totals.details),
+    }
+    for name, moment in (("newestReportTime", totals.newest), ("oldestReportTime", totals.oldest)):
+        if moment:
+            content[name] = moment
+    return content
+
+
+def summary_object(
+    name: str, placement: str, placement_uid: str, subject: Subject, totals: Totals
+) -> Raw:
+    """Return a whole summary, owned by its EdgePlacement."""
+    metadata: Raw = {
+        "name": name,
+        "labels": {SOURCE_PLACEMENT_LABEL: label_for(placement)},
+        "ownerReferences": [Owner(placement, placement_uid).reference()],
+    }
+    if subject.namespace:
+        metadata["namespace"] = subject.namespace
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "StatusSummary" if subject.namespace else "ClusterStatusSummary",
+        "metadata": metadata,
+        **summary_content(placement, subject, totals),
+    }
+
+
+def _reference(subject: Subject) -> Raw:
+    reference = subject._asdict()
+    return {name: value for name, value in reference.items() if value or name == "group"}
+
+
+def _detail(detail: Detail) -> Raw:
+    destination, report = detail
+    found: Raw = {
+        "cluster": destination.cluster,
+        "location": destination.location,
+        "syncTarget": destination.sync_target,
+        "delivered": report.delivered,
+        "healthy": report.health.status,
+    }
+    for name, value in (
+        ("reason", report.health.reason),
+        ("message", report.health.message),
+        ("reportTime", report.time),
+    ):
+        if value:
+            found[name] = value
+    return found
+
+
+def _bounded(number: Number) -> Number:
+    """Keep a sum within what JSON decoders of typed languages bear."""
+    return max(-_INT64, min(_INT64, number)) if isinstance(number, int) else number

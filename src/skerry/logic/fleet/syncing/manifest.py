@@ -1,0 +1,280 @@
+"""The objects of a syncer's identity: at the hub, in its mailbox; at the edge, around its pod.
+
+Everything is named after the edge, nothing is random, so making it again adds nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skerry.api.edge_identity import MAILBOX_NAMESPACE
+from skerry.logic.fleet.syncing.access import EdgeAccess
+from skerry.logic.machinery.resource import Object
+
+_RBAC = "rbac.authorization.k8s.io"
+_RBAC_VERSION = f"{_RBAC}/v1"
+MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
+_SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
+_EDGE_EXTENSION = "edge.kcp.io/edge"
+_UID = "syncTargetUID"
+_ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+
+
+def account_name(sync_target: str) -> str:
+    """Return the name of the ServiceAccount an edge has in its mailbox."""
+    return f"kubestellar-syncer-{sync_target}"
+
+
+def syncer_id(sync_target: str, mailbox_cluster: str) -> str:
+    """Return the name of everything a syncer has at its edge."""
+    text = hashlib.sha256(mailbox_cluster.encode()).hexdigest()[:8]
+    return f"kubestellar-syncer-{sync_target}-{text}"
+
+
+def mailbox_objects(sync_target: str) -> list[Object]:
+    """Return account and rights in the mailbox: what a syncer does there, and only there.
+
+    What an edge brings up may be of any type, and RBAC cannot say "all but these", so no type is
+    left out. The verbs are a syncer's: it reads, applies, and removes what it brought up, by name.
+    It replaces nothing, deletes no collections, acts as nobody else, and can give nobody, itself
+    included, a right it lacks. A token of this account holds in no other workspace.
+    """
+    name = account_name(sync_target)
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": MAILBOX_NAMESPACE, "labels": dict(MANAGED)},
+        },
+        {
+            "apiVersion": _RBAC_VERSION,
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": dict(MANAGED)},
+            "rules": [
+                {"apiGroups": ["*"], "resources": ["*"], "verbs": list(_SYNCER_VERBS)},
+                {"nonResourceURLs": ["/"], "verbs": ["access"]},
+                {"nonResourceURLs": ["/extensions", "/extensions/v1/*"], "verbs": ["get", "post"]},
+            ],
+        },
+        _binding("ClusterRoleBinding", name, "", name, MAILBOX_NAMESPACE, "ClusterRole", name),
+    ]
+
+
+def hub_kubeconfig(server: str, ca: bytes, sync_target: str, token: str, uid: str = "") -> Object:
+    """Return the kubeconfig by which a syncer reaches its mailbox.
+
+    With *uid* it says which SyncTarget the edge is: that is part of its name at the hub.
+    """
+    cluster: Object = {"server": server}
+    if ca:
+        cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
+    user: Object = {"token": token}
+    if uid:
+        user["extensions"] = [{"name": _EDGE_EXTENSION, "extension": {_UID: uid}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "mailbox", "cluster": cluster}],
+        "users": [{"name": sync_target, "user": user}],
+        "contexts": [
+            {
+                "name": "mailbox",
+                "context": {
+                    "cluster": "mailbox",
+                    "user": sync_target,
+                    "namespace": MAILBOX_NAMESPACE,
+                },
+            }
+        ],
+        "current-context": "mailbox",
+    }
+
+
+def sync_target_uid(user_extensions: Mapping[str, Any]) -> str:
+    """Return the UID that a kubeconfig of ``hub_kubeconfig`` has; empty when it has none."""
+    found = user_extensions.get(_EDGE_EXTENSION)
+    return str(found.get(_UID, "")) if isinstance(found, Mapping) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestTerms:
+    """What the manifest for an edge is made with."""
+
+    sync_target: str
+    mailbox_cluster: str
+    image: str
+    access: EdgeAccess
+    # None leaves the Secret as it is at the edge: only the rights are printed anew.
+    kubeconfig: str | None
+    # Whether the syncer makes a key, which it keeps in a Secret of its own.
+    makes_key: bool = False
+    namespace: str = ""
+    replicas: int = 1
+    admin: bool = False
+
+
+def edge_manifest(terms: ManifestTerms) -> list[Object]:
+    """Return everything to be applied at an edge for a syncer to run there as a pod."""
+    name = syncer_id(terms.sync_target, terms.mailbox_cluster)
+    namespace = terms.namespace or name
+    made: list[Object] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": namespace},
+        },
+        *_rights(name, namespace, terms),
+    ]
+    if terms.makes_key:
+        made.append(_identity_secret(name, namespace))
+    if terms.kubeconfig is not None:
+        made.append(_secret(name, namespace, terms.kubeconfig))
+        made.append(_deployment(name, namespace, terms))
+    return made
+
+
+def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
+    everywhere = [dict(_ANYTHING)] if terms.admin else list(terms.access.everywhere)
+    if terms.admin:
+        everywhere.append({"nonResourceURLs": ["*"], "verbs": ["*"]})
+    lease = {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["create", "get", "update"],
+    }
+    own = [lease]
+    if terms.makes_key:
+        own.append(
+            {
+                "apiGroups": [""],
+                "resources": ["secrets"],
+                "resourceNames": [identity_secret_name(name)],
+                "verbs": ["get", "patch"],
+            }
+        )
+    made = [
+        _role("ClusterRole", name, "", everywhere),
+        _binding("ClusterRoleBinding", name, "", name, namespace, "ClusterRole", name),
+        _role("Role", name, namespace, own),
+        _binding("RoleBinding", name, namespace, name, namespace, "Role", name),
+    ]
+    if terms.admin or not terms.access.within:
+        return made
+    inner = f"{name}-placed"
+    made.append(_role("ClusterRole", inner, "", list(terms.access.within)))
+    for place in terms.access.namespaces:
+        made.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}})
+        binding = _binding("RoleBinding", inner, place, name, namespace, "ClusterRole", inner)
+        # By this the syncer knows its own rights from a stranger's when the namespace is to go.
+        binding["metadata"]["labels"] = dict(MANAGED)
+        made.append(binding)
+    return made
+
+
+def _role(kind: str, name: str, namespace: str, rules: Sequence[Object]) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": _RBAC_VERSION,
+        "kind": kind,
+        "metadata": metadata,
+        "rules": list(rules),
+    }
+
+
+def _binding(
+    kind: str,
+    name: str,
+    namespace: str,
+    account: str,
+    account_namespace: str,
+    role_kind: str,
+    role: str,
+) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": account_namespace}
+    return {
+        "apiVersion": _RBAC_VERSION,
+        "kind": kind,
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, "kind": role_kind, "name": role},
+        "subjects": [subject],
+    }
+
+
+def identity_secret_name(name: str) -> str:
+    """Return the name of the Secret in which the syncer *name* keeps its key and certificate."""
+    return f"{name}-identity"
+
+
+def _identity_secret(name: str, namespace: str) -> Object:
+    """Return the Secret without its content, which applying it again leaves as it is.
+
+    A Secret and not the data directory: a pod that comes up on another node is the same edge.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": identity_secret_name(name), "namespace": namespace},
+        "type": "Opaque",
+    }
+
+
+def _secret(name: str, namespace: str, kubeconfig: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "type": "Opaque",
+        "stringData": {"kubeconfig": kubeconfig},
+    }
+
+
+def _deployment(name: str, namespace: str, terms: ManifestTerms) -> Object:
+    labels = {"app": name}
+    arguments = [
+        "syncer",
+        "--from-kubeconfig=/etc/skerry/kubeconfig",
+        f"--sync-target-name={terms.sync_target}",
+        "--data-dir=/var/lib/skerry",
+        f"--lock-namespace={namespace}",
+    ]
+    if terms.makes_key:
+        arguments.append(f"--identity-secret={identity_secret_name(name)}")
+    container = {
+        "name": "kcp-syncer",
+        "image": terms.image,
+        "command": ["skerry"],
+        "args": arguments,
+        "volumeMounts": [
+            {"name": "kubeconfig", "mountPath": "/etc/skerry", "readOnly": True},
+            {"name": "data", "mountPath": "/var/lib/skerry"},
+        ],
+    }
+    # The journal must outlive the pod: it says what may be deleted and what must be restored.
+    data = {"path": f"/var/lib/skerry-syncer/{name}", "type": "DirectoryOrCreate"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": terms.replicas,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": name,
+                    "containers": [container],
+                    "volumes": [
+                        {"name": "kubeconfig", "secret": {"secretName": name}},
+                        {"name": "data", "hostPath": data},
+                    ],
+                },
+            },
+        },
+    }

@@ -1,0 +1,132 @@
+"""How far objects of a type travel: to the mailbox, on to the edge, or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from skerry.api.edge_identity import BOOTSTRAP_TYPE
+from skerry.api.kinds import GroupResource
+from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+
+
+class Category(Enum):
+    """What becomes of objects of a type."""
+
+    # They would act on the hub itself, so their copies must be without effect there.
+    DENATURED = "denatured in the mailbox"
+    # They do the same in the mailbox as at the edge: make room, or define a type.
+    NATURED = "natured in both"
+    MAILBOX_ONLY = "mailbox only"
+    UNSUPPORTED = "unsupported"
+    NOT_FOR_EDGE = "not for the edge"
+    REGULAR = "regular"
+
+    @property
+    def to_mailbox(self) -> bool:
+        return self not in (Category.UNSUPPORTED, Category.NOT_FOR_EDGE)
+
+    @property
+    def to_edge(self) -> bool:
+        return self.to_mailbox and self is not Category.MAILBOX_ONLY
+
+
+NAMESPACES = GroupResource("", "namespaces")
+DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+BINDINGS = GroupResource("apis.kcp.io", "apibindings")
+
+_RESOURCES: Mapping[Category, Mapping[str, str]] = {
+    Category.DENATURED: {
+        "admissionregistration.k8s.io": (
+            "mutatingwebhookconfigurations validatingwebhookconfigurations "
+            "validatingadmissionpolicies validatingadmissionpolicybindings"
+        ),
+        "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
+        "rbac.authorization.k8s.io": "clusterroles clusterrolebindings roles rolebindings",
+        "": "limitranges resourcequotas serviceaccounts",
+    },
+    Category.NATURED: {
+        "apiextensions.k8s.io": "customresourcedefinitions",
+        "": "namespaces",
+    },
+    Category.MAILBOX_ONLY: {"apis.kcp.io": "apibindings"},
+    Category.UNSUPPORTED: {
+        "apiregistration.k8s.io": "apiservices",
+        "apiresource.kcp.io": "apiresourceimports negotiatedapiresources",
+        "apis.kcp.io": "apiconversions",
+    },
+    Category.NOT_FOR_EDGE: {
+        "apis.kcp.io": "apiexports apiexportendpointslices apiresourceschemas",
+        "apps": "controllerrevisions",
+        "authentication.k8s.io": "tokenreviews selfsubjectreviews",
+        "authorization.k8s.io": (
+            "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "
+            "subjectaccessreviews"
+        ),
+        "certificates.k8s.io": "certificatesigningrequests",
+        "core.kcp.io": "logicalclusters shards",
+        "events.k8s.io": "events",
+        "": "bindings componentstatuses events nodes",
+    },
+}
+# Whole groups that belong to the center; Customizers are among them.
+CENTRAL_GROUPS = frozenset(
+    ("edge.kcp.io", "scheduling.kcp.io", "tenancy.kcp.io", "topology.kcp.io", "workload.kcp.io")
+)
+_TABLE: Mapping[GroupResource, Category] = {
+    GroupResource(group, name): category
+    for category, groups in _RESOURCES.items()
+    for group, names in groups.items()
+    for name in names.split()
+}
+
+# Every mailbox has these from its type and from the mailbox controller; a second binding of the
+# same export would only clash with the first.
+_BOUND_EVERYWHERE = CENTRAL_GROUPS | {"apiresource.kcp.io"}
+
+_TOKEN_TYPES = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
+
+
+def category_of(resource: GroupResource) -> Category:
+    """Return what becomes of objects of a type; anything unheard of is regular."""
+    if resource.group in CENTRAL_GROUPS:
+        return Category.NOT_FOR_EDGE
+    return _TABLE.get(resource, Category.REGULAR)
+
+
+def is_edge_object(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether a mailbox has such an object for its edge: its heartbeat, its credentials.
+
+    A copy in its place would speak for the edge, with the word of whoever placed it.
+    """
+    if resource == GroupResource("", "secrets"):
+        return obj.get("type") == BOOTSTRAP_TYPE
+    metadata = obj["metadata"]
+    place = (metadata.get("namespace"), metadata["name"])
+    return resource == LEASES.group_resource and place == (HEARTBEAT_NAMESPACE, HEARTBEAT_LEASE)
+
+
+def is_never_copied(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether an object stays where it is, although others of its type travel."""
+    return is_system_object(resource, obj) or is_edge_object(resource, obj)
+
+
+def is_system_object(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether every workspace has its own such object, which is never copied."""
+    if resource == GroupResource("", "secrets"):
+        return obj.get("type") in _TOKEN_TYPES
+    if resource == GroupResource("", "configmaps"):
+        return bool(obj["metadata"]["name"] == "kube-root-ca.crt")
+    if resource == GroupResource("", "serviceaccounts"):
+        return bool(obj["metadata"]["name"] == "default")
+    if resource == BINDINGS:
+        return binding_reference(obj)[1] in _BOUND_EVERYWHERE
+    return False
+
+
+def binding_reference(binding: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the path and name of the export an APIBinding refers to."""
+    reference = (binding.get("spec") or {}).get("reference") or {}
+    export = reference.get("export") or {}
+    return export.get("path", ""), export.get("name", "")

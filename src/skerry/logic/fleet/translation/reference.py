@@ -1,0 +1,406 @@
+"""The whole of translation as one plain function: from all sources to all mailboxes.
+
+Nothing here is incremental or clever. It reads everything, every time; the controller, which does
+neither, must arrive at the same. Explaining and what-if questions can be answered with it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from skerry.api.kinds import GroupResource
+from skerry.logic.fleet.customization.customize import Problem, customizer_name
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.translation.categories import (
+    BINDINGS,
+    DEFINITIONS,
+    NAMESPACES,
+    Category,
+    binding_reference,
+    category_of,
+    is_never_copied,
+)
+from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_spec
+from skerry.logic.fleet.translation.copies import bare_namespace, copied, is_projected
+from skerry.logic.fleet.translation.grants import Consent, granted_upsync, inventory_of, permitted
+from skerry.logic.fleet.translation.items import (
+    EVERYWHERE,
+    Item,
+    LocationName,
+    PlacementName,
+    namespace_item,
+)
+from skerry.logic.fleet.translation.merging import (
+    KIND_WITHHELD,
+    Merged,
+    Origin,
+    Told,
+    Way,
+    merged,
+    newest_first,
+)
+from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
+from skerry.logic.fleet.translation.versions import agreed_version
+from skerry.logic.fleet.translation.what import (
+    Placed,
+    UpsyncSet,
+    What,
+    placement_of_slice,
+    what_of,
+    where_of,
+)
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import SelectorError
+
+Objects = Mapping[GroupResource, Iterable[Object]]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything translation depends on.
+
+    ``objects`` holds what is in each workspace, by type: workload, Namespaces, APIBindings and
+    CustomResourceDefinitions. ``withhold_denatured`` is for hubs on which copies are not inert.
+    """
+
+    common: tuple[ServedType, ...]
+    objects: Mapping[str, Objects]
+    placements: Iterable[Object] = ()
+    slices: Iterable[Object] = ()
+    customizers: Iterable[Object] = ()
+    locations: Iterable[Object] = ()
+    schemas: Mapping[tuple[str, str], Object] = field(default_factory=dict)
+    strict: bool = True
+    withhold_denatured: bool = False
+    # Grants of inventory workspaces, and what mailboxes have that nobody confirmed may go.
+    consent: Consent | None = None
+    copies: Mapping[str, AbstractSet[Item]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What is to be in each mailbox, what each syncer is told, and what each placement.
+
+    ``held`` are the mailboxes of placements whose choice is malformed: what is in them already
+    stays until somebody says what was meant.
+    """
+
+    contents: dict[str, dict[Item, Object]]
+    configs: dict[str, Object]
+    told: dict[PlacementName, set[tuple[str, Problem]]]
+    held: frozenset[str]
+    # By mailbox, what is not granted: a copy that is there stays as it is.
+    frozen: dict[str, set[Item]] = field(default_factory=dict)
+
+
+@dataclass
+class _Wanted:
+    """Who wants one object in one mailbox; ``named`` are those who asked for it by name."""
+
+    ways: dict[str, set[Way]] = field(default_factory=dict)
+    named: dict[str, set[Way]] = field(default_factory=dict)
+
+
+@dataclass
+class _Mailbox:
+    name: str
+    wanted: dict[Item, _Wanted] = field(default_factory=dict)
+    # What is wanted and not granted, by whose workspaces; and whether by name.
+    refused: dict[Item, set[str]] = field(default_factory=dict)
+    named_in_vain: set[Item] = field(default_factory=set)
+    placements: list[Placed] = field(default_factory=list)
+    withheld: list[tuple[Item, PlacementName]] = field(default_factory=list)
+
+
+def reference(sources: Sources) -> Translation:
+    """Return what follows from *sources*."""
+    return _Reference(sources).translation()
+
+
+class _Reference:
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._placed = list(_placed(sources))
+        clusters = {placed.name.cluster for placed in self._placed}
+        self._types = {cluster: _types(sources, cluster) for cluster in clusters}
+        self._customizers = {_key(obj): obj for obj in sources.customizers}
+        self._locations = {
+            LocationName(*_key(obj)[::2]): obj  # cluster and name
+            for obj in sources.locations
+        }
+        self._mailboxes: dict[str, _Mailbox] = {}
+        self._held: set[str] = set()
+
+    def translation(self) -> Translation:
+        for placed in self._placed:
+            for target, locations in placed.where.items():
+                mailbox = self._mailboxes.setdefault(target, _Mailbox(target))
+                self._place(placed, mailbox, locations)
+                if placed.what is None:
+                    self._held.add(target)
+        contents: dict[str, dict[Item, Object]] = {}
+        told: dict[PlacementName, set[tuple[str, Problem]]] = {}
+        configs: dict[str, Object] = {}
+        for name, mailbox in self._mailboxes.items():
+            found = {item: self._merged(mailbox, item) for item in self._chosen(mailbox)}
+            contents[name] = {i: m.object for i, m in found.items() if m.object is not None}
+            configs[name] = self._config(mailbox, contents[name])
+            every = [each for result in found.values() for each in result.told]
+            for each in [*every, *_withheld(mailbox)]:
+                told.setdefault(each.placement, set()).add((name, each.problem))
+        frozen = {name: self._frozen(mailbox) for name, mailbox in self._mailboxes.items()}
+        return Translation(contents, configs, told, frozenset(self._held), frozen)
+
+    def _frozen(self, mailbox: _Mailbox) -> set[Item]:
+        refused = {item for item in mailbox.refused if item not in mailbox.wanted}
+        return refused | (mailbox.named_in_vain & mailbox.wanted.keys())
+
+    # What a placement wants in one mailbox.
+
+    def _place(
+        self, placed: Placed, mailbox: _Mailbox, locations: tuple[LocationName, ...]
+    ) -> None:
+        mailbox.placements.append(placed)
+        if placed.what is None:
+            return
+        cluster, types = placed.name.cluster, self._types[placed.name.cluster]
+        for item, by_name in self._selected(placed.what, cluster, types):
+            ways = self._ways(placed, mailbox, item, locations, bare=item.type == NAMESPACES)
+            named = self._ways(placed, mailbox, item, locations) if by_name else set()
+            if by_name and not named:
+                mailbox.named_in_vain.add(item)
+            if not ways:
+                mailbox.refused.setdefault(item, set()).add(cluster)
+                continue
+            category = category_of(item.type)
+            if self._sources.withhold_denatured and category is Category.DENATURED:
+                mailbox.withheld.append((item, placed.name))
+                continue
+            wanted = mailbox.wanted.setdefault(item, _Wanted())
+            wanted.ways.setdefault(cluster, set()).update(ways)
+            if named:
+                wanted.named.setdefault(cluster, set()).update(named)
+
+    def _ways(
+        self,
+        placed: Placed,
+        mailbox: _Mailbox,
+        item: Item,
+        locations: tuple[LocationName, ...],
+        *,
+        bare: bool = False,
+    ) -> set[Way]:
+        """Return by which Locations an object may go to a mailbox."""
+        consent, cluster = self._enforced(mailbox), placed.name.cluster
+        if consent is not None:
+            served = self._types[cluster].served.values()
+            brought = [(each.type, each.namespaced) for each in served if each.definition == item]
+            locations = permitted(
+                consent, cluster, mailbox.name, locations, item, brought, bare=bare
+            )
+        return {Way(placed.name, location) for location in locations}
+
+    def _enforced(self, mailbox: _Mailbox) -> Consent | None:
+        consent = self._sources.consent
+        enforced = consent is not None and consent.is_enforced(inventory_of(mailbox.name))
+        return consent if enforced else None
+
+    def _rules(self, mailbox: _Mailbox, placed: Placed) -> list[Rule] | None:
+        """Return what a placement may place in a mailbox; None means everything."""
+        consent, cluster = self._enforced(mailbox), placed.name.cluster
+        if consent is None:
+            return None
+        locations = placed.where[mailbox.name]
+        return [
+            rule
+            for location in locations
+            for rule in consent.rules(cluster, location, mailbox.name)
+        ]
+
+    def _selected(
+        self, what: What, cluster: str, types: WorkspaceTypes
+    ) -> Iterator[tuple[Item, bool]]:
+        """Yield every object that is meant, and whether it was named."""
+        chosen = {
+            obj["metadata"]["name"]: what.names(_item(NAMESPACES, obj), _labels(obj))
+            for obj in self._objects(cluster, NAMESPACES)
+            if what.namespaces.matches(_labels(obj))
+        }
+        for name, by_name in chosen.items():
+            yield namespace_item(name), by_name
+        needed: set[Item] = set()
+        for served in types.served.values():
+            if not served.travels or served.type == NAMESPACES:
+                continue
+            if any(each.covers(*served.type) for each in what.upsync):
+                needed.update(_definition(served))
+            for obj in self._objects(cluster, served.type):
+                item = _item(served.type, obj)
+                meant = (
+                    item.namespace in chosen
+                    if served.namespaced
+                    else what.names(item, _labels(obj))
+                )
+                if meant:
+                    yield item, not served.namespaced
+                    needed.update(_definition(served))
+        present = {
+            _item(gr, o) for gr in (BINDINGS, DEFINITIONS) for o in self._objects(cluster, gr)
+        }
+        for item in needed & present:
+            yield item, False
+
+    def _objects(self, cluster: str, resource: GroupResource) -> Iterator[Object]:
+        """Yield the objects that may travel: not the system's, not on their way out, no copies."""
+        for obj in self._sources.objects.get(cluster, {}).get(resource, ()):
+            own = is_never_copied(resource, obj) or is_projected(obj)
+            if not own and "deletionTimestamp" not in obj["metadata"]:
+                yield obj
+
+    # What becomes of it.
+
+    def _chosen(self, mailbox: _Mailbox) -> Iterator[Item]:
+        """Yield what is wanted, but of several bindings of one export only the first."""
+        best: dict[tuple[str, str], tuple[bool, str]] = {}
+        references = {}
+        for item, wanted in mailbox.wanted.items():
+            if item.type == BINDINGS:
+                newest = newest_first(self._origins(item, wanted.ways))[0]
+                references[item] = binding_reference(newest.copy)
+                rank = (not wanted.named, item.name)
+                best[references[item]] = min(rank, best.get(references[item], rank))
+        for item in mailbox.wanted:
+            if item == EVERYWHERE or (
+                item in references and best[references[item]][1] != item.name
+            ):
+                continue
+            yield item
+
+    def _merged(self, mailbox: _Mailbox, item: Item) -> Merged:
+        wanted = mailbox.wanted[item]
+        if item.type == NAMESPACES:
+            if not wanted.named:
+                return Merged(bare_namespace(item.name))
+            return merged(item, self._origins(item, wanted.named), strict=self._sources.strict)
+        return merged(item, self._origins(item, wanted.ways), strict=self._sources.strict)
+
+    def _origins(self, item: Item, ways: Mapping[str, set[Way]]) -> list[Origin]:
+        return [self._origin(item, cluster, found) for cluster, found in ways.items()]
+
+    def _origin(self, item: Item, cluster: str, ways: set[Way]) -> Origin:
+        source = next(
+            obj for obj in self._objects(cluster, item.type) if _item(item.type, obj) == item
+        )
+        copy = copied(item.type, source)
+        name = customizer_name(copy)
+        locations = sorted({way.location for way in ways})
+        return Origin(
+            cluster,
+            source["metadata"]["resourceVersion"],
+            copy,
+            tuple(sorted(ways)),
+            self._customizers.get((cluster, *name)) if name else None,
+            tuple((one, self._locations[one]) for one in locations if one in self._locations),
+        )
+
+    def _config(self, mailbox: _Mailbox, contents: Mapping[Item, Object]) -> Object:
+        if not mailbox.placements:
+            return dict(EMPTY_SPEC)
+        resources: dict[GroupResource, str] = {}
+        objects: dict[GroupResource, tuple[str, list[str]]] = {}
+        namespaces = {i: w for i, w in mailbox.wanted.items() if i.type == NAMESPACES}
+        clusters = {cluster for wanted in namespaces.values() for cluster in wanted.ways}
+        frozen = self._frozen(mailbox) & self._sources.copies.get(mailbox.name, set())
+        kept = {
+            item: found
+            for item, found in mailbox.refused.items()
+            if item.type == NAMESPACES and item in self._sources.copies.get(mailbox.name, ())
+        }
+        for cluster in clusters.union(*kept.values()):
+            for served in self._types[cluster].served.values():
+                if served.namespaced and category_of(served.type).to_edge:
+                    resources[served.type] = self._version(mailbox, served.type)
+        for item in contents.keys() | frozen:
+            bare = item.type == NAMESPACES and not self._is_named(mailbox, item)
+            if item.namespace or bare or not category_of(item.type).to_edge:
+                continue
+            version = self._version(mailbox, item.type)
+            objects.setdefault(item.type, (version, []))[1].append(item.name)
+        upsync = [each for p in mailbox.placements for each in self._upsync(mailbox, p)]
+        names = (item.name for item in (*namespaces, *kept))
+        return config_spec(names, resources, objects, upsync)
+
+    def _is_named(self, mailbox: _Mailbox, item: Item) -> bool:
+        wanted = mailbox.wanted.get(item)
+        return item in mailbox.named_in_vain or (wanted is not None and bool(wanted.named))
+
+    def _upsync(self, mailbox: _Mailbox, placed: Placed) -> Iterable[UpsyncSet]:
+        sets, rules = placed.what.upsync if placed.what else (), self._rules(mailbox, placed)
+        return sets if rules is None else granted_upsync(sets, rules)
+
+    def _version(self, mailbox: _Mailbox, resource: GroupResource) -> str:
+        understood = [placed for placed in mailbox.placements if placed.what]
+        admitted = [placed for placed in understood if self._rules(mailbox, placed) != []]
+        return agreed_version(
+            list(self._serving(admitted, resource)) or self._serving(understood, resource)
+        ).version
+
+    def _serving(self, placements: list[Placed], resource: GroupResource) -> Iterator[ServedType]:
+        for cluster in sorted({placed.name.cluster for placed in placements}):
+            served = self._types[cluster].served.get(resource)
+            if served is not None:
+                yield served
+
+
+def _placed(sources: Sources) -> Iterator[Placed]:
+    pieces: dict[PlacementName, list[Object]] = {}
+    for piece in sources.slices:
+        name = PlacementName(_key(piece)[0], placement_of_slice(piece))
+        pieces.setdefault(name, []).append(piece)
+    for placement in sources.placements:
+        cluster, _, own = _key(placement)
+        name = PlacementName(cluster, own)
+        try:
+            what: What | None = what_of(placement)
+        except SelectorError:
+            what = None
+        yield Placed(name, what, where_of(pieces.get(name, ())))
+
+
+def _types(sources: Sources, cluster: str) -> WorkspaceTypes:
+    found = sources.objects.get(cluster, {})
+    return workspace_types(
+        sources.common, found.get(BINDINGS, ()), sources.schemas, found.get(DEFINITIONS, ())
+    )
+
+
+def _definition(served: ServedType) -> tuple[Item, ...]:
+    return () if served.definition is None else (served.definition,)
+
+
+def _withheld(mailbox: _Mailbox) -> Iterator[Told]:
+    for item, placement in mailbox.withheld:
+        yield Told(placement, withheld_kind(item))
+
+
+def withheld_kind(item: Item) -> Problem:
+    """Return what is told of an object that would act on the hub itself."""
+    text = f"{item} is withheld: on this hub its copy would not be without effect"
+    return Problem(KIND_WITHHELD, text)
+
+
+def _item(resource: GroupResource, obj: Object) -> Item:
+    metadata = obj["metadata"]
+    return Item(*resource, metadata.get("namespace", ""), metadata["name"])
+
+
+def _labels(obj: Object) -> Mapping[str, str]:
+    return obj["metadata"].get("labels") or {}
+
+
+def _key(obj: Object) -> tuple[str, str, str]:
+    metadata = obj["metadata"]
+    cluster = (metadata.get("annotations") or {}).get("kcp.io/cluster", "")
+    return cluster, metadata.get("namespace", ""), metadata["name"]

@@ -1,0 +1,148 @@
+"""Which types a workspace serves, and which object brings each of them.
+
+Told from what is in the workspaces rather than asked of discovery: the types that every workspace
+has, those that its APIBindings bring (a schema says how they look), and its own
+CustomResourceDefinitions, in this order of precedence. So a new binding or definition counts at
+the very event that announces it, a hundred workspaces that bind alike cost no more than one, and
+there is no moment at which the answer is about another state than the one at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skerry.api.kinds import GroupResource, ResourceInfo
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, category_of
+from skerry.logic.fleet.translation.items import Item
+from skerry.logic.machinery.crd.versions import ordered
+from skerry.logic.machinery.resource import Object
+
+_NEEDED_VERBS = frozenset(("list", "watch"))
+
+SchemaName = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedType:
+    """A type as one workspace serves it; ``versions`` has the preferred one first.
+
+    ``definition`` is the APIBinding or CustomResourceDefinition that brings the type; None for
+    what every workspace has. ``identity`` is that of the export a bound type comes from.
+    """
+
+    group: str
+    resource: str
+    kind: str
+    namespaced: bool
+    versions: tuple[str, ...]
+    identity: str = ""
+    definition: Item | None = None
+
+    @property
+    def type(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+    @property
+    def local(self) -> bool:
+        """Whether the type exists in its own workspace only."""
+        return self.definition is not None and self.definition.type == DEFINITIONS
+
+    @property
+    def travels(self) -> bool:
+        """Whether objects of the type are copied at all."""
+        return category_of(self.type).to_mailbox
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceTypes:
+    """What a workspace serves. ``unknown`` names bound types whose schema was not found.
+
+    ``local``: some of the types exist in this workspace only.
+    """
+
+    served: Mapping[GroupResource, ServedType]
+    unknown: frozenset[GroupResource] = frozenset()
+    local: bool = False
+
+
+def common_types(resources: Iterable[ResourceInfo]) -> tuple[ServedType, ...]:
+    """Return the types every workspace has, as discovery tells them; those that can be watched."""
+    versions: dict[GroupResource, list[ResourceInfo]] = {}
+    for info in resources:
+        if set(info.verbs) >= _NEEDED_VERBS:
+            versions.setdefault(info.group_resource, []).append(info)
+    return tuple(
+        ServedType(
+            found[0].group,
+            found[0].resource,
+            found[0].kind,
+            found[0].namespaced,
+            tuple(info.version for info in found),
+        )
+        for found in versions.values()
+    )
+
+
+def workspace_types(
+    common: Iterable[ServedType],
+    bindings: Iterable[Object],
+    schemas: Mapping[SchemaName, Object],
+    definitions: Iterable[Object],
+) -> WorkspaceTypes:
+    """Return what a workspace with these bindings and definitions serves."""
+    served = {each.type: each for each in common}
+    unknown: set[GroupResource] = set()
+    for binding in sorted(bindings, key=_name):
+        for bound in (binding.get("status") or {}).get("boundResources") or ():
+            resource = GroupResource(bound.get("group", ""), bound["resource"])
+            found = _bound_type(binding, bound, schemas)
+            if found is None:
+                unknown.add(resource)
+            else:
+                served.setdefault(resource, found)
+    for definition in sorted(definitions, key=_name):
+        own = defined_type(definition)
+        if own is not None:
+            served.setdefault(own.type, own)
+    local = any(each.local for each in served.values())
+    return WorkspaceTypes(served, frozenset(unknown), local)
+
+
+def _bound_type(
+    binding: Object, bound: Mapping[str, Any], schemas: Mapping[SchemaName, Object]
+) -> ServedType | None:
+    cluster = (binding.get("status") or {}).get("apiExportClusterName", "")
+    schema = schemas.get((cluster, bound["schema"]["name"]))
+    if schema is None:
+        return None
+    return _described(
+        schema["spec"], bound["schema"].get("identityHash", ""), Item(*BINDINGS, "", _name(binding))
+    )
+
+
+def defined_type(definition: Object) -> ServedType | None:
+    """Return the type a CustomResourceDefinition brings; None while it is not established."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+        return None
+    return _described(definition["spec"], "", Item(*DEFINITIONS, "", _name(definition)))
+
+
+def _described(spec: Mapping[str, Any], identity: str, definition: Item) -> ServedType | None:
+    versions = ordered(each["name"] for each in spec.get("versions") or () if each.get("served"))
+    names = spec["names"]
+    return ServedType(
+        spec.get("group", ""),
+        names["plural"],
+        names["kind"],
+        spec.get("scope") == "Namespaced",
+        tuple(versions),
+        identity,
+        definition,
+    )
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])

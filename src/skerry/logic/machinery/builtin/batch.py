@@ -1,0 +1,504 @@
+"""Jobs and CronJobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from skerry.api.errors import FieldError
+from skerry.api.kinds import GroupResource
+from skerry.logic.machinery.builtin.cron import ScheduleError, check_schedule
+from skerry.logic.machinery.builtin.job_policies import failure_policy_errors, success_policy_errors
+from skerry.logic.machinery.builtin.likeness import same
+from skerry.logic.machinery.builtin.pod_defaults import default_template
+from skerry.logic.machinery.builtin.pod_spec import template_errors
+from skerry.logic.machinery.builtin.pod_warnings import template_warnings
+from skerry.logic.machinery.builtin.rules import (
+    Errors,
+    Rules,
+    RuleTable,
+    absent,
+    child,
+    immutable,
+    member,
+    number_at,
+    one_of,
+    unsupported,
+)
+from skerry.logic.machinery.builtin.workload_parts import (
+    MISMATCH,
+    count_errors,
+    named_workload_warnings,
+    selects,
+)
+from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain, http_path
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import label_selector_errors
+
+_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_UID_LABEL = "batch.kubernetes.io/controller-uid"
+_BACKOFF_LARGEST = 2**31 - 1
+_INDEXED = "Indexed"
+_COMPLETION_MODES = ("NonIndexed", _INDEXED)
+_REPLACEMENTS = ("Failed", "TerminatingOrFailed")
+_CONCURRENCY = ("Allow", "Forbid", "Replace")
+_PARALLELISM_MOST = 100_000
+_MANY_COMPLETIONS = 100_000
+_MANY_PARALLEL_MOST = 10_000
+_MANAGER_LONGEST = 63
+# A job's name ends with the eleven characters of its time.
+_CRON_JOB_NAME_LONGEST = 52
+
+
+def _default_job_spec(spec: Object) -> None:
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    absent(spec, "parallelism", 1)
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    absent(spec, "backoffLimit", _BACKOFF_LARGEST if per_index else 6)
+    absent(spec, "completionMode", "NonIndexed")
+    absent(spec, "suspend", False)
+    policy = spec.get("podFailurePolicy")
+    for rule in (policy or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            if not pattern.get("status"):
+                pattern["status"] = "True"
+    absent(spec, "podReplacementPolicy", "Failed" if policy else "TerminatingOrFailed")
+    absent(spec, "manualSelector", False)
+    default_template(spec)
+
+
+def _default_job(job: Object) -> None:
+    spec = child(job, "spec")
+    labels = member(spec, "template", "metadata", "labels")
+    metadata = child(job, "metadata")
+    if labels and not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
+    _default_job_spec(spec)
+
+
+def _default_cron_job(cron_job: Object) -> None:
+    spec = child(cron_job, "spec")
+    if not spec.get("concurrencyPolicy"):
+        spec["concurrencyPolicy"] = "Allow"
+    absent(spec, "suspend", False)
+    absent(spec, "successfulJobsHistoryLimit", 3)
+    absent(spec, "failedJobsHistoryLimit", 1)
+    # A template is not a Job: only its pods are defaulted, the rest when a Job is made of it.
+    default_template(child(child(spec, "jobTemplate"), "spec"))
+
+
+def _prepare_job(job: Object) -> None:
+    """Give the job the selector by which it knows its pods.
+
+    Needs the name and the uid, which the caller must have assigned.
+    """
+    job["status"] = {}
+    spec = child(job, "spec")
+    if spec.get("manualSelector"):
+        return
+    metadata = child(job, "metadata")
+    labels = child(child(child(spec, "template"), "metadata"), "labels")
+    for label in _NAME_LABELS:
+        labels.setdefault(label, metadata.get("name") or "")
+    for label in _UID_LABELS:
+        labels.setdefault(label, metadata.get("uid") or "")
+    matched = child(child(spec, "selector"), "matchLabels")
+    matched.setdefault(_UID_LABEL, metadata.get("uid") or "")
+
+
+_COUNTS = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
+
+
+def _job_spec_errors(spec: Object, path: str) -> Errors:
+    """Return what is wrong with a job, standing alone or in a template."""
+    errors = count_errors(spec, _COUNTS, path)
+    if spec.get("managedBy") is not None:
+        errors += _manager_errors(spec["managedBy"], f"{path}.managedBy")
+    errors += _mode_errors(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        errors += failure_policy_errors(spec, f"{path}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        errors += success_policy_errors(spec, f"{path}.successPolicy")
+    errors += _replacement_errors(spec, f"{path}.podReplacementPolicy")
+    errors += template_errors(spec.get("template") or {}, f"{path}.template")
+    return errors + _restart_errors(spec, f"{path}.template.spec.restartPolicy")
+
+
+def _manager_errors(manager: str, path: str) -> Errors:
+    errors: Errors = []
+    domain, _, rest = manager.partition("/")
+    if not manager:
+        errors.append(FieldError.required(path))
+    elif not domain or not rest:
+        text = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        errors.append(FieldError.invalid(path, manager, text))
+    else:
+        errors += [FieldError.invalid(path, domain, text) for text in dns1123_subdomain(domain)]
+        errors += [FieldError.invalid(path, rest, text) for text in http_path(rest)]
+    if len(manager) > _MANAGER_LONGEST:
+        errors.append(FieldError.too_long(path, _MANAGER_LONGEST))
+    return errors
+
+
+def _mode_errors(spec: Object, path: str) -> Errors:
+    mode = spec.get("completionMode") or "NonIndexed"
+    errors: Errors = []
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        text = "when maxFailedIndexes is specified"
+        errors.append(FieldError.required(f"{path}.backoffLimitPerIndex", text))
+    if mode not in _COMPLETION_MODES:
+        errors.append(unsupported(f"{path}.completionMode", mode, _COMPLETION_MODES))
+    if mode == _INDEXED:
+        return errors + _indexed_errors(spec, path)
+    if mode == "NonIndexed":
+        errors += [
+            FieldError.invalid(f"{path}.{field}", spec[field], "requires indexed completion mode")
+            for field in ("backoffLimitPerIndex", "maxFailedIndexes")
+            if spec.get(field) is not None
+        ]
+    return errors
+
+
+def _indexed_errors(spec: Object, path: str) -> Errors:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    failed = spec.get("maxFailedIndexes")
+    errors: Errors = []
+    if completions is None:
+        text = f"when completion mode is {_INDEXED}"
+        errors.append(FieldError.required(f"{path}.completions", text))
+    if parallelism > _PARALLELISM_MOST:
+        text = (
+            f"must be less than or equal to {_PARALLELISM_MOST} when completion mode is {_INDEXED}"
+        )
+        errors.append(FieldError.invalid(f"{path}.parallelism", parallelism, text))
+    if completions is not None and failed is not None and failed > completions:
+        text = "must be less than or equal to completions"
+        errors.append(FieldError.invalid(f"{path}.maxFailedIndexes", failed, text))
+    if failed is not None and failed > _PARALLELISM_MOST:
+        text = f"must be less than or equal to {_PARALLELISM_MOST}"
+        errors.append(FieldError.invalid(f"{path}.maxFailedIndexes", failed, text))
+    if (completions or 0) > _MANY_COMPLETIONS and spec.get("backoffLimitPerIndex") is not None:
+        errors += _many_errors(parallelism, failed, path)
+    return errors
+
+
+def _many_errors(parallelism: int, failed: int | None, path: str) -> Errors:
+    errors: Errors = []
+    detail = (
+        f"must be less than or equal to {_MANY_PARALLEL_MOST} when completions are above "
+        f"{_MANY_COMPLETIONS} and used with backoff limit per index"
+    )
+    if failed is None:
+        text = f"must be specified when completions is above {_MANY_COMPLETIONS}"
+        errors.append(FieldError.required(f"{path}.maxFailedIndexes", text))
+    elif failed > _MANY_PARALLEL_MOST:
+        errors.append(FieldError.invalid(f"{path}.maxFailedIndexes", failed, detail))
+    if parallelism > _MANY_PARALLEL_MOST:
+        errors.append(FieldError.invalid(f"{path}.parallelism", parallelism, detail))
+    return errors
+
+
+def _replacement_errors(spec: Object, path: str) -> Errors:
+    policy = spec.get("podReplacementPolicy")
+    if policy is None:
+        return []
+    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else _REPLACEMENTS
+    return [] if policy in allowed else [unsupported(path, policy, allowed)]
+
+
+def _restart_errors(spec: Object, path: str) -> Errors:
+    policy = member(spec, "template", "spec", "restartPolicy") or ""
+    if policy in ("", "Always"):
+        return [FieldError.required(path, 'valid values: "OnFailure", "Never"')]
+    if policy not in ("OnFailure", "Never"):
+        return [unsupported(path, policy, ("OnFailure", "Never"))]
+    if spec.get("podFailurePolicy") is not None and policy != "Never":
+        text = 'only "Never" is supported when podFailurePolicy is specified'
+        return [FieldError.invalid(path, policy, text)]
+    return []
+
+
+def _selector_errors(spec: Object) -> Errors:
+    selector, labels = spec.get("selector"), member(spec, "template", "metadata", "labels") or {}
+    if selector is None:
+        mismatch = FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH)
+        return [FieldError.required("spec.selector"), mismatch]
+    errors = label_selector_errors(selector, "spec.selector")
+    if not errors and not selects(selector, labels):
+        errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
+    return errors
+
+
+def _generated_selector_errors(job: Object) -> Errors:
+    """Refuse labels and selectors that contradict the generated ones."""
+    spec, metadata = job.get("spec") or {}, job.get("metadata") or {}
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return []
+    errors: Errors = []
+    labels = member(spec, "template", "metadata", "labels") or {}
+    expected = dict.fromkeys(_UID_LABELS, metadata.get("uid") or "")
+    expected |= dict.fromkeys(_NAME_LABELS, metadata.get("name") or "")
+    if not metadata.get("uid"):
+        errors.append(FieldError.required("metadata.uid"))
+    for label, value in expected.items():
+        field = "spec.template.metadata.labels"
+        if label not in labels:
+            errors.append(FieldError.required(field, f"must have label {label}"))
+        elif labels[label] != value:
+            text = f"must be '{value}'"
+            errors.append(FieldError.invalid(f"{field}[{label}]", labels[label], text))
+    # A malformed selector is told elsewhere.
+    if not label_selector_errors(spec["selector"]) and not selects(spec["selector"], expected):
+        text = "`selector` not auto-generated"
+        errors.append(FieldError.invalid("spec.selector", spec["selector"], text))
+    return errors
+
+
+def _validate_job(job: Object) -> Errors:
+    spec = job.get("spec") or {}
+    errors = _generated_selector_errors(job)
+    errors += _job_spec_errors(spec, "spec") + _selector_errors(spec)
+    completions = spec.get("completions") or 0
+    if spec.get("completionMode") == _INDEXED and completions > 0:
+        name = member(job, "metadata", "name") or ""
+        host = f"{name}-{completions - 1}"
+        if dns1123_label(host):
+            text = f"will not able to create pod with invalid DNS label: {host}"
+            errors.append(FieldError.invalid("metadata.name", name, text))
+    return errors
+
+
+_FIXED = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy",
+          "successPolicy")  # fmt: skip
+
+
+def _validate_job_update(new: Object, old: Object) -> Errors:
+    spec, former = new.get("spec") or {}, old.get("spec") or {}
+    errors = _job_spec_errors(spec, "spec") + _selector_errors(spec)
+    errors += _completion_change_errors(spec, former)
+    template = spec.get("template") or {}
+    if not same(template, _comparable_template(template, old)):
+        errors.append(FieldError.invalid("spec.template", template, "field is immutable"))
+    for field in _FIXED:
+        if not same(spec.get(field), former.get(field)):
+            errors += immutable(spec.get(field), former.get(field), f"spec.{field}")
+    return errors
+
+
+def _completion_change_errors(spec: Object, former: Object) -> Errors:
+    completions, field = spec.get("completions"), "spec.completions"
+    if completions == former.get("completions"):
+        return []
+    if spec.get("completionMode") != _INDEXED:
+        return [FieldError.invalid(field, completions, "field is immutable")]
+    if completions is not None and completions != spec.get("parallelism"):
+        text = "can only be modified in tandem with spec.parallelism"
+        return [FieldError.invalid(field, completions, text)]
+    return []
+
+
+_SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
+
+
+def _comparable_template(template: Object, old: Object) -> Object:
+    """Return the old template, with what a suspended and never started job may still change."""
+    former: Object = member(old, "spec", "template") or {}
+    started = member(old, "status", "startTime") is not None
+    if started or not member(old, "spec", "suspend"):
+        return former
+    spec, new_spec = dict(former.get("spec") or {}), template.get("spec") or {}
+    for field in _SCHEDULING:
+        spec[field] = new_spec.get(field)
+    affinity = {**(spec.get("affinity") or {})}
+    affinity["nodeAffinity"] = member(new_spec, "affinity", "nodeAffinity")
+    spec["affinity"] = {k: v for k, v in affinity.items() if v is not None} or None
+    return {**former, "metadata": template.get("metadata"), "spec": spec}
+
+
+def _is_true(job: Object, kind: str) -> bool:
+    conditions: Sequence[Object] = member(job, "status", "conditions") or ()
+    return any(c.get("type") == kind and c.get("status") == "True" for c in conditions)
+
+
+_CONTRADICTIONS = (
+    ("Complete", "Failed"),
+    ("Complete", "FailureTarget"),
+    ("SuccessCriteriaMet", "Failed"),
+    ("SuccessCriteriaMet", "FailureTarget"),
+)
+
+
+def _validate_job_status(new: Object, old: Object) -> Errors:
+    status, former = new.get("status") or {}, old.get("status") or {}
+    numbers = ("active", "succeeded", "failed", "ready", "terminating")
+    errors = count_errors(status, numbers, "status")
+    for one, other in _CONTRADICTIONS:
+        if _is_true(new, one) and _is_true(new, other):
+            text = f"cannot set {one}=True and {other}=true conditions"
+            errors.append(_bare("status.conditions", text))
+    for kind in ("Failed", "Complete", "FailureTarget"):
+        if _is_true(old, kind) and not _is_true(new, kind):
+            text = f"cannot disable the terminal {kind}=True condition"
+            errors.append(_bare("status.conditions", text))
+    for field in ("failed", "succeeded"):
+        if (status.get(field) or 0) < (former.get(field) or 0):
+            text = f"cannot decrease the {field} counter"
+            errors.append(FieldError.invalid(f"status.{field}", status.get(field) or 0, text))
+    return errors + _finished_errors(new, status, former)
+
+
+def _bare(field: str, text: str) -> FieldError:
+    """Return a refusal that shows no value."""
+    return FieldError("FieldValueInvalid", field, f"Invalid value: {text}")
+
+
+def _finished_errors(job: Object, status: Object, former: Object) -> Errors:
+    errors: Errors = []
+    complete, finished = _is_true(job, "Complete"), _is_true(job, "Failed")
+    ended, ended_before = status.get("completionTime"), former.get("completionTime")
+    if ended and not complete:
+        text = "cannot set completionTime when there is no Complete=True condition"
+        errors.append(FieldError.invalid("status.completionTime", ended, text))
+    if complete and not ended:
+        text = "completionTime is required for Complete jobs"
+        errors.append(FieldError.required("status.completionTime", text))
+    if ended and ended_before and ended != ended_before:
+        text = "completionTime cannot be mutated"
+        errors.append(FieldError.invalid("status.completionTime", ended, text))
+    if (complete or finished) and status.get("active"):
+        text = "active>0 is invalid for finished job"
+        errors.append(FieldError.invalid("status.active", status["active"], text))
+    if (complete or finished) and not status.get("startTime"):
+        text = "startTime is required for finished job"
+        errors.append(FieldError.required("status.startTime", text))
+    if (status.get("ready") or 0) > (status.get("active") or 0):
+        text = "cannot set more ready pods than active"
+        errors.append(FieldError.invalid("status.ready", status.get("ready") or 0, text))
+    return errors
+
+
+# CronJobs.
+
+
+def _schedule_errors(spec: Object, former: Object | None) -> Errors:
+    schedule, path = spec.get("schedule") or "", "spec.schedule"
+    if not schedule:
+        return [FieldError.required(path)]
+    errors: Errors = []
+    try:
+        check_schedule(schedule)
+    except ScheduleError as error:
+        errors.append(FieldError.invalid(path, schedule, str(error)))
+    # Zones in schedules were accepted once; an old object may keep its own.
+    tolerated = former is not None and "TZ" in (former.get("schedule") or "")
+    if "TZ" in schedule and not tolerated:
+        text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.append(FieldError.invalid(path, schedule, text))
+    elif "TZ" in schedule and spec.get("timeZone") is not None:
+        text = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        errors.append(FieldError.invalid(path, schedule, text))
+    return errors
+
+
+_ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
+
+
+def _zone_errors(zone: str | None) -> Errors:
+    path = "spec.timeZone"
+    if zone is None:
+        return []
+    if not zone:
+        return [FieldError.invalid(path, zone, "timeZone must be nil or non-empty string")]
+    for part in zone.split("/"):
+        if part in (".", "..") or part.startswith("-") or _ZONE_PART(part) is None:
+            return [FieldError.invalid(path, zone, f"unknown time zone {zone}")]
+    if zone.lower() == "local":
+        text = (
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        )
+        return [FieldError.invalid(path, zone, text)]
+    if not _zone_exists(zone):
+        return [FieldError.invalid(path, zone, f"unknown time zone {zone}")]
+    return []
+
+
+@lru_cache(maxsize=256)
+def _zone_exists(zone: str) -> bool:
+    """Tell whether the machine's zone database knows *zone*; without one, believe the client."""
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return not available_timezones()
+    return True
+
+
+def _cron_job_errors(cron_job: Object, former: Object | None) -> Errors:
+    spec = cron_job.get("spec") or {}
+    errors = _schedule_errors(spec, former)
+    if former is None or former.get("timeZone") != spec.get("timeZone"):
+        errors += _zone_errors(spec.get("timeZone"))
+    errors += one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _CONCURRENCY)
+    errors += _job_template_errors(member(spec, "jobTemplate", "spec") or {})
+    counts = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    return errors + count_errors(spec, counts)
+
+
+def _job_template_errors(spec: Object) -> Errors:
+    path = "spec.jobTemplate.spec"
+    errors = _job_spec_errors(spec, path)
+    if spec.get("selector") is not None:
+        text = "`selector` will be auto-generated"
+        errors.append(FieldError.invalid(f"{path}.selector", spec["selector"], text))
+    if spec.get("manualSelector"):
+        errors.append(unsupported(f"{path}.manualSelector", True, ("nil", "false")))
+    return errors
+
+
+def _validate_cron_job(cron_job: Object) -> Errors:
+    errors = _cron_job_errors(cron_job, None)
+    name = member(cron_job, "metadata", "name") or ""
+    if len(name) > _CRON_JOB_NAME_LONGEST:
+        text = f"must be no more than {_CRON_JOB_NAME_LONGEST} characters"
+        errors.append(FieldError.invalid("metadata.name", name, text))
+    return errors
+
+
+def _prepare_cron_job(cron_job: Object) -> None:
+    cron_job["status"] = {}
+
+
+def _cron_job_warnings(cron_job: Object) -> list[str]:
+    template = member(cron_job, "spec", "jobTemplate", "spec", "template") or {}
+    return template_warnings(template, "spec.jobTemplate.spec.template")
+
+
+RULES: RuleTable = {
+    GroupResource("batch", "jobs"): Rules(
+        default=_default_job,
+        prepare_create=_prepare_job,
+        validate_create=_validate_job,
+        validate_update=_validate_job_update,
+        validate_status=_validate_job_status,
+        warnings=named_workload_warnings,
+        selectable_fields={"status.successful": number_at("status", "succeeded")},
+    ),
+    GroupResource("batch", "cronjobs"): Rules(
+        default=_default_cron_job,
+        prepare_create=_prepare_cron_job,
+        validate_create=_validate_cron_job,
+        validate_update=lambda new, old: _cron_job_errors(new, old.get("spec") or {}),
+        warnings=_cron_job_warnings,
+    ),
+}

@@ -1,0 +1,223 @@
+"""The rules of ObjectMeta, the same for every kind, built in or custom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from skerry.api.errors import FieldError
+from skerry.api.kinds import GroupVersion
+from skerry.logic.machinery.apply.managed import MAX_ENTRIES
+from skerry.logic.machinery.builtin.rules import Errors, each, immutable, non_negative
+from skerry.logic.machinery.names import dns1123_label, qualified_name
+from skerry.logic.machinery.resource import Object
+from skerry.logic.machinery.selectors import label_errors
+
+ANNOTATIONS_LARGEST: Final = 256 * 1024
+# Selectors, garbage collection and field managers go through all of these at each change of an
+# object, in the server and in every program that follows it. Real objects have some dozens. An
+# object that has more, stored before there was a limit, may keep as many as it has.
+MAX_LABELS: Final = 1000
+MAX_ANNOTATIONS: Final = 5000
+MAX_OWNERS: Final = 1000
+MAX_FINALIZERS: Final = 100
+MANAGER_LONGEST: Final = 128
+SUBRESOURCE_LONGEST: Final = 256
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_FIXED = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+_MANAGED_OPERATIONS = ("Apply", "Update")
+
+
+def validate_metadata(
+    obj: Object,
+    namespaced: bool,
+    check_name: Callable[[str], Sequence[str]],
+    old: Object | None = None,
+) -> Errors:
+    """Return what is wrong with an object's metadata on create, or on update from *old*.
+
+    The name must have been generated already. On update the name is not checked again: an
+    object whose name a newer rule would refuse can still be changed.
+    """
+    metadata: Mapping[str, Any] = obj.get("metadata") or {}
+    if old is None:
+        errors = _identity_errors(metadata, namespaced, check_name)
+        errors += _finalizer_errors(metadata.get("finalizers") or ())
+    else:
+        errors = _change_errors(metadata, old.get("metadata") or {})
+    for name, (limit, check) in _MEMBERS.items():
+        members = metadata.get(name)
+        if not members:
+            continue
+        if len(members) > limit and len(members) > _former_count(old, name):
+            errors.append(FieldError.too_many(f"metadata.{name}", len(members), limit))
+        elif check is not None:
+            errors += check(members)
+    return errors
+
+
+def _former_count(old: Object | None, name: str) -> int:
+    return 0 if old is None else len((old.get("metadata") or {}).get(name) or ())
+
+
+def _identity_errors(
+    metadata: Mapping[str, Any], namespaced: bool, check_name: Callable[[str], Sequence[str]]
+) -> Errors:
+    errors: Errors = []
+    prefix, name = metadata.get("generateName"), metadata.get("name")
+    if prefix:
+        # A prefix may end where a name may not: judge it as if its suffix had come.
+        masked = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+        errors += each("metadata.generateName", prefix, check_name(masked))
+    if not name:
+        errors.append(FieldError.required("metadata.name", "name or generateName is required"))
+    else:
+        errors += each("metadata.name", name, check_name(name))
+    errors += _namespace_errors(metadata.get("namespace") or "", namespaced)
+    errors += non_negative(metadata.get("generation"), "metadata.generation")
+    return errors
+
+
+def _namespace_errors(namespace: str, namespaced: bool) -> Errors:
+    if not namespaced:
+        text = "not allowed on this type"
+        return [FieldError.forbidden("metadata.namespace", text)] if namespace else []
+    if not namespace:
+        return [FieldError.required("metadata.namespace")]
+    return each("metadata.namespace", namespace, dns1123_label(namespace))
+
+
+def annotation_errors(annotations: Mapping[str, str], path: str = "metadata.annotations") -> Errors:
+    """Return what is wrong with annotations: keys without regard to case, and total size."""
+    errors: Errors = []
+    size = 0
+    for key, value in annotations.items():
+        errors += each(path, key, qualified_name(key.lower()))
+        size += _size(key) + _size(value or "")
+    if size > ANNOTATIONS_LARGEST:
+        errors.append(FieldError.too_long(path, ANNOTATIONS_LARGEST))
+    return errors
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _owner_errors(owners: Sequence[Mapping[str, Any]]) -> Errors:
+    path = "metadata.ownerReferences"
+    errors: Errors = []
+    for owner in owners:
+        errors += _one_owner_errors(owner, path)
+    controllers = [owner for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        # The first two say enough; each error shows every reference.
+        first, second = (f"{o.get('kind', '')}/{o.get('name', '')}" for o in controllers[:2])
+        text = (
+            "Only one reference can have Controller set to true. "
+            f'Found "true" in references for {first} and {second}'
+        )
+        errors.append(FieldError.invalid(path, owners, text))
+    return errors
+
+
+def _one_owner_errors(owner: Mapping[str, Any], path: str) -> Errors:
+    api_version = owner.get("apiVersion") or ""
+    group, version = GroupVersion.parse(api_version)
+    errors = (
+        [] if version else each(f"{path}.apiVersion", api_version, ["version must not be empty"])
+    )
+    for field in ("kind", "name", "uid"):
+        if not owner.get(field):
+            errors += each(f"{path}.{field}", "", [f"{field} must not be empty"])
+    if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+        text = "/v1, Kind=Event is disallowed from being an owner"
+        errors.append(FieldError.invalid(path, owner, text))
+    return errors
+
+
+def _finalizer_errors(finalizers: Sequence[str]) -> Errors:
+    path = "metadata.finalizers"
+    errors: Errors = []
+    for finalizer in finalizers:
+        errors += each(path, finalizer, qualified_name(finalizer))
+    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+        text = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+        errors.append(FieldError.invalid(path, finalizers, text))
+    return errors
+
+
+def _change_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    errors: Errors = []
+    if old.get("deletionTimestamp"):
+        errors += _added_finalizer_errors(new.get("finalizers"), old.get("finalizers"))
+    if not new.get("resourceVersion"):
+        text = "must be specified for an update"
+        errors.append(FieldError.invalid("metadata.resourceVersion", "", text))
+    if (new.get("generation") or 0) < (old.get("generation") or 0):
+        generation = new.get("generation") or 0
+        text = "must not be decremented"
+        errors.append(FieldError.invalid("metadata.generation", generation, text))
+    for field in _FIXED:
+        if new.get(field) != old.get(field):
+            errors += immutable(new.get(field), old.get(field), f"metadata.{field}")
+    return errors
+
+
+def _added_finalizer_errors(new: Sequence[str] | None, old: Sequence[str] | None) -> Errors:
+    added = sorted(set(new or ()) - set(old or ()))
+    if not added:
+        return []
+    listed = ", ".join(f'"{name}"' for name in added)
+    text = (
+        "no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{listed}}}"
+    )
+    return [FieldError.forbidden("metadata.finalizers", text)]
+
+
+def _managed_errors(managed: Sequence[Mapping[str, Any]]) -> Errors:
+    errors: Errors = []
+    for index, entry in enumerate(managed):
+        path = f"metadata.managedFields[{index}]"
+        operation = entry.get("operation") or ""
+        if operation not in _MANAGED_OPERATIONS:
+            text = "must be `Apply` or `Update`"
+            errors.append(FieldError.invalid(f"{path}.operation", operation, text))
+        fields_type = entry.get("fieldsType") or ""
+        if fields_type and fields_type != "FieldsV1":
+            text = "must be `FieldsV1`"
+            errors.append(FieldError.invalid(f"{path}.fieldsType", fields_type, text))
+        errors += field_manager_errors(entry.get("manager") or "", f"{path}.manager")
+        if _size(entry.get("subresource") or "") > SUBRESOURCE_LONGEST:
+            errors.append(FieldError.too_long(f"{path}.subresource", SUBRESOURCE_LONGEST))
+    return errors
+
+
+def field_manager_errors(manager: str, path: str = "fieldManager") -> Errors:
+    """Return what is wrong with the name of a field manager; empty is fine here."""
+    errors: Errors = []
+    if _size(manager) > MANAGER_LONGEST:
+        return [FieldError.too_long(path, MANAGER_LONGEST)]
+    if not manager.isprintable():
+        for position, char in enumerate(manager):
+            if not char.isprintable():
+                text = f"invalid character U+{ord(char):04X} (at position {position})"
+                errors.append(FieldError.invalid(path, manager, text))
+    return errors
+
+
+# What is counted and checked of metadata, in the order in which it is told of.
+_MEMBERS: Final[Mapping[str, tuple[int, Callable[[Any], Errors] | None]]] = {
+    "finalizers": (MAX_FINALIZERS, None),
+    "labels": (MAX_LABELS, lambda labels: label_errors(labels, "metadata.labels")),
+    "annotations": (MAX_ANNOTATIONS, annotation_errors),
+    "ownerReferences": (MAX_OWNERS, _owner_errors),
+    "managedFields": (MAX_ENTRIES, _managed_errors),
+}

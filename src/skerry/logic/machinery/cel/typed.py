@@ -1,0 +1,48 @@
+"""What compiling an expression yields, and the scope it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from skerry.logic.machinery.cel.types import REQUEST_LARGEST, CelType
+
+# Variables by name; ``COST`` holds what the run may still spend. No CEL name looks like it.
+Scope: TypeAlias = dict[str, Any]
+COST = "\0cost"
+
+
+class CostExceeded(Exception):
+    """An expression did more work than one call may."""
+
+
+class Typed(NamedTuple):
+    """A compiled expression."""
+
+    type: CelType
+    run: Callable[[Scope], Any]
+    # What one run costs apart from loops and long reads; the most it can cost.
+    cost: float
+    worst: float
+
+
+# One element or byte read.
+READ_COST = 0.1
+# One character of a regular expression, per string byte read.
+PATTERN_COST = 0.25
+# A list whose length nobody declared can be as long as a request allows.
+UNKNOWN_SIZE = REQUEST_LARGEST // 2
+
+
+def size_of(kind: CelType) -> int:
+    """Return how large a value of *kind* can be."""
+    if kind.size is not None:
+        return kind.size
+    return UNKNOWN_SIZE if kind.name in ("string", "bytes", "list", "map") else 1
+
+
+def charge(scope: Scope, cost: float) -> None:
+    """Take *cost* from what the run may still spend."""
+    scope[COST] -= cost
+    if scope[COST] < 0:
+        raise CostExceeded

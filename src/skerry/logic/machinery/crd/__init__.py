@@ -1,0 +1,29 @@
+"""CustomResourceDefinitions: what may be defined, which names it gets, what it then serves."""
+
+from skerry.logic.machinery.crd.conditions import (
+    TakenNames,
+    establish,
+    names_conditions,
+    taken_names,
+)
+from skerry.logic.machinery.crd.conversion import unsupported
+from skerry.logic.machinery.crd.defaults import default_crd, remember_storage_version
+from skerry.logic.machinery.crd.definition import established
+from skerry.logic.machinery.crd.resources import resources_of
+from skerry.logic.machinery.crd.validation import validate_crd
+from skerry.logic.machinery.crd.versions import ordered, priority
+
+__all__ = [
+    "TakenNames",
+    "default_crd",
+    "establish",
+    "established",
+    "names_conditions",
+    "ordered",
+    "priority",
+    "remember_storage_version",
+    "resources_of",
+    "taken_names",
+    "unsupported",
+    "validate_crd",
+]

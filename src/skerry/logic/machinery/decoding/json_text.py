@@ -1,0 +1,88 @@
+"""JSON text into values.
+
+The parser (orjson) is linear, limits its recursion, and refuses lone surrogates, NaN and numbers
+beyond a double. What it does not limit is checked on the text before it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from skerry.logic.machinery.decoding.limits import (
+    DEFAULT_LIMITS,
+    DecodeError,
+    LimitExceeded,
+    Limits,
+)
+
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
+    """Return what *body* holds; raises DecodeError."""
+    # Every value but the first costs a bracket or a comma, so few bodies need counting.
+    if len(body) > limits.nodes and most_values(body) > limits.nodes:
+        _refuse_nodes(body, limits)
+    try:
+        document = orjson.loads(body)
+    except (orjson.JSONDecodeError, RecursionError) as error:
+        if "Not enough memory" in str(error):
+            # The parser's way to say so; the text may be good.
+            raise MemoryError from error
+        raise DecodeError(str(error)) from error
+    # No text nests deeper than it has brackets; counting them costs nothing.
+    if body.count(b"{") + body.count(b"[") > limits.depth:
+        refuse_depth(document, limits)
+    return document
+
+
+def most_values(body: bytes) -> int:
+    """Return a number of values that JSON text *body* does not exceed.
+
+    Separators inside strings are counted too, so the true number may be much lower.
+    """
+    return body.count(b",") + body.count(b"[") + body.count(b"{") + 1
+
+
+def _refuse_nodes(body: bytes, limits: Limits) -> None:
+    """Count again without what stands inside strings."""
+    values = most_values(_STRING.sub(b"", body))
+    if values > limits.nodes:
+        raise LimitExceeded(f"it has {values} values: want at most {limits.nodes}")
+
+
+def refuse_depth(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise DecodeError if *document* nests too deeply, without recursion."""
+    level = [document]
+    for _ in range(limits.depth):
+        level = [child for child in _children(level) if isinstance(child, dict | list)]
+        if not level:
+            return
+    raise DecodeError(f"it is nested more than {limits.depth} levels deep")
+
+
+def refuse_size(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise LimitExceeded if there is too much in *document*, which no text of JSON showed, and
+    DecodeError if it nests too deeply."""
+    values, level = 1, [document]
+    for _ in range(limits.depth + 1):
+        members = list(_children(level))
+        values += len(members)
+        if values > limits.nodes:
+            raise LimitExceeded(f"it has more than {limits.nodes} values")
+        level = [child for child in members if isinstance(child, dict | list)]
+        if not level:
+            return
+    raise DecodeError(f"it is nested more than {limits.depth} levels deep")
+
+
+def _children(level: list[Any]) -> Iterator[Any]:
+    for node in level:
+        if isinstance(node, dict):
+            yield from node.values()
+        elif isinstance(node, list):
+            yield from node

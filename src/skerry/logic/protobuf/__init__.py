@@ -1,8 +1,0 @@
-"""Protobuf bodies of built-in kinds to JSON-shaped objects and back."""
-
-from __future__ import annotations
-
-from skerry.logic.protobuf.decode import decode
-from skerry.logic.protobuf.encode import encode
-
-__all__ = ["decode", "encode"]

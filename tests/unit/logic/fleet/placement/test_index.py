@@ -1,0 +1,231 @@
+"""The index answers what a scan of everything answers, and tells exactly whom a change touches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.records import (
+    Destination,
+    Place,
+    location_of,
+    placement_of,
+    sync_target_of,
+)
+from skerry.logic.fleet.placement.whatif import Change, LabelWorkspace, Put, Remove, what_if
+from skerry.scheduler.placement import location_chooser
+from tests.unit.logic.fleet.placement import building
+from tests.unit.logic.fleet.placement.building import equal, expression
+from tests.unit.logic.fleet.placement.reference import Reference
+
+CLUSTERS = ("c1", "c2")
+NAMES = ("n1", "n2", "n3")
+
+_clusters = st.sampled_from(CLUSTERS)
+_names = st.sampled_from(NAMES)
+_maybe_selector = st.one_of(st.none(), building.selectors)
+
+
+class IndexAgainstReference(RuleBasedStateMachine):
+    """Random edits; after each, the placements that changed are among those told of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index = PlacementIndex()
+        self.reference = Reference()
+        self.known: dict[Place, list[Destination]] = {}
+        self.uids = 0
+
+    def _after(self, touched: set[Place]) -> None:
+        for place in {*self.reference.placements, *self.known}:
+            wanted = self.reference.destinations(place)
+            if wanted != self.known.get(place, []):
+                assert place in touched, f"{place} changed and nobody was told"
+            if wanted:
+                self.known[place] = wanted
+            else:
+                self.known.pop(place, None)
+
+    @rule(
+        name=_names,
+        chosen=st.lists(building.selectors, max_size=3),
+        workspaces=_maybe_selector,
+    )
+    def place(self, name: str, chosen: list[Any], workspaces: Any) -> None:
+        more = {} if workspaces is None else {"locationWorkspaceSelector": workspaces}
+        obj = building.placement(name, *chosen, **more)
+        self.reference.placements[Place("wmw", name)] = obj
+        self._after(self.index.put_placement(placement_of(obj)))
+
+    @rule(name=_names)
+    def unplace(self, name: str) -> None:
+        self.reference.placements.pop(Place("wmw", name), None)
+        self._after(self.index.remove_placement(Place("wmw", name)))
+
+    @rule(name=_names, cluster=_clusters, labels=building.labels, instances=_maybe_selector)
+    def locate(self, name: str, cluster: str, labels: Any, instances: Any) -> None:
+        obj = building.location(name, labels, instances, cluster)
+        self.reference.locations[Place(cluster, name)] = obj
+        self._after(self.index.put_location(location_of(obj)))
+
+    @rule(name=_names, cluster=_clusters)
+    def remove_location(self, name: str, cluster: str) -> None:
+        self.reference.locations.pop(Place(cluster, name), None)
+        self._after(self.index.remove_location(Place(cluster, name)))
+
+    @rule(name=_names, cluster=_clusters, labels=building.labels, anew=st.booleans())
+    def target(self, name: str, cluster: str, labels: Any, anew: bool) -> None:
+        self.uids += anew
+        obj = building.sync_target(name, labels, cluster, uid=f"{name}-{self.uids}")
+        self.reference.sync_targets[Place(cluster, name)] = obj
+        self._after(self.index.put_sync_target(sync_target_of(obj)))
+
+    @rule(name=_names, cluster=_clusters)
+    def remove_target(self, name: str, cluster: str) -> None:
+        self.reference.sync_targets.pop(Place(cluster, name), None)
+        self._after(self.index.remove_sync_target(Place(cluster, name)))
+
+    @rule(cluster=_clusters, labels=building.labels)
+    def label_workspace(self, cluster: str, labels: Any) -> None:
+        self.reference.workspaces[cluster] = labels
+        self._after(self.index.put_workspace(cluster, labels))
+
+    @rule(name=_names, cluster=_clusters, labels=building.labels, instances=_maybe_selector)
+    def wonder_about_a_location(self, name: str, cluster: str, labels: Any, instances: Any) -> None:
+        obj = building.location(name, labels, instances, cluster)
+        differences = what_if(self.index, [Put(location_of(obj))])
+        place = Place(cluster, name)
+        old = self.reference.locations.get(place)
+        self.reference.locations[place] = obj
+        self._same(differences)
+        self._put_back(self.reference.locations, place, old)
+
+    @rule(name=_names, cluster=_clusters, labels=building.labels)
+    def wonder_about_several_things(self, name: str, cluster: str, labels: Any) -> None:
+        place, target = Place(cluster, name), building.sync_target(name, labels, cluster)
+        changes: list[Change] = [
+            Put(sync_target_of(target)),
+            LabelWorkspace(cluster, labels),
+            Remove(type(placement_of(building.placement("n1"))), Place("wmw", "n1")),
+        ]
+        differences = what_if(self.index, changes)
+        targets, spaces, placements = (
+            dict(self.reference.sync_targets),
+            dict(self.reference.workspaces),
+            dict(self.reference.placements),
+        )
+        self.reference.sync_targets[place] = target
+        self.reference.workspaces[cluster] = labels
+        self.reference.placements.pop(Place("wmw", "n1"), None)
+        self._same(differences)
+        self.reference.sync_targets = targets
+        self.reference.workspaces = spaces
+        self.reference.placements = placements
+
+    def _same(self, differences: Any) -> None:
+        told = {each.placement: (set(each.added), set(each.removed)) for each in differences}
+        wanted = {}
+        for place in {*self.reference.placements, *self.known}:
+            after, before = set(self.reference.destinations(place)), set(self.known.get(place, []))
+            if after != before:
+                wanted[place] = (after - before, before - after)
+        assert told == wanted
+
+    def _put_back(self, objects: dict[Place, Any], place: Place, old: Any) -> None:
+        if old is None:
+            del objects[place]
+        else:
+            objects[place] = old
+
+    @invariant()
+    def destinations_are_those_of_the_reference(self) -> None:
+        for place in self.reference.placements:
+            assert self.index.destinations(place) == self.reference.destinations(place)
+
+
+TestIndexAgainstReference = IndexAgainstReference.TestCase
+TestIndexAgainstReference.settings = settings(
+    max_examples=120, stateful_step_count=30, deadline=None
+)
+
+
+def worked_case() -> PlacementIndex:
+    """The case of the documentation: two SyncTargets, three Locations."""
+    index = PlacementIndex(location_chooser)
+    for name in ("prod", "dev"):
+        index.put_location(location_of(building.location(name, {"env": name}, equal(env=name))))
+        index.put_sync_target(sync_target_of(building.sync_target(name, {"env": name})))
+    index.put_location(location_of(building.location("default", {}, {})))
+    return index
+
+
+def names(index: PlacementIndex, place: Place) -> list[tuple[str, str]]:
+    return [(each.location, each.sync_target) for each in index.destinations(place)]
+
+
+def test_an_empty_selector_chooses_every_location_of_every_workspace() -> None:
+    index = worked_case()
+    index.put_placement(placement_of(building.placement("all2all", {})))
+    assert names(index, Place("wmw", "all2all")) == [
+        ("default", "dev"),
+        ("default", "prod"),
+        ("dev", "dev"),
+        ("prod", "prod"),
+    ]
+
+
+def test_no_selectors_choose_nothing() -> None:
+    index = worked_case()
+    index.put_placement(placement_of(building.placement("none")))
+    assert index.destinations(Place("wmw", "none")) == []
+
+
+def test_a_location_without_instance_selector_has_no_instances() -> None:
+    index = worked_case()
+    index.put_placement(placement_of(building.placement("p", {})))
+    index.put_location(location_of(building.location("default", {})))
+    assert ("default", "dev") not in names(index, Place("wmw", "p"))
+
+
+def test_one_invalid_selector_leaves_no_partial_answer() -> None:
+    index = worked_case()
+    placement = placement_of(building.placement("p", {}, expression("env", "In")))
+    index.put_placement(placement)
+    assert placement.errors
+    assert not index.matching(Place("wmw", "p"))
+
+
+def test_a_relabel_tells_only_the_placements_that_gain_or_lose_the_location() -> None:
+    index = worked_case()
+    for name, selector in (("e", equal(env="dev")), ("t", equal(tier="a")), ("all", {})):
+        index.put_placement(placement_of(building.placement(name, selector)))
+    moved = building.location("dev", {"env": "dev", "tier": "a"}, equal(env="dev"))
+    assert index.put_location(location_of(moved)) == {Place("wmw", "t")}
+    assert index.put_location(location_of(moved)) == set()
+
+
+def test_availability_is_news_to_placements_with_a_strategy_only() -> None:
+    index = worked_case()
+    index.put_placement(placement_of(building.placement("plain", {})))
+    index.put_placement(placement_of(building.placement("ready", {}, strategy={"onlyReady": True})))
+    alive = sync_target_of(building.sync_target("dev", {"env": "dev"}, ready=True))
+    assert index.put_sync_target(alive) == {Place("wmw", "ready")}
+    assert names(index, Place("wmw", "ready")) == [
+        ("default", "dev"),
+        ("default", "prod"),
+        ("dev", "dev"),
+    ]
+
+
+def test_selecting_is_told_for_one_pair() -> None:
+    index = worked_case()
+    index.put_placement(placement_of(building.placement("e", equal(env="dev"))))
+    location: Callable[[str], Any] = lambda name: index.inventory.location(Place("imw", name))  # noqa: E731
+    assert index.selects(Place("wmw", "e"), location("dev"))
+    assert not index.selects(Place("wmw", "e"), location("prod"))
+    assert not index.selects(Place("wmw", "unknown"), location("prod"))

@@ -1,0 +1,52 @@
+"""What strategies, taints and tolerations are read as."""
+
+from __future__ import annotations
+
+import pytest
+
+from skerry.logic.fleet.placement.strategy import (
+    Spread,
+    Strategy,
+    Taint,
+    Toleration,
+    strategy_of,
+    taints_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("toleration", "borne"),
+    [
+        (Toleration("k", "Equal", "v", ""), True),
+        (Toleration("k", "Equal", "w", ""), False),
+        (Toleration("k", "Exists", "", ""), True),
+        (Toleration("", "Exists", "", ""), True),
+        (Toleration("", "Equal", "v", ""), False),
+        (Toleration("other", "Exists", "", ""), False),
+        (Toleration("k", "Exists", "", "NoExecute"), False),
+    ],
+)
+def test_tolerations_bear_what_kubernetes_tolerations_do(
+    toleration: Toleration, borne: bool
+) -> None:
+    assert toleration.bears(Taint("k", "v", "NoSchedule")) is borne
+
+
+def test_a_strategy_is_read_with_its_defaults() -> None:
+    assert strategy_of(None) is None
+    assert strategy_of({}) is None
+    read = strategy_of(
+        {
+            "numberOfLocations": 3,
+            "spread": [{"topologyKey": "region"}],
+            "tolerations": [{"key": "k", "value": "v"}],
+            "onlyReady": True,
+        }
+    )
+    expected = Strategy(3, (Spread("region", 1),), (Toleration("k", "Equal", "v", ""),), True)
+    assert read == expected
+
+
+def test_what_is_no_taint_is_passed_over() -> None:
+    text = "a=b:NoSchedule, c:NoExecute,nonsense,:NoSchedule,d=e:Unknown,"
+    assert taints_of(text) == (Taint("a", "b", "NoSchedule"), Taint("c", "", "NoExecute"))

@@ -1,0 +1,198 @@
+"""The ledger equals what one pass over everything would find, after any history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from skerry.api.kinds import GroupResource
+from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.summary.accumulator import Totals, total
+from skerry.logic.fleet.summary.health import Health
+from skerry.logic.fleet.summary.ledger import Change, Labels, Ledger, Source
+from skerry.logic.fleet.summary.report import ABSENT, Report
+from skerry.logic.fleet.translation.items import Item
+
+DEPLOYMENTS = GroupResource("apps", "deployments")
+CONFIG_MAPS = GroupResource("", "configmaps")
+NAMESPACES = GroupResource("", "namespaces")
+CLUSTERS = ["one", "two"]
+SPACES = ["shop", "bank"]
+UIDS = ["u1", "u2", "u3"]
+ITEMS = [
+    *(Item(*kind, space, "web") for kind in (DEPLOYMENTS, CONFIG_MAPS) for space in SPACES),
+    Item(*NAMESPACES, "", "shop"),
+]
+WELL = Report(delivered=True, reported=True, health=Health("True"), numbers=(("replicas", 2),))
+ILL = Report(delivered=False, reported=True, health=Health("False", "Unavailable"))
+
+places = st.builds(Place, st.sampled_from(CLUSTERS), st.sampled_from(["p", "q"]))
+destinations = st.builds(
+    lambda location, uid: Destination("imw", location, f"st-{uid}", uid),
+    st.sampled_from(["far", "near"]),
+    st.sampled_from(UIDS),
+)
+items = st.sampled_from(ITEMS)
+
+
+@dataclass
+class Selection:
+    """Selects what is in namespaces with this label, and cluster-scoped items so labelled."""
+
+    wanted: str
+
+    def __call__(self, item: Item, labels: Labels, within: Labels) -> bool:
+        return (within if item.namespace else labels).get("go") == self.wanted
+
+
+@dataclass
+class Twin:
+    """Everything that was told, and nothing derived."""
+
+    placements: dict[Place, Selection] = field(default_factory=dict)
+    slices: dict[Place, list[Destination]] = field(default_factory=dict)
+    sources: dict[tuple[str, Item], Source] = field(default_factory=dict)
+    namespaces: dict[tuple[str, str], Labels] = field(default_factory=dict)
+    copies: dict[tuple[str, Item], Report] = field(default_factory=dict)
+
+    def placed(self, place: Place) -> list[tuple[Item, Source]]:
+        return [
+            (item, source)
+            for (cluster, item), source in self.sources.items()
+            if cluster == place.cluster
+            and (not item.namespace or (cluster, item.namespace) in self.namespaces)
+            and self.placements[place](
+                item, source.labels, self.namespaces.get((cluster, item.namespace), {})
+            )
+        ]
+
+    def reports(self, place: Place, item: Item) -> Mapping[Destination, Report]:
+        first: dict[str, Destination] = {}
+        for destination in sorted(self.slices.get(place, ())):
+            first.setdefault(destination.uid, destination)
+        return {each: self.copies.get((each.uid, item), ABSENT) for each in first.values()}
+
+    def totals(self, place: Place) -> dict[Item, Totals]:
+        return {
+            item: total(self.reports(place, item), 10)
+            for item, source in self.placed(place)
+            if source.has_status
+        }
+
+    def delivered(self, place: Place) -> int:
+        return sum(
+            report.delivered
+            for item, source in self.placed(place)
+            if not source.has_status
+            for report in self.reports(place, item).values()
+        )
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ledger, self.twin = Ledger(), Twin()
+        self.known: dict[Change, object] = {}
+
+    @rule(place=places, wanted=st.sampled_from(["yes", "no"]))
+    def place(self, place: Place, wanted: str) -> None:
+        self.twin.placements[place] = Selection(wanted)
+        self.ledger.put_placement(place, Selection(wanted))
+
+    @rule(place=places)
+    def withdraw(self, place: Place) -> None:
+        self.twin.placements.pop(place, None)
+        self.twin.slices.pop(place, None)
+        self.ledger.drop_placement(place)
+
+    @rule(place=places, found=st.lists(destinations, max_size=4))
+    def slice(self, place: Place, found: list[Destination]) -> None:
+        if place in self.twin.placements:
+            self.twin.slices[place] = found
+        self.ledger.set_destinations(place, found)
+
+    @rule(
+        cluster=st.sampled_from(CLUSTERS),
+        item=items,
+        go=st.sampled_from(["yes", "no"]),
+        odd=st.booleans(),
+    )
+    def put(self, cluster: str, item: Item, go: str, odd: bool) -> None:
+        # A kind may come to have a status, or lose it, when its definition changes.
+        source = Source({"go": go}, has_status=(item.type != CONFIG_MAPS) != odd)
+        self.twin.sources[(cluster, item)] = source
+        self.ledger.put_source(cluster, item, source)
+
+    @rule(cluster=st.sampled_from(CLUSTERS), item=items)
+    def drop(self, cluster: str, item: Item) -> None:
+        self.twin.sources.pop((cluster, item), None)
+        self.ledger.drop_source(cluster, item)
+
+    @rule(
+        cluster=st.sampled_from(CLUSTERS),
+        name=st.sampled_from(SPACES),
+        go=st.sampled_from(["yes", "no"]),
+    )
+    def label(self, cluster: str, name: str, go: str) -> None:
+        self.twin.namespaces[(cluster, name)] = {"go": go}
+        self.ledger.put_namespace(cluster, name, {"go": go})
+
+    @rule(cluster=st.sampled_from(CLUSTERS), name=st.sampled_from(SPACES))
+    def clear(self, cluster: str, name: str) -> None:
+        self.twin.namespaces.pop((cluster, name), None)
+        self.ledger.drop_namespace(cluster, name)
+
+    @rule(uid=st.sampled_from(UIDS), item=items, report=st.sampled_from([WELL, ILL]))
+    def report(self, uid: str, item: Item, report: Report) -> None:
+        self.twin.copies[(uid, item)] = report
+        self.ledger.put_copy(uid, item, report)
+
+    @rule(uid=st.sampled_from(UIDS), item=items)
+    def lose(self, uid: str, item: Item) -> None:
+        self.twin.copies.pop((uid, item), None)
+        self.ledger.drop_copy(uid, item)
+
+    @invariant()
+    def equals_what_one_pass_finds(self) -> None:
+        for place in (Place(cluster, name) for cluster in CLUSTERS for name in ("p", "q")):
+            if place not in self.twin.placements:
+                assert self.ledger.delivered(place) is None
+                assert not self.ledger.tallies(place)
+                continue
+            found = {item: tally.totals(10) for item, tally in self.ledger.tallies(place).items()}
+            assert found == self.twin.totals(place)
+            assert self.ledger.delivered(place) == self.twin.delivered(place)
+
+    @invariant()
+    def tells_of_every_change(self) -> None:
+        now: dict[Change, object] = {}
+        for place in self.twin.placements:
+            now |= {Change(place, t): each for t, each in self.twin.totals(place).items()}
+        told = set(self.ledger.changes())
+        different = {c for c in now.keys() | self.known.keys() if now.get(c) != self.known.get(c)}
+        assert different <= told
+        self.known = now
+
+
+TestLedger = LedgerMachine.TestCase
+TestLedger.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_a_report_wakes_only_the_placements_that_go_there_with_that_object() -> None:
+    ledger = Ledger()
+    for name, uid in (("p", "u1"), ("q", "u2")):
+        place = Place("one", name)
+        ledger.put_placement(place, Selection("yes"))
+        ledger.set_destinations(place, [Destination("imw", "loc", f"st-{uid}", uid)])
+    ledger.put_namespace("one", "shop", {"go": "yes"})
+    web = Item(*DEPLOYMENTS, "shop", "web")
+    ledger.put_source("one", web, Source({}))
+    ledger.changes()
+    ledger.put_copy("u2", web, WELL)
+    assert ledger.changes() == [Change(Place("one", "q"), web)]
+    ledger.put_copy("u2", web, WELL)
+    assert ledger.changes() == []

@@ -1,0 +1,127 @@
+"""What is read from one copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skerry.logic.fleet.summary.report import (
+    MOST_CONDITIONS,
+    MOST_NUMBERS,
+    delivery_of,
+    digest_of,
+    report_of,
+)
+from skerry.logic.fleet.syncing.delivery import content_mark
+from skerry.logic.fleet.syncing.marks import APPLIED, SYNC_ERROR
+
+Raw = dict[str, Any]
+DEPLOYMENT: Raw = {"apiVersion": "apps/v1", "kind": "Deployment"}
+
+
+def applied(copy: Raw) -> Raw:
+    """The copy as the syncer marks it once its content stands at the edge."""
+    notes = {**(copy["metadata"].get("annotations") or {}), APPLIED: content_mark(copy)}
+    return {**copy, "metadata": {**copy["metadata"], "annotations": notes}}
+
+
+@pytest.mark.parametrize("generation", [{"generation": 3}, {}])
+def test_a_copy_is_delivered_until_its_content_changes(generation: Raw) -> None:
+    copy: Raw = {**DEPLOYMENT, "metadata": {"name": "web", **generation}, "data": {"a": "1"}}
+    assert not delivery_of(copy).delivered
+    marked = applied(copy)
+    assert delivery_of(marked).delivered
+    if generation:
+        changed = {**marked, "metadata": {**marked["metadata"], "generation": 4}}
+    else:
+        changed = {**marked, "data": {"a": "2"}}
+    assert not delivery_of(changed).delivered
+
+
+def test_a_copy_without_status_waits_for_the_syncer_and_then_for_the_edge() -> None:
+    copy: Raw = {**DEPLOYMENT, "metadata": {"name": "web", "generation": 1}}
+    assert report_of("apps", "Deployment", copy).health.reason == "NotApplied"
+    assert report_of("apps", "Deployment", applied(copy)).health.reason == "NotReported"
+
+
+def test_what_the_syncer_could_not_apply_is_unhealthy_for_its_reason() -> None:
+    notes = {SYNC_ERROR: "Forbidden: pods is forbidden: no quota"}
+    copy: Raw = {
+        **DEPLOYMENT,
+        "metadata": {"name": "web", "generation": 1, "annotations": notes},
+        "status": {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1},
+    }
+    found = report_of("apps", "Deployment", copy)
+    assert (found.health.status, found.health.reason) == ("False", "Forbidden")
+    assert found.health.message == "pods is forbidden: no quota"
+    assert found.reported
+    assert not found.delivered
+
+
+def test_a_report_has_the_numbers_and_conditions_of_the_status() -> None:
+    copy: Raw = {
+        **DEPLOYMENT,
+        "metadata": {
+            "name": "web",
+            "generation": 2,
+            "managedFields": [
+                {"manager": "translator", "time": "2030-01-03T00:00:00Z"},
+                {"subresource": "status", "time": "2030-01-01T00:00:00Z"},
+                {"subresource": "status", "time": "2030-01-02T00:00:00Z"},
+            ],
+        },
+        "spec": {"replicas": 1},
+        "status": {
+            "replicas": 1,
+            "updatedReplicas": 1,
+            "availableReplicas": 1,
+            "paused": True,
+            "shards": {"total": 7, "names": ["a"], "load": 0.5},
+            "conditions": [
+                {"type": "Available", "status": "True"},
+                {"type": "Odd", "status": "Perhaps"},
+                "malformed",
+            ],
+        },
+    }
+    report = report_of("apps", "Deployment", applied(copy))
+    assert report.delivered
+    assert report.reported
+    assert report.health.status == "True"
+    assert report.time == "2030-01-02T00:00:00Z"
+    assert report.numbers == (
+        ("availableReplicas", 1),
+        ("replicas", 1),
+        ("shards.load", 0.5),
+        ("shards.total", 7),
+        ("updatedReplicas", 1),
+    )
+    assert report.conditions == (("Available", "True"), ("Odd", "Unknown"))
+
+
+def test_an_edge_cannot_make_a_report_large() -> None:
+    deep: Raw = {"leaf": 1}
+    for _ in range(50):
+        deep = {"x": deep}
+    status = {
+        **{f"field-{number}": number for number in range(1000)},
+        "n" * 500: 1,
+        "deep": deep,
+        "conditions": [{"type": f"C{number}", "status": "True"} for number in range(1000)],
+    }
+    report = report_of("example.org", "Widget", {"metadata": {"name": "x"}, "status": status})
+    assert len(report.numbers) == MOST_NUMBERS
+    assert len(report.conditions) == MOST_CONDITIONS
+
+
+def test_a_condition_named_twice_counts_once() -> None:
+    status = {"conditions": [{"type": "Ready", "status": "True"}] * 2}
+    report = report_of("example.org", "Widget", {"metadata": {"name": "x"}, "status": status})
+    assert report.conditions == (("Ready", "True"),)
+
+
+def test_a_digest_tells_contents_apart_and_not_their_order() -> None:
+    assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
+    assert digest_of({"a": 1}) != digest_of({"a": 2})
+    assert digest_of({}) == digest_of(None) == ""

@@ -1,0 +1,98 @@
+"""Which objects a grant's rules let through, and what of an upsync."""
+
+from __future__ import annotations
+
+import pytest
+
+from skerry.api.kinds import GroupResource
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.translation.categories import BINDINGS
+from skerry.logic.fleet.translation.grants import (
+    covers,
+    granted_upsync,
+    holds_namespaces,
+    inventory_of,
+    not_granted,
+)
+from skerry.logic.fleet.translation.items import Item, namespace_item
+from skerry.logic.fleet.translation.what import UpsyncSet, mailbox_name
+
+ALL = Rule(None, None)
+APPS = Rule(frozenset({"apps"}), None)
+CLUSTERED = Rule(None, None, namespaced=False, cluster_scoped=True)
+EVERYTHING = Rule(None, None, namespaced=True, cluster_scoped=True)
+DEPLOYMENT = Item("apps", "deployments", "a", "x")
+SECRET = Item("", "secrets", "a", "x")
+ROLE = Item("rbac.authorization.k8s.io", "clusterroles", "", "x")
+CRD = Item("apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.io")
+WIDGETS = (GroupResource("example.io", "widgets"), True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "passing"),
+    [
+        (ALL, {DEPLOYMENT, SECRET}),
+        (APPS, {DEPLOYMENT}),
+        (CLUSTERED, {ROLE, CRD, namespace_item("a")}),
+        (EVERYTHING, {DEPLOYMENT, SECRET, ROLE, CRD, namespace_item("a")}),
+        (Rule(frozenset({""}), frozenset({"deployments"})), set()),
+    ],
+)
+def test_a_rule_covers_kinds_of_its_scope(rule: Rule, passing: set[Item]) -> None:
+    items = {DEPLOYMENT, SECRET, ROLE, CRD, namespace_item("a")}
+    assert {item for item in items if covers([rule], item)} == passing
+    assert not any(covers([], item) for item in items)
+
+
+def test_a_definition_is_a_cluster_scoped_object_whatever_it_defines() -> None:
+    widgets = Rule(frozenset({"example.io"}), None)
+    assert not covers([widgets], CRD, [WIDGETS])
+    definitions = Rule(frozenset({CRD.group}), None, namespaced=False, cluster_scoped=True)
+    assert covers([widgets, definitions], CRD, [WIDGETS])
+
+
+def test_a_binding_goes_along_with_what_it_brings() -> None:
+    item = Item(*BINDINGS, "", "bind-kube")
+    assert covers([APPS], item, [(GroupResource("apps", "deployments"), True)])
+    assert not covers([APPS], item, [WIDGETS])
+    assert not covers([APPS], item)
+
+
+def test_a_namespace_that_holds_copies_needs_a_rule_for_namespaced_objects() -> None:
+    assert holds_namespaces([APPS])
+    assert not holds_namespaces([])
+    roles = Rule(None, frozenset({"clusterroles"}), namespaced=False, cluster_scoped=True)
+    assert not holds_namespaces([roles])
+
+
+@pytest.mark.parametrize(
+    ("resources", "namespaces", "rule", "left"),
+    [
+        (("pods", "secrets"), ("*",), Rule(None, frozenset({"pods"})), ("pods",)),
+        (("pods",), (), ALL, ()),
+        (("nodes",), (), CLUSTERED, ("nodes",)),
+        (("*",), ("*",), ALL, ()),
+        (("*",), ("*",), EVERYTHING, ("*",)),
+        (("*",), ("x",), Rule(None, frozenset({"pods", "jobs"})), ("jobs", "pods")),
+        (("pods",), ("*",), APPS, ()),
+    ],
+)
+def test_what_comes_up_is_cut_to_the_rules(
+    resources: tuple[str, ...], namespaces: tuple[str, ...], rule: Rule, left: tuple[str, ...]
+) -> None:
+    """A list of all kinds is about cluster-scoped ones as well, so it needs both scopes."""
+    found = list(granted_upsync([UpsyncSet("", resources, namespaces, ("*",))], [rule]))
+    assert [each.resources for each in found] == ([left] if left else [])
+    assert all((each.namespaces, each.names) == (namespaces, ("*",)) for each in found)
+
+
+def test_the_inventory_of_a_mailbox_is_in_its_name() -> None:
+    assert inventory_of(mailbox_name("2x88b5rebkw8e6tc", "4c5f")) == "2x88b5rebkw8e6tc"
+    assert inventory_of("root") == ""
+
+
+def test_what_is_told_names_the_grant() -> None:
+    problem = not_granted(SECRET, "root:imw/eu-only", held=True)
+    assert problem.reason == "NotGranted"
+    assert problem.message.startswith("secrets a/x is not granted by root:imw/eu-only")
+    assert "stays" in problem.message
