@@ -1,0 +1,239 @@
+"""Every name of the edge API, once: kinds, labels, annotations, conditions, mailboxes, owners.
+
+The group ``edge.kcp.io`` is how workload owners, the hub's controllers and the syncers talk to
+each other; what is spelled here is what goes over the wire. Identities of edges (users,
+certificates, credentials) have a module of their own, ``api.edge_identity``; the schemas of the
+kinds are in ``api.kcp.edge``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS
+from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.refs import ClusterName, ObjectRef
+
+# -- the group and its kinds -----------------------------------------------------------------
+
+GROUP: Final = "edge.kcp.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+DOMAIN: Final = f"{GROUP}/"  # of labels and annotations
+
+EDGE_PLACEMENTS: Final = GroupVersionResource(GROUP, VERSION, "edgeplacements")
+SINGLE_PLACEMENT_SLICES: Final = GroupVersionResource(GROUP, VERSION, "singleplacementslices")
+CUSTOMIZERS: Final = GroupVersionResource(GROUP, VERSION, "customizers")
+SYNCER_CONFIGS: Final = GroupVersionResource(GROUP, VERSION, "syncerconfigs")
+STATUS_SUMMARIES: Final = GroupVersionResource(GROUP, VERSION, "statussummaries")
+LOCATION_GRANTS: Final = GroupVersionResource(GROUP, VERSION, "locationgrants")
+LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsents")
+
+# The only SyncerConfig of a mailbox, and the only LocationConsent of an inventory workspace.
+SYNCER_CONFIG_NAME: Final = "the-one"
+LOCATION_CONSENT_NAME: Final = "default"
+
+# -- identities ------------------------------------------------------------------------------
+
+
+def edge_placement_ref(cluster: ClusterName, name: str) -> ObjectRef:
+    """Return the identity of an EdgePlacement."""
+    return ObjectRef(cluster, GROUP, EDGE_PLACEMENTS.resource, "", name)
+
+
+def location_ref(cluster: ClusterName, name: str) -> ObjectRef:
+    """Return the identity of a Location."""
+    return ObjectRef(cluster, LOCATIONS.group, LOCATIONS.resource, "", name)
+
+
+def sync_target_ref(cluster: ClusterName, name: str) -> ObjectRef:
+    """Return the identity of a SyncTarget."""
+    return ObjectRef(cluster, SYNC_TARGETS.group, SYNC_TARGETS.resource, "", name)
+
+
+# -- mailboxes -------------------------------------------------------------------------------
+
+# In every mailbox: the binding to the export of the provider workspace, which has this name.
+MAILBOX_BINDING: Final = "bind-edge"
+EXPORT: Final = "edge.kcp.io"
+
+_MAILBOX_SEPARATOR = "-mb-"
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+
+class Mailbox(NamedTuple):
+    """The mailbox of a SyncTarget: the logical cluster of its inventory workspace, and its UID."""
+
+    cluster: ClusterName
+    uid: str
+
+    @property
+    def workspace(self) -> str:
+        """The name of the Workspace, a child of the provider workspace."""
+        return f"{self.cluster}{_MAILBOX_SEPARATOR}{self.uid}"
+
+    def __str__(self) -> str:
+        return self.workspace
+
+
+def mailbox_named(workspace: str) -> Mailbox | None:
+    """Return the mailbox a workspace's name stands for; None for any other workspace."""
+    parts = workspace.split(_MAILBOX_SEPARATOR)
+    if len(parts) != 2 or not parts[0] or _UID(parts[1]) is None:
+        return None
+    return Mailbox(parts[0], parts[1])
+
+
+# -- copies ----------------------------------------------------------------------------------
+
+# Label, value "yes": set by the translator on every copy that it puts into a mailbox.
+PROJECTED: Final = "edge.kcp.io/projected"
+PROJECTED_VALUE: Final = "yes"
+# Selects what is no copy.
+NOT_PROJECTED: Final = f"{PROJECTED}!={PROJECTED_VALUE}"
+# Annotation, value "true": on what a syncer brought up from its edge.
+UPSYNCED: Final = "edge.kcp.io/upsynced"
+
+
+def is_projected(obj: Mapping[str, Any]) -> bool:
+    """Tell whether *obj* says that it is a copy in a mailbox."""
+    labels = (obj.get("metadata") or {}).get("labels") or {}
+    return bool(labels.get(PROJECTED) == PROJECTED_VALUE)
+
+
+def is_upsynced(obj: Mapping[str, Any]) -> bool:
+    """Tell whether *obj* says that a syncer brought it up from its edge."""
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    return bool(annotations.get(UPSYNCED) == "true")
+
+
+# Asked for by the owner of an object, with the value "true".
+CREATE_ONLY: Final = "edge.kcp.io/create-only"
+ORPHAN_ON_DELETE: Final = "edge.kcp.io/orphan-on-delete"
+ADOPT: Final = "edge.kcp.io/adopt"
+RECREATE: Final = "edge.kcp.io/recreate"
+# KubeStellar's way to say create-only, with the value "false".
+DOWNSYNC_OVERWRITE: Final = "edge.kcp.io/downsync-overwrite"
+# Customization: the name of a Customizer, and whether ``%(…)`` in the object itself is expanded.
+CUSTOMIZER: Final = "edge.kcp.io/customizer"
+EXPAND_PARAMETERS: Final = "edge.kcp.io/expand-parameters"
+
+# Written by the syncer on mailbox objects: what it applied, or why it could not.
+APPLIED: Final = "edge.kcp.io/applied"
+SYNC_ERROR: Final = "edge.kcp.io/sync-error"
+
+# On the SyncerConfig, by a person who was asked.
+APPROVE_DELETIONS: Final = "edge.kcp.io/approve-deletions"
+ACCEPT_STORE_IDENTITY: Final = "edge.kcp.io/accept-store-identity"
+
+# Field managers of the syncer at the edge, and in the mailbox.
+EDGE_FIELD_MANAGER: Final = "skerry-syncer"
+MAILBOX_FIELD_MANAGER: Final = "skerry-syncer-upsync"
+
+# -- locations and sync targets --------------------------------------------------------------
+
+# On a Location, in the form of ``kubectl taint``.
+TAINTS: Final = "edge.kcp.io/taints"
+# On a SyncTarget: the duration of its heartbeat's Lease.
+HEARTBEAT_LEASE_SECONDS: Final = "edge.kcp.io/heartbeat-lease-seconds"
+# On a mailbox Workspace: the name of its SyncTarget.
+SYNC_TARGET_NAME: Final = "edge.kcp.io/sync-target-name"
+
+# -- slices ----------------------------------------------------------------------------------
+
+# On every slice but the one that has the placement's own name.
+SOURCE_PLACEMENT: Final = "edge.kcp.io/source-placement"
+
+
+class SliceOwner(NamedTuple):
+    """The EdgePlacement that slices belong to."""
+
+    name: str
+    uid: str
+
+    def reference(self) -> dict[str, str]:
+        """Return the owner reference that says so."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "EdgePlacement",
+            "name": self.name,
+            "uid": self.uid,
+        }
+
+
+def slice_owner(metadata: Mapping[str, Any]) -> SliceOwner | None:
+    """Return the EdgePlacement that a slice's owner references name."""
+    for reference in metadata.get("ownerReferences") or ():
+        group = str(reference.get("apiVersion", "")).partition("/")[0]
+        if reference.get("kind") == "EdgePlacement" and group == GROUP:
+            return SliceOwner(reference["name"], reference["uid"])
+    return None
+
+
+def placement_of_slice(obj: Mapping[str, Any]) -> str:
+    """Return the name of the EdgePlacement a slice belongs to, for whoever asks.
+
+    Its owner's; else what its label says, which is how people write further slices by hand and
+    how a restore without owner references brings them back; else its own name.
+    """
+    metadata = obj["metadata"]
+    owner = slice_owner(metadata)
+    if owner is not None:
+        return owner.name
+    return str((metadata.get("labels") or {}).get(SOURCE_PLACEMENT) or metadata["name"])
+
+
+# -- consent ---------------------------------------------------------------------------------
+
+# LocationGrants of an inventory workspace say who may place what at its Locations. The controllers
+# report in the workspace's one LocationConsent, and take confirmations from an annotation of it.
+ConsentMode = Literal["Observe", "Enforce"]
+OBSERVE: Final = "Observe"
+ENFORCE: Final = "Enforce"
+# On a LocationConsent: the ids that a person confirms, separated by commas.
+CONFIRM: Final = "edge.kcp.io/confirm"
+# Prefixes of ids, by which a controller knows its own: the edge scheduler those of destinations
+# and of opening, the placement translator those of objects.
+DESTINATION_ID: Final = "d-"
+OBJECT_ID: Final = "o-"
+OPENING_ID: Final = "open-"
+
+# -- system objects --------------------------------------------------------------------------
+
+# Whole groups that belong to the center; their objects, Customizers among them, never travel.
+CENTRAL_GROUPS: Final = frozenset(
+    (GROUP, "scheduling.kcp.io", "tenancy.kcp.io", "topology.kcp.io", "workload.kcp.io")
+)
+# Every mailbox has these from its type and from the mailbox controller; a second binding of the
+# same export would only clash with the first.
+_BOUND_EVERYWHERE = CENTRAL_GROUPS | {"apiresource.kcp.io"}
+_TOKEN_TYPES = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
+
+
+def is_system_object(kind: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether every cluster makes this object for itself, so that none is ever sent one."""
+    if kind.group:
+        return kind == API_BINDINGS.group_resource and _binds_everywhere(obj)
+    name = obj["metadata"]["name"]
+    match kind.resource:
+        case "secrets":
+            return obj.get("type") in _TOKEN_TYPES
+        case "configmaps":
+            return bool(name == "kube-root-ca.crt")
+        case "serviceaccounts":
+            return bool(name == "default")
+        case _:
+            return False
+
+
+def _binds_everywhere(binding: Mapping[str, Any]) -> bool:
+    return binding_reference(binding)[1] in _BOUND_EVERYWHERE
+
+
+def binding_reference(binding: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the path and name of the export that an APIBinding refers to."""
+    reference = (binding.get("spec") or {}).get("reference") or {}
+    export = reference.get("export") or {}
+    return export.get("path", ""), export.get("name", "")
