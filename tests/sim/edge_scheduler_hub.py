@@ -9,7 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from skerry.api.consent import CONFIRM, CONSENT_NAME, CONSENTS, GRANTS
+from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import Parts
@@ -189,16 +189,16 @@ class Hub:
         """Put a LocationGrant; see ``building.grant`` for what *spec* may say."""
         made = building.grant(name, **spec)
         obj = {**made, "metadata": {"name": name}}
-        await self._put(workspace, GRANTS, obj, made["spec"])
+        await self._put(workspace, LOCATION_GRANTS, obj, made["spec"])
 
     async def consent(self, workspace: str) -> Object:
         """Return the LocationConsent of a workspace."""
-        return await self.at(workspace).get(CONSENTS, CONSENT_NAME)
+        return await self.at(workspace).get(LOCATION_CONSENTS, LOCATION_CONSENT_NAME)
 
     async def confirm(self, workspace: str, *ids: str) -> None:
         """Confirm as kubectl annotate would."""
         patch = {"metadata": {"annotations": {CONFIRM: ",".join(ids)}}}
-        await self.at(workspace).patch(CONSENTS, CONSENT_NAME, patch)
+        await self.at(workspace).patch(LOCATION_CONSENTS, LOCATION_CONSENT_NAME, patch)
 
     async def _put(
         self, workspace: str, gvr: GroupVersionResource, obj: Object, spec: Object
@@ -257,14 +257,14 @@ class Hub:
             {place_of(obj): _labelled(obj) for obj in await self.everything(LOCATIONS)},
             {place_of(obj): _labelled(obj) for obj in await self.everything(SYNC_TARGETS)},
             {obj["spec"]["cluster"]: obj["metadata"].get("labels") or {} for obj in spaces},
-            {place_of(obj): obj for obj in await self.everything(GRANTS)},
+            {place_of(obj): obj for obj in await self.everything(LOCATION_GRANTS)},
             {
                 place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
                 for obj in spaces
             },
             {
                 place_of(obj).cluster
-                for obj in await self.everything(CONSENTS)
+                for obj in await self.everything(LOCATION_CONSENTS)
                 if obj["mode"] == "Enforce"
             },
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.consent import CONSENTS, GRANTS
+from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.records import Place
@@ -91,7 +91,7 @@ async def test_a_grant_that_observes_tells_both_sides_and_changes_no_slice() -> 
         assert told is not None
         assert (told["status"], told["reason"]) == ("True", "WouldBeRefused")
         assert "root:imw/eu" in told["message"]
-        grant = await hub.at(IMW).get(GRANTS, "eu")
+        grant = await hub.at(IMW).get(LOCATION_GRANTS, "eu")
         assert (grant["status"]["locations"], grant["status"]["workspaces"]) == (1, 1)
         assert grant["status"]["conditions"][0]["reason"] == "Observing"
 
@@ -117,7 +117,7 @@ async def test_enforcing_lets_only_the_granted_in_and_holds_what_runs() -> None:
         assert await cluster_of(hub, "imw") not in told["message"]
         assert {"NotGranted"} <= await events(hub, "root:bank")
         assert {"RemovalHeld"} <= await events(hub, IMW)
-        grant = await hub.at(IMW).get(GRANTS, "eu")
+        grant = await hub.at(IMW).get(LOCATION_GRANTS, "eu")
         assert grant["status"]["conditions"][0]["status"] == "True"
 
 
@@ -165,7 +165,7 @@ async def test_an_id_is_good_once() -> None:
         await hub.grant(IMW, "bank", paths=["root:bank"], selector={})
         await hub.settle()
         assert len(await names(hub, "bank")) == 3
-        await hub.remove(IMW, GRANTS, "bank")
+        await hub.remove(IMW, LOCATION_GRANTS, "bank")
         await hub.settle()
         assert len(await names(hub, "bank")) == 3
         [again] = (await hub.consent(IMW))["destinations"]["held"]
@@ -181,7 +181,7 @@ async def test_deleting_the_last_grant_opens_nothing_until_that_is_confirmed() -
             await hub.grant(IMW, "eu", paths=["root:shop"], selector={})
             await hub.settle()
             assert await names(hub, "bank") == []
-        await hub.remove(IMW, GRANTS, "eu")
+        await hub.remove(IMW, LOCATION_GRANTS, "eu")
         async with hub.controlled(SCHEDULER):  # another process, which never saw the grant
             await hub.settle()
             assert await names(hub, "bank") == []
@@ -284,7 +284,7 @@ class Owners:
             lambda: hub.grant(
                 IMW, name, mode=mode, paths=paths, children=children, selector=selector
             ),
-            lambda: hub.remove(IMW, GRANTS, name),
+            lambda: hub.remove(IMW, LOCATION_GRANTS, name),
             lambda: hub.confirm(IMW, "d-000000000000", "open-000000000000", "x"),
             lambda: hub.at("root").patch(
                 WORKSPACES,
@@ -359,7 +359,7 @@ async def test_a_confirmation_taken_by_a_process_that_dies_is_asked_for_again() 
         record = await hub.consent(IMW)
         # As if the id had been taken and nothing done.
         await hub.confirm(IMW, held["id"])
-        await hub.at(IMW).patch(CONSENTS, "default", {"metadata": {"annotations": None}})
+        await hub.at(IMW).patch(LOCATION_CONSENTS, "default", {"metadata": {"annotations": None}})
         async with hub.controlled(SCHEDULER):
             await hub.settle()
             assert len(await names(hub, "bank")) == 3

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import SYNC_TARGET_NAME, mailbox_named
 from skerry.api.errors import ApiError
-from skerry.api.mailboxes import mailbox_named
 from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.app.edge_environment import APIEXPORTS as EXPORTS
-from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
 from skerry.kit.clock import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 from skerry.logic.fleet.placement.records import is_ready
@@ -225,7 +224,7 @@ async def mailboxes(hub: Hub) -> dict[str, Object]:
     """Return the mailbox workspaces by the SyncTarget they are marked with."""
     spaces = (await hub.at(PROVIDER).list(WORKSPACES)).items
     return {
-        space["metadata"]["annotations"].get(SYNC_TARGET_ANNOTATION, ""): space
+        space["metadata"]["annotations"].get(SYNC_TARGET_NAME, ""): space
         for space in spaces
         if mailbox_named(space["metadata"]["name"])
     }
@@ -279,7 +278,7 @@ async def vandalise_mailboxes(hub: Hub, people: People) -> None:
     ]
     if space is not None:
         workspace, content = space["metadata"]["name"], space["spec"]["cluster"]
-        unmark = {"metadata": {"annotations": {SYNC_TARGET_ANNOTATION: None}}}
+        unmark = {"metadata": {"annotations": {SYNC_TARGET_NAME: None}}}
         deeds += [
             lambda: hub.remove(PROVIDER, WORKSPACES, workspace),
             lambda: hub.remove(content, BINDINGS, "bind-edge"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.consent import GRANTS
+from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit import log
 from skerry.logic.fleet.translation.items import Item
@@ -146,7 +146,7 @@ async def test_the_same_objects_held_again_are_confirmed_again() -> None:
             await hub.grant("h", paths=[WMW], selector={}, rules=ALL)
             await hub.settle()
             assert "configmaps/x" in await there(hub)
-            await hub.at("root:imw").delete(GRANTS, "h")
+            await hub.at("root:imw").delete(LOCATION_GRANTS, "h")
             await hub.settle()
             assert "configmaps/x" in await there(hub)
             [held] = (await hub.consent())["objects"]["held"]
@@ -404,7 +404,7 @@ class GrantHistory(History):
         )
 
     async def _ungrant(self) -> None:
-        await self._hub.at("root:imw").delete(GRANTS, self._one(("g", "h")))
+        await self._hub.at("root:imw").delete(LOCATION_GRANTS, self._one(("g", "h")))
 
     async def _confirm(self) -> None:
         held = ((await self._hub.consent()).get("objects") or {}).get("held") or ()

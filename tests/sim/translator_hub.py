@@ -9,7 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from skerry.api.consent import CONFIRM, CONSENT_NAME, CONSENTS, GRANTS
+from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.app.api_server import Parts
@@ -365,23 +365,25 @@ class Hub:
         obj = {**made, "metadata": {"name": name}}
         client = self.at("root:imw")
         try:
-            live = await client.get(GRANTS, name)
+            live = await client.get(LOCATION_GRANTS, name)
         except NotFound:
-            await client.create(GRANTS, obj)
+            await client.create(LOCATION_GRANTS, obj)
         else:
-            await client.update(GRANTS, {**live, "spec": made["spec"]})
+            await client.update(LOCATION_GRANTS, {**live, "spec": made["spec"]})
 
     async def report(self, mode: str = "Enforce") -> None:
         """Make the LocationConsent of the inventory, as the edge scheduler would."""
         body = {"apiVersion": EDGE, "kind": "LocationConsent", "mode": mode}
-        await self.at("root:imw").create(CONSENTS, {**body, "metadata": {"name": CONSENT_NAME}})
+        await self.at("root:imw").create(
+            LOCATION_CONSENTS, {**body, "metadata": {"name": LOCATION_CONSENT_NAME}}
+        )
 
     async def consent(self) -> Object:
-        return await self.at("root:imw").get(CONSENTS, CONSENT_NAME)
+        return await self.at("root:imw").get(LOCATION_CONSENTS, LOCATION_CONSENT_NAME)
 
     async def confirm(self, *ids: str) -> None:
         patch = {"metadata": {"annotations": {CONFIRM: ",".join(ids)}}}
-        await self.at("root:imw").patch(CONSENTS, CONSENT_NAME, patch)
+        await self.at("root:imw").patch(LOCATION_CONSENTS, LOCATION_CONSENT_NAME, patch)
 
     async def unplace(self, name: str, owner: str = "wmw") -> None:
         """Delete a placement, and its slice as the garbage collector would."""
@@ -464,14 +466,14 @@ class Hub:
             Reference(
                 locations={place_of(obj): obj for obj in locations},
                 sync_targets={place_of(obj): obj for obj in targets},
-                grants={place_of(obj): obj for obj in await self._view(GRANTS)},
+                grants={place_of(obj): obj for obj in await self._view(LOCATION_GRANTS)},
                 tree={
                     place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
                     for obj in spaces
                 },
                 remembered={
                     place_of(obj).cluster
-                    for obj in await self._view(CONSENTS)
+                    for obj in await self._view(LOCATION_CONSENTS)
                     if obj["mode"] == "Enforce"
                 },
             )

@@ -109,6 +109,25 @@ def is_upsynced(obj: Mapping[str, Any]) -> bool:
     return bool(annotations.get(UPSYNCED) == "true")
 
 
+def is_inert(obj: Mapping[str, Any]) -> bool:
+    """Tell whether *obj* is a copy on its way to an edge, or a report of one.
+
+    Both are inert on the hub whatever their kind: RBAC among them grants nothing here, a quota
+    limits nothing, a ServiceAccount gets no token, a Secret is no credential, an APIBinding
+    agrees to no claim. They mean what they say at the edge.
+    """
+    metadata = obj.get("metadata") or {}
+    return is_passing_through(metadata.get("labels"), metadata.get("annotations"))
+
+
+def is_passing_through(
+    labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None
+) -> bool:
+    """Tell whether an object with these labels and annotations is inert."""
+    copied = (labels or {}).get(PROJECTED) == PROJECTED_VALUE
+    return copied or (annotations or {}).get(UPSYNCED) == "true"
+
+
 # Asked for by the owner of an object, with the value "true".
 CREATE_ONLY: Final = "edge.kcp.io/create-only"
 ORPHAN_ON_DELETE: Final = "edge.kcp.io/orphan-on-delete"

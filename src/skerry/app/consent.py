@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from skerry.api.consent import CONFIRM, CONSENT_NAME, CONSENTS
+from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS
 from skerry.api.errors import NotFound
 from skerry.app.edge_environment import ClientFlags, access_by, endpoint
 from skerry.app.explain import HubSettings
@@ -19,7 +19,7 @@ from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import kubeconfig_paths
 
-_ONLY = Selection(fields=f"metadata.name={CONSENT_NAME}")
+_ONLY = Selection(fields=f"metadata.name={LOCATION_CONSENT_NAME}")
 
 
 @asynccontextmanager
@@ -48,7 +48,7 @@ class Inventory:
     async def record(self) -> Object | None:
         """Return the LocationConsent; None when there is none."""
         try:
-            return await self._client.get(CONSENTS, CONSENT_NAME)
+            return await self._client.get(LOCATION_CONSENTS, LOCATION_CONSENT_NAME)
         except NotFound:
             return None
 
@@ -62,7 +62,9 @@ class Inventory:
             "resourceVersion": record["metadata"]["resourceVersion"],
             "annotations": {CONFIRM: listed},
         }
-        written = await self._client.patch(CONSENTS, CONSENT_NAME, {"metadata": metadata})
+        written = await self._client.patch(
+            LOCATION_CONSENTS, LOCATION_CONSENT_NAME, {"metadata": metadata}
+        )
         try:
             async with asyncio.timeout(seconds):
                 taken = await self._taken(written, ids)
@@ -77,7 +79,7 @@ class Inventory:
     async def _taken(self, record: Object, ids: Sequence[str]) -> Object | None:
         """Return the object without any of *ids* in its annotation; None when it has gone."""
         version = str(record["metadata"]["resourceVersion"])
-        async with self._client.watch(CONSENTS, _ONLY, resource_version=version) as events:
+        async with self._client.watch(LOCATION_CONSENTS, _ONLY, resource_version=version) as events:
             async for event in events:
                 if event.kind == "DELETED":
                     return None

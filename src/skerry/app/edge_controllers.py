@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from skerry.api.consent import GRANTS
+from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.errors import ApiError
 from skerry.app.edge_environment import (
     APIEXPORTS,
@@ -152,7 +152,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
 
 
 def _offers_grants(edge: View) -> bool:
-    name = str(GRANTS.group_resource)
+    name = str(LOCATION_GRANTS.group_resource)
     if name not in edge.resources:
         log.warning("the edge export offers no LocationGrants: every Location is open to everybody")
     return name in edge.resources

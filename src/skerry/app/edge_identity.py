@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
+from skerry.api.edge import Mailbox
 from skerry.api.edge_identity import (
     BOOTSTRAP_LIFETIME,
     EXTENSION,
@@ -27,7 +28,6 @@ from skerry.api.edge_identity import (
 )
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
-from skerry.api.mailboxes import Mailbox
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.kit.ids import SystemIds

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from skerry.api.consent import CONSENT_NAME, CONSENTS, GRANTS
+from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
 from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
@@ -387,10 +387,10 @@ class Hub:
         records = [placement_of(each) for each in placements]
         for record in records:
             index.put_placement(record)
-        for grant in await self._consent_kind(GRANTS):
+        for grant in await self._consent_kind(LOCATION_GRANTS):
             index.put_grant(grant_of(grant))
-        for consent in await self._consent_kind(CONSENTS):
-            if consent["metadata"]["name"] == CONSENT_NAME:
+        for consent in await self._consent_kind(LOCATION_CONSENTS):
+            if consent["metadata"]["name"] == LOCATION_CONSENT_NAME:
                 index.put_memory(cluster_of(consent), enforced=is_enforced(consent))
         if index.consent.is_used or asks or any(r.workspaces is not None for r in records):
             tenancy = await self._view(self._root, TENANCY)

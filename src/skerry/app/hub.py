@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from skerry.api.edge import is_inert
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
@@ -24,7 +25,6 @@ from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
-from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
 from skerry.server.security.signing_rotation import Authorities

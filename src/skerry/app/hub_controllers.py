@@ -11,13 +11,13 @@ import asyncio
 import importlib
 from collections.abc import Awaitable, Callable
 
+from skerry.api.edge import NOT_PROJECTED
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.core_controllers import Runnable, embedded_transport
 from skerry.app.hub_server import HubServer
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.workspaces.names import ROOT, WILDCARD
-from skerry.logic.machinery.workspaces.projected import NOT_PROJECTED
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.election import LeaderElection, Terms

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
+from skerry.api.edge import is_inert
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
 from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
 from skerry.logic.machinery.workspaces.names import WILDCARD
-from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission

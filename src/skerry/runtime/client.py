@@ -24,6 +24,7 @@ import orjson
 
 from skerry.api.errors import ApiError, from_status
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
 from skerry.logic.machinery.resource import Object
@@ -36,7 +37,6 @@ _RETRIED_CODES = frozenset((429, 500, 502, 503, 504))
 # client-go's pages; a page of 1.5 KB objects decodes in a few milliseconds.
 PAGE_SIZE = 500
 
-CLUSTER_ANNOTATION = "kcp.io/cluster"
 EVERYWHERE = "*"
 
 PatchKind = Literal["json", "merge", "strategic", "apply"]

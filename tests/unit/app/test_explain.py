@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.consent import GRANTS
+from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.explain import LOCATIONS, SYNC_TARGETS, Question
 from skerry.app.explain import Hub as AskedHub
@@ -240,7 +240,7 @@ async def test_a_refused_location_names_the_grant_and_what_if_tells_what_a_grant
         assert (held.workspace, held.destinations_removed) == ("root:wmw", ())
         assert [each.location for each in held.destinations_held] == ["florin"]
         assert "! held destination florin by florin" in changes_text([held])
-        await town.at("root:imw").create(GRANTS, grant)
+        await town.at("root:imw").create(LOCATION_GRANTS, grant)
         found = await hub.explain(Question("p", "florin", "deploy/shop/web"))
         (location,) = found.locations
         assert location.link.reason == "Held"

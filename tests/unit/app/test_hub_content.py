@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.api.consent import GRANTS
+from skerry.api.edge import LOCATION_GRANTS
 from skerry.app.edge_environment import APIEXPORTS
 from skerry.app.hub_content import edge_export_objects, ensure_edge_provider, extended_export
 from tests.sim.edge_scheduler_hub import BINDINGS, PROVIDER, Hub
@@ -44,6 +44,6 @@ async def test_workspaces_bound_before_an_upgrade_serve_grants_after_it() -> Non
         await hub.settle(1)
         grant = building.grant("g", paths=["root:shop"], selector={})
         made = {**grant, "metadata": {"name": "g"}}
-        await hub.at("root:old").create(GRANTS, made)
+        await hub.at("root:old").create(LOCATION_GRANTS, made)
         binding = await hub.at("root:old").get(BINDINGS, "bind-espw")
         assert "locationgrants" in {r["resource"] for r in binding["status"]["boundResources"]}

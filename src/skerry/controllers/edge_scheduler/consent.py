@@ -18,17 +18,18 @@ from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
-from skerry.api.consent import (
-    CONSENT_NAME,
-    CONSENTS,
+from skerry.api.edge import (
     DESTINATION_ID,
     ENFORCE,
-    GRANTS,
+    LOCATION_CONSENT_NAME,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
     OBJECT_ID,
     OBSERVE,
     OPENING_ID,
-    Mode,
+    ConsentMode,
 )
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.running import Running
 from skerry.kit.clock import rfc3339
@@ -47,7 +48,7 @@ from skerry.logic.fleet.placement.consent_record import (
 from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
 from skerry.logic.fleet.placement.index import Chosen, PlacementIndex
-from skerry.logic.fleet.placement.records import CLUSTER_ANNOTATION, Place
+from skerry.logic.fleet.placement.records import Place
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
@@ -162,7 +163,7 @@ class ObservedConsent:
     """One inventory workspace: its grants, what they do, and its LocationConsent."""
 
     cluster: str
-    mode: Mode | None
+    mode: ConsentMode | None
     grants: tuple[SeenGrant, ...] = ()
     record: Object | None = None
     held: tuple[HeldEntry, ...] = ()
@@ -195,7 +196,7 @@ class ConsentObserver:
             cluster,
             consent.mode(cluster),
             tuple(self._seen(cluster)),
-            self._consents.index.get(Key(cluster, "", CONSENT_NAME)),
+            self._consents.index.get(Key(cluster, "", LOCATION_CONSENT_NAME)),
             tuple(self._held(cluster)),
             tuple(self._refused(cluster)),
         )
@@ -242,7 +243,7 @@ def decide_consent(observed: ObservedConsent, now: datetime) -> Plan:
         for seen in observed.grants
         if (action := _grant_status(observed, seen, now)) is not None
     ]
-    target = Target(CONSENTS, CONSENT_NAME, cluster=observed.cluster)
+    target = Target(LOCATION_CONSENTS, LOCATION_CONSENT_NAME, cluster=observed.cluster)
     record = observed.record
     if observed.mode is None:
         return Plan([*_removed(record, target, "NoGrants"), *statuses])
@@ -354,7 +355,7 @@ def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> 
     }
     if wanted == old:
         return None
-    target = Target(GRANTS, seen.grant.place.name, cluster=observed.cluster)
+    target = Target(LOCATION_GRANTS, seen.grant.place.name, cluster=observed.cluster)
     obj = {
         "apiVersion": "edge.kcp.io/v1alpha1",
         "kind": "LocationGrant",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from skerry.api.consent import CONSENTS, GRANTS
+from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.controllers.edge_scheduler.consent import (
     ConsentExecutor,
     ConsentObserver,
@@ -189,8 +189,8 @@ class EdgeScheduler:
         if not self._views.has_grants:
             return None
         factory, waking = self._views.edge.factory, self._waking
-        consents = factory.informer(CONSENTS, transform=lean_record)
-        grants = factory.informer(GRANTS, transform=lean_grant)
+        consents = factory.informer(LOCATION_CONSENTS, transform=lean_record)
+        grants = factory.informer(LOCATION_GRANTS, transform=lean_grant)
         consents.add_handler(waking.consent_changed)
         grants.add_handler(waking.grant_changed)
         return grants, consents

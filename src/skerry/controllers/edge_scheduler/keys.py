@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from skerry.api.consent import CONSENT_NAME
+from skerry.api.edge import LOCATION_CONSENT_NAME
 from skerry.api.kinds import GroupVersionResource
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
@@ -149,7 +149,7 @@ class Waking:
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
         """Take what a LocationConsent remembers, once it has caught up with the grants."""
         obj = new or old
-        if obj is None or obj["metadata"]["name"] != CONSENT_NAME:
+        if obj is None or obj["metadata"]["name"] != LOCATION_CONSENT_NAME:
             return
         place, enforced = place_of(obj), is_enforced(new)
         if enforced or new is None:

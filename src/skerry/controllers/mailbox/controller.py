@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from skerry.api.mailboxes import Mailbox
+from skerry.api.edge import Mailbox
+from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.controllers.mailbox import relay
 from skerry.controllers.mailbox.decide import decide
 from skerry.controllers.mailbox.keys import (
     BY_CONTENT,
     BY_UID,
+    NAME,
     by_content,
     by_uid,
     lean_binding,
@@ -20,7 +22,6 @@ from skerry.controllers.mailbox.keys import (
     waking_by_sync_target,
     waking_by_workspace,
 )
-from skerry.controllers.mailbox.names import BINDINGS, NAME, SYNC_TARGETS, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
 from skerry.controllers.mailbox.telling import MailboxExecutor
 from skerry.kit.log import Logger
@@ -64,7 +65,7 @@ class MailboxController:
         self._workspaces = views.provider.informer(
             WORKSPACES, transform=lean_workspace, packed=True
         )
-        self._bindings = edge.informer(BINDINGS, transform=lean_binding, packed=True)
+        self._bindings = edge.informer(API_BINDINGS, transform=lean_binding, packed=True)
         self._targets.index.add_index(BY_UID, by_uid)
         self._workspaces.index.add_index(BY_CONTENT, by_content)
         self.queue: WorkQueue[Mailbox] = views.base.queue(NAME)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skerry.api.mailboxes import BINDING, EXPORT
+from skerry.api.edge import EXPORT, MAILBOX_BINDING, SYNC_TARGET_NAME
+from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.controllers.mailbox.keys import content_of
-from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed
 from skerry.logic.fleet.placement.records import is_leaving
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
@@ -43,10 +43,10 @@ def _departure(observed: Observed) -> Plan:
 def _bound(observed: Observed, actions: list[Action]) -> Plan:
     binding = observed.binding
     cluster = content_of(observed.workspace or {})
-    target = Target(BINDINGS, BINDING, cluster=cluster)
+    target = Target(API_BINDINGS, MAILBOX_BINDING, cluster=cluster)
     wanted = {"export": {"path": observed.provider.path, "name": EXPORT}}
     if binding is None:
-        obj = _object("apis.kcp.io/v1alpha1", "APIBinding", BINDING)
+        obj = _object("apis.kcp.io/v1alpha1", "APIBinding", MAILBOX_BINDING)
         obj["spec"] = {"reference": wanted}
         return Plan([*actions, Create(target, obj, reason="BindingMissing")])
     if is_leaving(binding) or _same_reference(binding, observed):
@@ -68,13 +68,13 @@ def _same_reference(binding: Object, observed: Observed) -> bool:
 
 def _creation(observed: Observed, sync_target: str) -> Create:
     obj = _object("tenancy.kcp.io/v1alpha1", "Workspace", observed.mailbox.workspace)
-    obj["metadata"]["annotations"] = {SYNC_TARGET_ANNOTATION: sync_target}
+    obj["metadata"]["annotations"] = {SYNC_TARGET_NAME: sync_target}
     obj["spec"] = {}
     return Create(_workspace(observed), obj, reason="SyncTargetAdded")
 
 
 def _mark(observed: Observed, sync_target: str) -> Patch:
-    patch = {"metadata": {"annotations": {SYNC_TARGET_ANNOTATION: sync_target}}}
+    patch = {"metadata": {"annotations": {SYNC_TARGET_NAME: sync_target}}}
     return Patch(
         _workspace(observed), patch, reason="MarkMissing", retry_on_conflict=True,
         absent_is_fine=True,
@@ -83,7 +83,7 @@ def _mark(observed: Observed, sync_target: str) -> Patch:
 
 def _marked_as(workspace: Object) -> str:
     annotations = workspace["metadata"].get("annotations") or {}
-    return str(annotations.get(SYNC_TARGET_ANNOTATION) or "")
+    return str(annotations.get(SYNC_TARGET_NAME) or "")
 
 
 def _workspace(observed: Observed) -> Target:

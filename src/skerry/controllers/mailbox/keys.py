@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from skerry.api.mailboxes import BINDING, Mailbox, mailbox_named
-from skerry.controllers.mailbox.names import SYNC_TARGET_ANNOTATION
+from skerry.api.edge import MAILBOX_BINDING, SYNC_TARGET_NAME, Mailbox, mailbox_named
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.heartbeat import lease_seconds_of, renewals_of
 from skerry.logic.machinery.resource import Object
-from skerry.runtime.client import CLUSTER_ANNOTATION, cluster_of
+from skerry.runtime.client import cluster_of
 from skerry.runtime.informer import Handler, Informer
 
+NAME = "mailbox-controller"
 BY_UID = "uid"
 BY_CONTENT = "content"
 # In a lean Lease: the times of its renewals, as far as anybody says.
@@ -43,7 +44,7 @@ def content_of(workspace: Object) -> str:
 def lean_workspace(obj: Object) -> Object:
     """Return what is worth keeping of a Workspace."""
     return {
-        "metadata": _lean(obj["metadata"], CLUSTER_ANNOTATION, SYNC_TARGET_ANNOTATION),
+        "metadata": _lean(obj["metadata"], CLUSTER_ANNOTATION, SYNC_TARGET_NAME),
         "spec": {"cluster": content_of(obj)},
     }
 
@@ -101,7 +102,7 @@ def waking_by_binding(workspaces: Informer, add: Callable[[Mailbox], None]) -> H
 
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old
-        if obj is None or obj["metadata"]["name"] != BINDING:
+        if obj is None or obj["metadata"]["name"] != MAILBOX_BINDING:
             return
         for workspace in workspaces.index.by(BY_CONTENT, cluster_of(obj)):
             mailbox = mailbox_named(workspace["metadata"]["name"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.edge import MAILBOX_BINDING, SYNC_TARGET_NAME, Mailbox
 from skerry.api.errors import Forbidden, NotFound
-from skerry.api.mailboxes import BINDING, Mailbox
+from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS
 from skerry.controllers.mailbox.keys import BY_UID, content_of
-from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, SYNC_TARGETS
 from skerry.logic.fleet.placement.records import is_leaving
 from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
@@ -71,7 +71,7 @@ class Observer:
     async def _still_there(self, mailbox: Mailbox, workspace: Object) -> str | None:
         """Ask the server for a SyncTarget that no cache has, before its mailbox goes for it."""
         annotations = workspace["metadata"].get("annotations") or {}
-        name = annotations.get(SYNC_TARGET_ANNOTATION)
+        name = annotations.get(SYNC_TARGET_NAME)
         client = self._client.for_cluster(mailbox.cluster)
         try:
             if name:
@@ -87,10 +87,10 @@ class Observer:
 
     async def _binding(self, cluster: str) -> Object | None:
         """Return the binding; one the cache lacks may be bound elsewhere, or not be there."""
-        cached = self._bindings.index.get(Key(cluster, "", BINDING))
+        cached = self._bindings.index.get(Key(cluster, "", MAILBOX_BINDING))
         if cached is not None:
             return cached
         try:
-            return await self._client.for_cluster(cluster).get(BINDINGS, BINDING)
+            return await self._client.for_cluster(cluster).get(API_BINDINGS, MAILBOX_BINDING)
         except NotFound:
             return None

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from skerry.api.mailboxes import mailbox_named
+from skerry.api.edge import mailbox_named
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
-from skerry.controllers.mailbox.names import SYNC_TARGETS
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     HEARTBEAT_LEASE,

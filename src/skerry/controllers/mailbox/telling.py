@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from skerry.controllers.mailbox.names import BINDINGS, NAME, WORKSPACES
+from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
+from skerry.controllers.mailbox.keys import NAME
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Create, Delete, Plan
 from skerry.runtime.client import Client
@@ -50,7 +51,7 @@ class MailboxExecutor(Executor):
             return
         elif action.target.gvr == WORKSPACES:
             _log.info("Created missing workspace", v=2, worker=worker, mbwsName=action.target.name)
-        elif action.target.gvr == BINDINGS:
+        elif action.target.gvr == API_BINDINGS:
             _log.info(
                 "Created APIBinding",
                 v=2,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from skerry.api.consent import CONSENT_NAME, ENFORCE, OBSERVE
+from skerry.api.edge import ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
 from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.grants import Rule, grant_of
@@ -128,7 +128,7 @@ class GrantedPlaces:
 
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
-        if obj is None or obj["metadata"]["name"] != CONSENT_NAME:
+        if obj is None or obj["metadata"]["name"] != LOCATION_CONSENT_NAME:
             return
         self._begin()
         self._changed([self._index.put_memory(place_of(obj).cluster, enforced=is_enforced(new))])

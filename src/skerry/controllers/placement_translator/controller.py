@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from skerry.api.consent import CONSENTS, GRANTS
+from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.decide import decide
@@ -172,8 +172,8 @@ class PlacementTranslator:
         self._workspace_informer = views.provider.informer(WORKSPACES, transform=_lean_workspace)
         self._grants: list[Informer] = []
         if views.granting is not None:
-            grants = views.edge.informer(GRANTS, transform=lean_grant)
-            self._grants = [grants, views.edge.informer(CONSENTS, transform=lean_record)]
+            grants = views.edge.informer(LOCATION_GRANTS, transform=lean_grant)
+            self._grants = [grants, views.edge.informer(LOCATION_CONSENTS, transform=lean_record)]
 
     def _follow_granting(self) -> list[asyncio.Event]:
         """Follow what grants depend on, from the first of them on."""

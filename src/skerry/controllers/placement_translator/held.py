@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from skerry.api.consent import CONSENT_NAME, CONSENTS, OBJECT_ID
+from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, OBJECT_ID
 from skerry.api.kinds import GroupResource
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
@@ -157,7 +157,7 @@ class HoldsObserver:
         self._path = path
 
     async def observe(self, key: InventoryKey) -> ObservedHolds | None:
-        record = self._consents.index.get(Key(key.cluster, "", CONSENT_NAME))
+        record = self._consents.index.get(Key(key.cluster, "", LOCATION_CONSENT_NAME))
         if record is None:
             return None  # the edge scheduler makes it; that it is there is an event
         holds, refusals = self._state.holds, self._state.refusals
@@ -200,7 +200,11 @@ def decide_holds(observed: ObservedHolds, now: datetime) -> Plan:
     obj = with_confirmations(obj, confirmations, rfc3339(now))
     if obj == record:
         return NOTHING
-    update = Update(Target(CONSENTS, CONSENT_NAME, cluster=observed.cluster), obj, "HoldsChanged")
+    update = Update(
+        Target(LOCATION_CONSENTS, LOCATION_CONSENT_NAME, cluster=observed.cluster),
+        obj,
+        "HoldsChanged",
+    )
     releases = frozenset(element for entry in taken for element in entry.elements)
     return HoldsPlan([update], list(_news(observed, ids, taken)), releases=releases)
 

@@ -14,9 +14,9 @@ from http import HTTPStatus
 
 from msgspec import structs
 
+from skerry.api.edge import mailbox_named
 from skerry.api.edge_identity import EXTENSION, EdgeName, edge_of_user, parse_bootstrap_token
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.mailboxes import mailbox_named
 from skerry.edge.syncer.certificate_request import RequestRefused, certificate_for
 from skerry.edge.syncer.identity_store import IdentityStore
 from skerry.edge.syncer.keys import MakeKey

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skerry.api.edge import is_inert
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
-from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.admission.operation import Operation
 from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE, TokenSecrets
 from skerry.server.codec import decode

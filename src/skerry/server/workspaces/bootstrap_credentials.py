@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
+from skerry.api.edge import is_inert
 from skerry.api.edge_identity import (
     APPROVED,
     BOOTSTRAP_GROUPS,
@@ -33,7 +34,6 @@ from skerry.api.keys import ObjectKey
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.machinery.resource import Object
-from skerry.logic.machinery.workspaces.projected import is_inert
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import may_decide
 from skerry.server.admission.operation import Operation

@@ -8,6 +8,7 @@ person. Nothing inside a mailbox decides about either.
 
 from __future__ import annotations
 
+from skerry.api.edge import Mailbox
 from skerry.api.edge_identity import (
     APPROVAL_POLICY,
     AUTO_APPROVAL,
@@ -17,7 +18,6 @@ from skerry.api.edge_identity import (
 )
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
-from skerry.api.mailboxes import Mailbox
 from skerry.kit.clock import Clock, rfc3339_micro
 from skerry.logic.machinery.resource import Object
 from skerry.server.access import Authorizer

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from datetime import datetime, timedelta
 
+from skerry.api.edge import Mailbox
 from skerry.api.edge_identity import (
     APPROVED,
     BOOTSTRAP_GROUPS,
@@ -23,7 +24,6 @@ from skerry.api.edge_identity import (
 )
 from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.api.mailboxes import Mailbox
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
 from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX

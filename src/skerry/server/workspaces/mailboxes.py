@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import orjson
 
+from skerry.api.edge import EXPORT, Mailbox
 from skerry.api.edge_identity import AUTO_APPROVAL, EDGE_GROUPS, MAILBOX_NAMESPACE, EdgeName
 from skerry.api.kcp.compute import WORKLOAD
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.api.mailboxes import EXPORT, Mailbox
 from skerry.kit.clock import parse_rfc3339
 from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.logic.fleet.syncing.scope import NOTHING, Scope, scope_of, united

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import orjson
 
+from skerry.api.edge import Mailbox, is_passing_through, mailbox_named
 from skerry.api.edge_identity import APPROVAL_POLICY, REVOKED
 from skerry.api.keys import ObjectKey
-from skerry.api.mailboxes import Mailbox, mailbox_named
 from skerry.logic.machinery.workspaces.births import (
     OWNER,
     PATH_ANNOTATION,
@@ -26,7 +26,6 @@ from skerry.logic.machinery.workspaces.births import (
 )
 from skerry.logic.machinery.workspaces.limits import MAX_BYTES, MAX_OBJECTS, TREE_ANNOTATIONS
 from skerry.logic.machinery.workspaces.names import ROOT
-from skerry.logic.machinery.workspaces.projected import is_passing_through
 from skerry.server.codec import decode_as
 
 # A burst of births writes equal statuses; those of another second differ in their times only.

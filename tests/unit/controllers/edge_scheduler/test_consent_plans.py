@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.consent import CONFIRM
+from skerry.api.edge import CONFIRM
 from skerry.controllers.edge_scheduler.consent import (
     ConsentPlan,
     HeldEntry,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from skerry.api.mailboxes import Mailbox, mailbox_named
+from skerry.api.edge import SYNC_TARGET_NAME, Mailbox, mailbox_named
+from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.controllers.mailbox.decide import decide
-from skerry.controllers.mailbox.names import BINDINGS, SYNC_TARGET_ANNOTATION, WORKSPACES
 from skerry.controllers.mailbox.observe import Observed, Provider
 from skerry.logic.machinery.plan import Create, Delete, Patch
 
@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 
 def workspace(mark: str = "florin", content: str = "xq5f", **metadata: Any) -> Object:
-    annotations = {SYNC_TARGET_ANNOTATION: mark} if mark else {}
+    annotations = {SYNC_TARGET_NAME: mark} if mark else {}
     return {
         "metadata": {
             "name": MAILBOX.workspace,
@@ -52,7 +52,7 @@ def test_a_sync_target_without_mailbox_gets_one() -> None:
     assert action.target.cluster == "root:espw"
     assert action.object["metadata"] == {
         "name": f"64vn6n7vuthd48ud-mb-{UID}",
-        "annotations": {SYNC_TARGET_ANNOTATION: "florin"},
+        "annotations": {SYNC_TARGET_NAME: "florin"},
     }
 
 
@@ -60,7 +60,7 @@ def test_a_mailbox_is_bound_as_soon_as_it_stands_for_something() -> None:
     assert not decide(observed("florin", workspace(content="")))
     (action,) = decide(observed("florin", workspace()))
     assert isinstance(action, Create)
-    assert (action.target.gvr, action.target.cluster) == (BINDINGS, "xq5f")
+    assert (action.target.gvr, action.target.cluster) == (API_BINDINGS, "xq5f")
     reference = {"export": {"path": "root:espw", "name": "edge.kcp.io"}}
     assert action.object["spec"] == {"reference": reference}
 
@@ -73,14 +73,14 @@ def test_a_mailbox_that_has_everything_is_left_alone(path: str) -> None:
 def test_a_lost_mark_is_put_back() -> None:
     (action,) = decide(observed("florin", workspace(mark=""), binding()))
     assert isinstance(action, Patch)
-    assert action.patch == {"metadata": {"annotations": {SYNC_TARGET_ANNOTATION: "florin"}}}
+    assert action.patch == {"metadata": {"annotations": {SYNC_TARGET_NAME: "florin"}}}
 
 
 def test_a_binding_that_refers_elsewhere_is_replaced() -> None:
     plan = decide(observed("florin", workspace(), binding("root:other")))
     (action,) = plan
     assert isinstance(action, Delete)
-    assert (action.target.gvr, action.uid) == (BINDINGS, "b")
+    assert (action.target.gvr, action.uid) == (API_BINDINGS, "b")
     assert plan.look_again_seconds is not None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skerry.logic.machinery.workspaces.births import CLUSTER_ANNOTATION
+from skerry.api.refs import CLUSTER_ANNOTATION
 from tests.unit.server.workspaces.hub import running_hub
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skerry.api.consent import GRANTS
+from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupResource, ResourceInfo
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
-    CLUSTER_ANNOTATION,
     Destination,
     Place,
     Placement,
@@ -157,7 +157,7 @@ def edited(live: Object | None, document: Object) -> Object:
 
 
 _RECORDS: Mapping[GroupResource, Callable[[Object], Record]] = {
-    GRANTS.group_resource: grant_of,
+    LOCATION_GRANTS.group_resource: grant_of,
     EDGE_PLACEMENTS.group_resource: placement_of,
     GroupResource("scheduling.kcp.io", "locations"): location_of,
     GroupResource("workload.kcp.io", "synctargets"): sync_target_of,

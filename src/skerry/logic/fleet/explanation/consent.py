@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skerry.api.consent import ENFORCE
+from skerry.api.edge import ENFORCE
 from skerry.logic.fleet.placement.consent_record import confirmed_ids
 
 Record = Mapping[str, Any]

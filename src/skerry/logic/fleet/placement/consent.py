@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from pyroaring import BitMap
 
-from skerry.api.consent import ENFORCE, OBSERVE, Mode
+from skerry.api.edge import ENFORCE, OBSERVE, ConsentMode
 from skerry.api.kinds import GroupResource
 from skerry.logic.fleet.placement.grant_finder import GrantFinder
 from skerry.logic.fleet.placement.grants import Grant
@@ -96,7 +96,7 @@ class ConsentIndex:
         """Whether anything here depends on workspaces: there is a grant or a memory of one."""
         return bool(self._grants or self._remembered)
 
-    def mode(self, inventory: str) -> Mode | None:
+    def mode(self, inventory: str) -> ConsentMode | None:
         """Return the mode of an inventory workspace; None when it is open."""
         if inventory in self._enforcing or inventory in self._remembered:
             return ENFORCE
@@ -444,7 +444,7 @@ class ConsentIndex:
             admitted |= self._locations[number]
         self._admitted[source] = admitted
 
-    def _moded(self, inventory: str, before: Mode | None) -> Touched | None:
+    def _moded(self, inventory: str, before: ConsentMode | None) -> Touched | None:
         """Take that the mode of a workspace may be another; returns what that touches, if it is."""
         now = self.mode(inventory)
         if now == before:

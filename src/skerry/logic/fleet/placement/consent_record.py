@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skerry.api.consent import CONFIRM, CONSENT_NAME, ENFORCE, OBSERVE
-from skerry.logic.fleet.placement.records import CLUSTER_ANNOTATION, Object
+from skerry.api.edge import CONFIRM, ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
+from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.logic.fleet.placement.records import Object
 
 # Entries of one list: a person reads them, and none of them is lost by being left out for now.
 MAX_ENTRIES = 50
@@ -106,7 +107,7 @@ def new_record(cluster: str) -> dict[str, Any]:
     return {
         "apiVersion": "edge.kcp.io/v1alpha1",
         "kind": "LocationConsent",
-        "metadata": {"name": CONSENT_NAME, "annotations": {CLUSTER_ANNOTATION: cluster}},
+        "metadata": {"name": LOCATION_CONSENT_NAME, "annotations": {CLUSTER_ANNOTATION: cluster}},
         "mode": OBSERVE,
     }
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.api.consent import ENFORCE
+from skerry.api.edge import ENFORCE
 from skerry.api.kinds import GroupResource
 from skerry.logic.fleet.placement.records import Location, Object, Place, place_of
 from skerry.logic.fleet.placement.terms import Terms, matches, read_selector

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.heartbeat import LEASE_SECONDS_ANNOTATION
 from skerry.logic.fleet.placement.strategy import Strategy, Taint, strategy_of, taints_of
 from skerry.logic.fleet.placement.terms import Terms, contradictions, read_selector
 
-CLUSTER_ANNOTATION = "kcp.io/cluster"
 TAINTS_ANNOTATION = "edge.kcp.io/taints"
 
 Object = Mapping[str, Any]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skerry.api.consent import ENFORCE, GRANTS
+from skerry.api.edge import ENFORCE, LOCATION_GRANTS
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.logic.fleet.placement.grants import ANY
@@ -46,7 +46,7 @@ def warning(resource: Resource) -> Resource:
             warnings=_after(resource.warnings, placement_warnings),
             family=_warned(resource),
         )
-    if resource.info.group_resource == GRANTS.group_resource:
+    if resource.info.group_resource == LOCATION_GRANTS.group_resource:
         create, update = resource.validate_create, resource.validate_update
         return replace(
             resource,

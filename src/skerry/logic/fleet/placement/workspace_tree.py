@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from skerry.logic.fleet.placement.records import CLUSTER_ANNOTATION, Object, Place
+from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.logic.fleet.placement.records import Object, Place
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name
 
 NO_LABELS: Mapping[str, str] = {}

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.edge import is_inert
 from skerry.api.kinds import GroupResource
 from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.schema.lists import identity
 from skerry.logic.machinery.workspaces.names import label_hash
-from skerry.logic.machinery.workspaces.projected import is_inert
 
 FINALIZER = "apis.kcp.io/apibinding-finalizer"
 EXPORT_LABEL = "internal.apis.kcp.io/export"

@@ -19,7 +19,6 @@ PHASE_LABEL = "tenancy.kcp.io/phase"
 OWNER = "experimental.tenancy.kcp.io/owner"
 TYPE_ANNOTATION = "internal.tenancy.kcp.io/type"
 PATH_ANNOTATION = "kcp.io/path"
-CLUSTER_ANNOTATION = "kcp.io/cluster"
 # Groups without which nobody gets into a workspace, nor into those below it.
 REQUIRED_GROUPS = "authorization.kcp.io/required-groups"
 WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import is_projected
 from skerry.logic.machinery.workspaces.names import (
     base36,
     base62,
@@ -21,7 +22,6 @@ from skerry.logic.machinery.workspaces.names import (
     parent_path,
     shard_name_hash,
 )
-from skerry.logic.machinery.workspaces.projected import is_projected
 from skerry.logic.machinery.workspaces.types import (
     Found,
     TypeName,
