@@ -20,11 +20,11 @@ from typing import Any
 from bench.servers import Measured
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.edge_environment import ClientFlags, endpoint
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import connect
 
-Object = dict[str, Any]
 PROVIDER = "root:espw"
 COMPUTE = "root:compute"
 EDGE = "edge.kcp.io/v1alpha1"

@@ -27,7 +27,6 @@ from bench.edge_hub import (
     PROVIDER,
     SYNC_TARGETS,
     WORKSPACES,
-    Object,
     bind,
     body,
     connected,
@@ -41,6 +40,7 @@ from bench.report import Row, table
 from bench.servers import Measured, ours
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.mailbox import CONFIGS, slim
 from skerry.edge.syncer.served import DEFINITIONS
 from skerry.kit.clock import rfc3339_micro

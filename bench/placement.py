@@ -14,6 +14,7 @@ from typing import Any
 
 from bench import placement_hub
 from bench.report import Row, table
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     Location,
@@ -23,8 +24,6 @@ from skerry.logic.fleet.placement.records import (
     sync_target_of,
 )
 from skerry.logic.fleet.placement.whatif import Put, what_if
-
-Object = dict[str, Any]
 
 # Labels as inventories have them: a few keys of few values, one of many, one that is unique.
 _FEW = {"env": 3, "tier": 4, "region": 20, "country": 60, "model": 12, "os": 5}

@@ -21,7 +21,6 @@ from bench.edge_hub import (
     LOCATIONS,
     PATIENCE_SECONDS,
     SYNC_TARGETS,
-    Object,
     Shares,
     bind,
     body,
@@ -35,6 +34,7 @@ from bench.edge_hub import (
 from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.errors import NotFound
+from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES, placement_name
 from skerry.runtime.client import Client

@@ -46,7 +46,6 @@ from bench.scheduler_workloads import (
     PRIORITY,
     PRIORITY_CLASS,
     THROUGH_A_SERVER,
-    Object,
     Workload,
     chosen,
     hopeless,
@@ -57,6 +56,7 @@ from bench.scheduler_workloads import (
     pod,
 )
 from bench.servers import Measured, from_kubeconfig, ours
+from skerry.api.objects import Object
 
 _SUITE = "scheduler-wire"
 _SPACE = f"/api/v1/namespaces/{NAMESPACE}"

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Object = dict[str, Any]
+from skerry.api.objects import Object
+
 Maker = Callable[[int], Iterator[Object]]
 
 ZONE = "topology.kubernetes.io/zone"

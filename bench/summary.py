@@ -20,7 +20,6 @@ from bench.edge_hub import (
     NAMESPACES,
     PROVIDER,
     WORKSPACES,
-    Object,
     Shares,
     bind,
     body,
@@ -33,6 +32,7 @@ from bench.edge_hub import (
 from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.accumulator import Accumulator, total

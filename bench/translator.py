@@ -21,7 +21,6 @@ from bench.edge_hub import (
     NAMESPACES,
     PATIENCE_SECONDS,
     PROVIDER,
-    Object,
     Shares,
     bind,
     body,
@@ -33,6 +32,7 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
+from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.api_server import Parts
 from skerry.app.edge_controllers import EDGE_CONTROLLERS
 from skerry.app.edge_environment import EdgeEnvironment, HubAccess, Role
@@ -42,7 +43,6 @@ from tests.unit.logic.fleet.placement import building
 from tests.unit.logic.fleet.placement.reference import Reference
 from tests.unit.server.harness import Everybody
 
-Object = dict[str, Any]
 PROVIDER = "root:espw"
 NO_FAULTS = Rates(0, 0, 0, 0, 0)
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")

@@ -9,6 +9,7 @@ from typing import Any
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
@@ -19,8 +20,6 @@ from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.store.memory import MemoryStore
 from tests.sim.faults import FaultyTransport, Rates
 from tests.unit.server.harness import ADMIN, Everybody
-
-Object = dict[str, Any]
 
 
 def request(

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
 from skerry.runtime.client import Client, DeleteOptions
 from skerry.runtime.informer import InformerFactory
 
 PODS = GroupVersionResource("", "v1", "pods")
-Object = dict[str, Any]
 
 
 class SimulatedKubelet:

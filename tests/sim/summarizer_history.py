@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from skerry.api.errors import ApiError
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES, destinations_in
 from skerry.logic.fleet.summary.accumulator import total
@@ -20,7 +21,6 @@ from skerry.logic.fleet.summary.report import ABSENT, Report, report_of
 from skerry.runtime.client import Selection
 from tests.sim.summarizer_hub import DEPLOYMENTS, NAMESPACES, Hub, deployment, running
 
-Object = dict[str, Any]
 EDGES = ["florin", "guilder", "krone"]
 SPACES = ["shop", "bank"]
 NAMES = ["web", "api"]

@@ -10,6 +10,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.api_server import Parts
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
@@ -35,7 +36,6 @@ from tests.sim.engine import request, version
 from tests.sim.faults import FaultyTransport, Rates
 from tests.unit.server.harness import Everybody
 
-Object = dict[str, Any]
 PROVIDER = "root:espw"
 WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")

@@ -16,6 +16,7 @@ from typing import Any
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kcp.edge import syncer_config
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.syncer import hub_client
 from skerry.edge.syncer.journal import Journal, inline
@@ -40,8 +41,6 @@ from skerry.store.memory import MemoryStore
 from tests.sim.engine import request, version
 from tests.sim.faults import FaultyTransport, Rates
 from tests.unit.server.harness import Everybody
-
-Object = dict[str, Any]
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")

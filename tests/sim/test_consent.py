@@ -12,6 +12,7 @@ import pytest
 from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from tests.sim.edge_scheduler_hub import LOCATIONS, WORKSPACES, Hub
@@ -20,7 +21,6 @@ from tests.sim.loop import virtual
 from tests.sim.world import SEEDS
 from tests.unit.logic.fleet.placement.building import equal
 
-Object = dict[str, Any]
 _FEW = range(min(len(SEEDS), max(len(SEEDS) // 12, 4)))
 SCHEDULER = "edge-scheduler"
 EVENTS = GroupVersionResource("", "v1", "events")

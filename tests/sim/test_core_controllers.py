@@ -10,6 +10,7 @@ import pytest
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage import controller as garbage
 from skerry.controllers.core.namespace import controller as namespace
 from skerry.controllers.core.quota import controller as quota
@@ -27,7 +28,6 @@ QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 REPLICA_SETS = GroupVersionResource("apps", "v1", "replicasets")
 PODS = GroupVersionResource("", "v1", "pods")
-Object = dict[str, Any]
 
 
 def context(world: World) -> ControllerContext:

@@ -11,6 +11,7 @@ import pytest
 
 from skerry.api.edge import SYNC_TARGET_NAME, mailbox_named
 from skerry.api.errors import ApiError
+from skerry.api.objects import Object
 from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.app.edge_environment import APIEXPORTS as EXPORTS
 from skerry.kit.clock import rfc3339_micro
@@ -30,7 +31,6 @@ from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.world import SEEDS
 
-Object = dict[str, Any]
 # Each seed is a whole hub; the budget of one file is a few seconds.
 _FEW = range(min(len(SEEDS), max(len(SEEDS) // 6, 8)))
 KEYS, VALUES = ("env", "tier"), ("a", "b")

@@ -10,6 +10,7 @@ import pytest
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage import controller as garbage
 from skerry.controllers.core.namespace import controller as namespace
 from skerry.controllers.core.quota import controller as quota
@@ -30,7 +31,6 @@ ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
-Object = dict[str, Any]
 
 # The engine costs ten times the twin; a sixth of the seeds keeps `make test` within its time.
 ENGINE_SEEDS = range(max(1, len(SEEDS) // 6))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.runtime.client import EVERYTHING, EVERYWHERE, Selection
 from skerry.runtime.index import Key, key_of
 from tests.sim.loop import virtual
@@ -16,7 +16,6 @@ from tests.sim.world import SEEDS, World
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-Object = dict[str, Any]
 
 
 class Witness:

@@ -6,7 +6,6 @@ Also: over all logical clusters at once, nothing crosses from one into another.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,6 @@ NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 REPLICA_SETS = GroupVersionResource("apps", "v1", "replicasets")
 PODS = GroupVersionResource("", "v1", "pods")
-Object = dict[str, Any]
 
 
 async def life(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
     EDGE_PLACEMENTS,
@@ -27,7 +28,6 @@ from tests.sim.translator_hub import (
     PROVIDER,
     WIDGETS,
     Hub,
-    Object,
     config_map,
     deployment,
     widget_definition,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit import log
 from skerry.logic.fleet.translation.items import Item
 from tests.sim.faults import Rates
@@ -30,7 +29,6 @@ from tests.sim.translator_hub import (
 from tests.sim.world import SEEDS
 from tests.unit.logic.fleet.placement.building import equal
 
-Object = dict[str, Any]
 HISTORIES = SEEDS[: max(1, len(SEEDS) // 40)] if len(SEEDS) < 1000 else SEEDS
 EVENTS = GroupVersionResource("", "v1", "events")
 ALL_WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.workload_controllers import build_workload_controllers
 from skerry.controllers.core.garbage import controller as garbage
 from skerry.controllers.workload.kinds import (
@@ -38,7 +39,6 @@ from tests.sim.faults import Rates
 from tests.sim.kubelet import SimulatedKubelet
 from tests.sim.loop import virtual
 
-Object = dict[str, Any]
 NONE = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
 FAULTS = Rates(longest_delay_seconds=0.05)
 

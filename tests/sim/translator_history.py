@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
     EDGE_PLACEMENTS,
@@ -28,7 +29,6 @@ from tests.sim.translator_hub import (
     NAMESPACES,
     WIDGETS,
     Hub,
-    Object,
     config_map,
     deployment,
     widget_definition,

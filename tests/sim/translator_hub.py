@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.api_server import Parts
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
@@ -64,7 +65,6 @@ from tests.unit.logic.fleet.placement import building
 from tests.unit.logic.fleet.placement.reference import Reference
 from tests.unit.server.harness import Everybody
 
-Object = dict[str, Any]
 PROVIDER = "root:espw"
 BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -20,11 +20,10 @@ import orjson
 
 from skerry.api import errors
 from skerry.api.kinds import ALL_VERBS, GroupVersionKind, ResourceInfo, Subresource
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, LoopClock, rfc3339
 from skerry.kit.ids import IdSource, SeededIds
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, TransportError
-
-Object = dict[str, Any]
 
 
 def served(

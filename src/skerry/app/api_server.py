@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import PLAIN
+from skerry.api.objects import Object
 from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
-from skerry.logic.machinery.resource import Object
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission

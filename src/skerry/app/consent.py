@@ -9,13 +9,13 @@ from pathlib import Path
 
 from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS
 from skerry.api.errors import NotFound
+from skerry.api.objects import Object
 from skerry.app.edge_environment import ClientFlags, access_by, endpoint
 from skerry.app.explain import HubSettings
 from skerry.app.explain_names import Unanswered
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.explanation.consent import outstanding, unnoted
 from skerry.logic.fleet.placement.consent_record import confirmed_ids
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import kubeconfig_paths
 

@@ -17,14 +17,13 @@ from typing import Any, Protocol
 
 from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import PLAIN_SERVER, Running, serving
 from skerry.kit.clock import Clock, SystemClock
 from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client, DeleteOptions, Selection, WriteOptions
 from skerry.runtime.transport import TransportError
-
-Object = dict[str, Any]
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")

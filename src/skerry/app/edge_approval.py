@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from skerry.api.edge_identity import REQUESTS, SIGNER, request_name
 from skerry.api.errors import Forbidden, NotFound
+from skerry.api.objects import Object
 from skerry.app.edge_identity import SYNC_TARGETS, HubAccess, mailbox_of, mailbox_path
 from skerry.logic.fleet.syncing.certificates import key_fingerprint, verdict_of
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection, WriteOptions
 
 _OPTIONS = WriteOptions(field_manager="skerry-approve")

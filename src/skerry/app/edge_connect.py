@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 from skerry.api.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
+from skerry.api.objects import Object
 from skerry.app.edge_forward import Dial, as_duplex, forwarding
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.attach import Listener, attached
@@ -25,7 +26,6 @@ from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.network import Network, Streams
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 from skerry.kit.clock import Clock, parse_rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Sender, Stream, Upgrade
 from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake

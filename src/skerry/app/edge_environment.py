@@ -22,11 +22,11 @@ from typing import Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder

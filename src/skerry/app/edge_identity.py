@@ -28,6 +28,7 @@ from skerry.api.edge_identity import (
 )
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.kit.ids import SystemIds
@@ -40,7 +41,6 @@ from skerry.logic.fleet.syncing.manifest import (
     mailbox_objects,
 )
 from skerry.logic.fleet.syncing.scope import scope_of, united
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load

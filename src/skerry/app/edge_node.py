@@ -17,6 +17,7 @@ from pathlib import Path
 
 from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.keys import PLAIN
+from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import embedded_transport
 from skerry.app.edge_config import (
@@ -54,7 +55,6 @@ from skerry.edge.agent.volume_cleanup import run_volume_cleanup
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
 from skerry.app.explain_names import (
     Unanswered,
@@ -69,7 +70,6 @@ from skerry.logic.fleet.translation.categories import (
 )
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import mailbox_name
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.discovery import ServedTypes, discover
 from skerry.runtime.kubeconfig import kubeconfig_paths

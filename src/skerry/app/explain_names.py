@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from skerry.api.kinds import GroupResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.summary.selection import reports_status
 from skerry.logic.fleet.translation.categories import category_of
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.discovery import ServedTypes
 
 

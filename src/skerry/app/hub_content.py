@@ -13,9 +13,9 @@ import orjson
 
 from skerry.api.errors import AlreadyExists, Conflict, InternalError, from_status
 from skerry.api.kcp import edge
+from skerry.api.objects import Object
 from skerry.app.hub_server import HubServer
 from skerry.logic.machinery.builtin import builtin_resources
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.principals import BOUND_PREFIX, SCOPED
 from skerry.logic.machinery.workspaces.schemas import native_schema_object, schema_object
 from skerry.server.http.message import Peer, Request, Response, User

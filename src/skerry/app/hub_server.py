@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 
 from skerry.api.edge import is_inert
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
+from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.server.admission.certificates import TYPE as REQUESTS

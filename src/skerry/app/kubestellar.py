@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.edge_identity import SYNC_TARGETS, WORKSPACES, HubAccess
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection
 
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")

@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from skerry.api.kcp import edge
+from skerry.api.objects import Object
 from skerry.app.hub_content import (
     EDGE_PROVIDER,
     compute_permission_objects,
     edge_export_objects,
 )
-from skerry.logic.machinery.resource import Object
 
 _HEADER = "# Made by `skerry manifests`; change the code it comes from instead.\n"
 _BINDING = "bind-espw"

@@ -16,6 +16,7 @@ import yaml
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.pod_scheduler import (
     PodSchedulerSettings,
     StartError,
@@ -43,8 +44,6 @@ from skerry.scheduler.survey import explain_pod
 from skerry.scheduler.writer import PODS
 
 PRIORITY_CLASSES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

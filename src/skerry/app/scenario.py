@@ -25,6 +25,7 @@ import yaml
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app import edge_identity
 from skerry.app.demo import Disappointment, Narrator, appears, expect, play_until
 from skerry.app.edge_config import EdgeConfig, NodeConfig
@@ -38,8 +39,6 @@ from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
-
-Object = dict[str, Any]
 
 PROVIDER = "root:espw"
 _HOME_PREFIX, _DATA, _OWNER = "skerry-demo-", "data", "demo.json"

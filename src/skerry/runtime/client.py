@@ -24,10 +24,10 @@ import orjson
 
 from skerry.api.errors import ApiError, from_status
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import Answer, Transport, TransportError, lines, whole
 

@@ -19,6 +19,7 @@ from typing import Literal
 from prometheus_client import Counter
 
 from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
+from skerry.api.objects import Object
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import (
     Action,
@@ -32,7 +33,6 @@ from skerry.logic.machinery.plan import (
     Update,
     target_text,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, DeleteOptions, Selection, WriteOptions
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from skerry.api.errors import Forbidden, MethodNotAllowed, NotFound
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 
 Ask = Callable[[], Awaitable[Object]]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.kit.invariant import invariant
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.metrics import RuntimeMetrics

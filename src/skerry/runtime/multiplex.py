@@ -32,9 +32,9 @@ from skerry.api.errors import (
     NotFound,
     from_status,
 )
+from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, answer_failure
 from skerry.runtime.reflector import BACKOFF
 from skerry.runtime.transport import Answer, AnswerStream, TransportError, lines, whole

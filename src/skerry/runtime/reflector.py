@@ -27,11 +27,11 @@ from skerry.api.errors import (
     NotAcceptable,
 )
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.logic.machinery.patch.json_patch import apply_json_patch
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import (
     EVERYTHING,

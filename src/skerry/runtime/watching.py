@@ -19,8 +19,8 @@ from typing import Literal, Protocol
 
 from skerry.api.errors import Forbidden, NotFound, Unauthorized
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.transport import TransportError
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.scheduler.cache.cluster import Cluster
 from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 
 if TYPE_CHECKING:
     from skerry.scheduler.framework.runner import Framework

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.log import Logger
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.objects import ObjectStore
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import (
     ASSIGNED_POD,
     ASSIGNED_POD_ADD,

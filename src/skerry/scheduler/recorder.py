@@ -19,6 +19,7 @@ from datetime import datetime
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
@@ -26,7 +27,7 @@ from skerry.runtime.client import Client
 from skerry.runtime.events import reference
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
-from skerry.scheduler.cache.pod import DEFAULT_SCHEDULER, Object
+from skerry.scheduler.cache.pod import DEFAULT_SCHEDULER
 
 EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 

@@ -20,6 +20,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
 from skerry.runtime.client import EVERYTHING, Client, Selection
@@ -27,7 +28,7 @@ from skerry.runtime.election import LeaderElection, Terms
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.cache.objects import KINDS
-from skerry.scheduler.cache.pod import Object, scheduled_volumes
+from skerry.scheduler.cache.pod import scheduled_volumes
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.gates import Gates
 from skerry.scheduler.config.load import Configuration

@@ -7,8 +7,8 @@ assumed but not yet bound are not seen.
 from __future__ import annotations
 
 import copy
-from typing import Any
 
+from skerry.api.objects import Object
 from skerry.runtime.client import Client
 from skerry.scheduler.config.load import Configuration
 from skerry.scheduler.explain import Explanation
@@ -16,8 +16,6 @@ from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.intake import Intake
 from skerry.scheduler.scheduler import PodScheduler
 from skerry.scheduler.service import sources
-
-Object = dict[str, Any]
 
 
 async def explain_pod(

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from skerry.api.kinds import GroupVersion, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.runtime.client import Client, DeleteOptions
 from skerry.scheduler.cache.objects import KINDS
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 
 PODS = GroupVersionResource("", "v1", "pods")
 

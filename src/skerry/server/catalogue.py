@@ -14,9 +14,10 @@ from functools import cached_property
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupResource, GroupVersion
+from skerry.api.objects import Object
 from skerry.logic.machinery import crd as custom
 from skerry.logic.machinery.builtin import builtin_resources
-from skerry.logic.machinery.resource import Family, Object, Resource
+from skerry.logic.machinery.resource import Family, Resource
 from skerry.server.codec import decode
 from skerry.server.watch.change import Change
 from skerry.store.base import Store

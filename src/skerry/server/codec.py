@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
+from skerry.api.objects import Object
 from skerry.kit.invariant import invariant
-from skerry.logic.machinery.resource import Object
 
 _METADATA = b'"metadata":{'
 _HEAD = 2

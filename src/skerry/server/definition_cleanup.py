@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 
 from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.server.admission.definitions import CLEANUP
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.codec import decode, encode

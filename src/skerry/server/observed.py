@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.codec import decode
 from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher

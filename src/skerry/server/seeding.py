@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import encode
 from skerry.server.rest.preparation import Stamp

@@ -25,7 +25,6 @@ from skerry.runtime.kubeconfig import Overrides
 from skerry.runtime.transport import TransportError
 from tests.e2e.test_scenario import free_ports
 
-Object = dict[str, Any]
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 SUMMARIES = GroupVersionResource("edge.kcp.io", "v1alpha1", "statussummaries")
 KILLS = 8

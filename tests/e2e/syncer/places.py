@@ -17,6 +17,7 @@ import yaml
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.app.edge_identity import (
     SYNC_TARGETS,
     WORKSPACES,
@@ -38,8 +39,6 @@ from skerry.runtime.kubeconfig import ClientConfig, connect, load
 from skerry.runtime.transport import TransportError
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.edges import Edge, ForeignEdge, new_edge
-
-Object = dict[str, Any]
 
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")

@@ -7,6 +7,7 @@ import pytest
 
 from skerry.api import errors
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.kit.invariant import InvariantError
@@ -33,7 +34,6 @@ from tests.sim.twin import Twin
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-Object = dict[str, Any]
 
 
 def at(name: str) -> Target:

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.kit.invariant import InvariantError
 from skerry.runtime.index import Index, Key, MutatedObject, by_namespace, key_of
-
-Object = dict[str, Any]
 
 
 def config_map(name: str, namespace: str = "default", **labels: str) -> Object:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.runtime.client import Selection
 from skerry.runtime.index import MutatedObject
 from tests.sim.faults import Rates
@@ -15,7 +16,6 @@ from tests.sim.world import World
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 SECRETS = GroupVersionResource("", "v1", "secrets")
-Object = dict[str, Any]
 
 CALM = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
 

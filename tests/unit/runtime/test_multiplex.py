@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import Informer, InformerFactory

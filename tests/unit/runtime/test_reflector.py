@@ -12,6 +12,7 @@ import orjson
 
 from skerry.api import errors
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client, EventKind
@@ -21,7 +22,6 @@ from tests.sim.loop import virtual
 from tests.sim.twin import TwinStream
 
 PODS = GroupVersionResource("", "v1", "pods")
-Object = dict[str, Any]
 
 
 class Names:

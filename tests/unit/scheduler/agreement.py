@@ -6,17 +6,15 @@ Each run takes some examples of every test; ``SKERRY_AGREEMENT_EXAMPLES=2000`` t
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, settings
 
+from skerry.api.objects import Object
 from skerry.scheduler.config.load import Configuration, complete
 from tests.unit.scheduler.fixtures import Bench
 from tests.unit.scheduler.reference import Options, World
 from tests.unit.scheduler.reference_decision import schedule
-
-Object = dict[str, Any]
 
 EXAMPLES = int(os.environ.get("SKERRY_AGREEMENT_EXAMPLES", "20"))
 

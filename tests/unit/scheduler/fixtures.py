@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.ids import SeededIds
 from skerry.scheduler.cache.cluster import Cluster
 from skerry.scheduler.config.load import Configuration, default_configuration
@@ -14,8 +15,6 @@ from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.handle import Handle
 from skerry.scheduler.registry import in_tree_registry
-
-Object = dict[str, Any]
 
 
 def node(name: str, labels: Object | None = None, **fields: Any) -> Object:

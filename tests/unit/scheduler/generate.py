@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from tests.unit.scheduler.reference import HOST, ZONE, Options, World
-
-Object = dict[str, Any]
 
 KEYS = ["app", "tier", "disk"]
 VALUES = ["a", "b"]

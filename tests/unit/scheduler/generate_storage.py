@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.unit.scheduler.generate import Object, Scene, named, nodes, pods
+from skerry.api.objects import Object
+from tests.unit.scheduler.generate import Scene, named, nodes, pods
 from tests.unit.scheduler.reference import ZONE, Storage, World
 from tests.unit.scheduler.reference_storage import BOUND, SELECTED
 

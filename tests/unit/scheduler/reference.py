@@ -13,10 +13,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.selectors import Selector
-
-Object = dict[str, Any]
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from skerry.api.objects import Object
 from tests.unit.scheduler import reference_storage as storage
 from tests.unit.scheduler.reference import (
-    Object,
     World,
     fit,
     inter_pod,

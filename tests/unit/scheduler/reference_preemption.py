@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.selectors import Selector
-from tests.unit.scheduler.reference import Object, World, labels_of, name_of, namespace_of
+from tests.unit.scheduler.reference import World, labels_of, name_of, namespace_of
 from tests.unit.scheduler.reference_decision import Refusal, priority_of, refused, schedule
 
 # What no eviction can cure.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from skerry.api.objects import Object
 from tests.unit.scheduler.reference import (
     HOST,
     NONZERO,
-    Object,
     World,
     affinity_terms,
     constraints,

@@ -7,16 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.selectors import Selector
-from tests.unit.scheduler.reference import (
-    Object,
-    World,
-    labels_of,
-    name_of,
-    namespace_of,
-    term_holds,
-)
+from tests.unit.scheduler.reference import World, labels_of, name_of, namespace_of, term_holds
 
 BOUND = "pv.kubernetes.io/bind-completed"
 SELECTED = "volume.kubernetes.io/selected-node"

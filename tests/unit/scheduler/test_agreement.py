@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -14,8 +13,6 @@ from tests.unit.scheduler.agreement import bench_of, check, thorough
 from tests.unit.scheduler.fixtures import Bench, pod
 from tests.unit.scheduler.generate import Scene, named, nodes, options, scenes
 from tests.unit.scheduler.reference import Options, named_nodes, scheduling_gates
-
-Object = dict[str, Any]
 
 
 @thorough

@@ -7,13 +7,14 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.scheduler.plugins.default_preemption import (
     Candidate,
     DefaultPreemption,
     best_candidate,
 )
 from tests.unit.scheduler.agreement import bench_of, thorough
-from tests.unit.scheduler.generate import KEYS, VALUES, Object, Scene, named, pods, scenes
+from tests.unit.scheduler.generate import KEYS, VALUES, Scene, named, pods, scenes
 from tests.unit.scheduler.generate_storage import storage_scenes
 from tests.unit.scheduler.reference import World, name_of
 from tests.unit.scheduler.reference_decision import schedule

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from skerry.api.errors import Conflict, InternalError
+from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.scheduler.cache.pod import PodInfo
@@ -22,8 +23,6 @@ from skerry.scheduler.outcome import Placed, Refused, pod_status_change
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import Parts, PodScheduler
 from tests.unit.scheduler.fixtures import node, pod
-
-Object = dict[str, Any]
 
 
 class Server:

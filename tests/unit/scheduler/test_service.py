@@ -13,6 +13,7 @@ import pytest
 
 from skerry.api.errors import AlreadyExists
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.runtime.client import Client, DeleteOptions
 from skerry.runtime.election import LEASES
 from skerry.scheduler.config.errors import ConfigurationError
@@ -39,7 +40,6 @@ pytestmark = pytest.mark.looptime
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 PRIORITIES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-Object = dict[str, Any]
 
 
 def configuration(**fields: Any) -> Configuration:

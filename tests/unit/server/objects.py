@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 
-Object = dict[str, Any]
 NAMESPACE = "default"
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
 

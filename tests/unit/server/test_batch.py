@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.kit.clock import SystemClock
 from skerry.server.batch import Batches
 from skerry.server.catalogue import TypeSet
@@ -16,8 +17,6 @@ from tests.sim.loop import virtual
 from tests.unit.server.harness import ADMIN, MemorySender, Server, serving
 from tests.unit.server.objects import CORE, config_map
 from tests.unit.server.test_multiplexed_watch import Except
-
-Object = dict[str, Any]
 
 MAPS = f"{CORE}/configmaps"
 BATCH = "/extensions/v1/batch"

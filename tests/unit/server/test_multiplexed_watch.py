@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from skerry.api.errors import Forbidden
+from skerry.api.objects import Object
 from skerry.logic.machinery.patch.json_patch import apply_json_patch
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import Response, Stream, User
@@ -16,8 +17,6 @@ from skerry.store.memory import MemoryStore
 from tests.sim.loop import virtual
 from tests.unit.server.harness import Everybody, MemorySender, Server, serving
 from tests.unit.server.objects import CORE, config_map
-
-Object = dict[str, Any]
 
 MAPS = f"{CORE}/configmaps"
 SECRETS = f"{CORE}/secrets"

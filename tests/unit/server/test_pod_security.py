@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy
-from skerry.logic.machinery.resource import Object
 from skerry.server.http.message import Peer, Request
 from skerry.server.request_info import RequestInfo
 from skerry.server.security.audit import audit_event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest.call import Call
 from tests.sim.loop import virtual

@@ -29,6 +29,7 @@ from skerry.api.edge import (
     OPENING_ID,
     ConsentMode,
 )
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.running import Running
@@ -50,7 +51,6 @@ from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
 from skerry.logic.fleet.placement.index import Chosen, PlacementIndex
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.index import Key

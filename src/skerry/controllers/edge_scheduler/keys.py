@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from skerry.api.edge import LOCATION_CONSENT_NAME
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.consent_record import is_enforced
@@ -25,7 +26,6 @@ from skerry.logic.fleet.placement.records import (
     sync_target_of,
 )
 from skerry.logic.fleet.placement.slices import base_names, placement_name
-from skerry.logic.machinery.resource import Object
 
 NAME = "edge-scheduler"
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from skerry.api.errors import NotFound
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.keys import NAME, Waking
 from skerry.controllers.edge_scheduler.written import HeldSlice, WrittenSlices
@@ -21,7 +22,6 @@ from skerry.logic.fleet.placement.slices import (
     placement_name,
     slice_names,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer

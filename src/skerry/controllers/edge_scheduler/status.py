@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.observe import Consent, Observer, Result
 from skerry.logic.fleet.placement.records import Place, is_leaving
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 
 SCHEDULED = "Scheduled"
 SATISFIABLE = "SelectorsSatisfiable"

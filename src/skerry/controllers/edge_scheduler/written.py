@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Place, place_of
 from skerry.logic.fleet.placement.slices import placement_name
-from skerry.logic.machinery.resource import Object
 
 
 class HeldSlice(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from skerry.api.edge import EXPORT, MAILBOX_BINDING, SYNC_TARGET_NAME
 from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
+from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import content_of
 from skerry.controllers.mailbox.observe import Observed
 from skerry.logic.fleet.placement.records import is_leaving
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
-from skerry.logic.machinery.resource import Object
 
 # A binding that refers elsewhere is in nobody's view, so no event tells that it has gone.
 _LOOK_AGAIN_SECONDS = 0.2

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from skerry.api.edge import MAILBOX_BINDING, SYNC_TARGET_NAME, Mailbox, mailbox_named
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.heartbeat import lease_seconds_of, renewals_of
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 from skerry.runtime.informer import Handler, Informer
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from skerry.api.edge import mailbox_named
 from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
@@ -25,7 +26,6 @@ from skerry.logic.fleet.placement.heartbeat import (
     relay_spacing,
 )
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from skerry.api.edge import ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.grants import Rule, grant_of
@@ -25,7 +26,6 @@ from skerry.logic.fleet.placement.records import (
 from skerry.logic.fleet.translation.grants import inventory_of
 from skerry.logic.fleet.translation.grants import sync_target_of as sync_target_of_mailbox
 from skerry.logic.fleet.translation.items import LocationName
-from skerry.logic.machinery.resource import Object
 
 # A Location and the source workspaces whose objects there must be reconciled; None: all.
 Concerned = tuple[LocationName, frozenset[str] | None]

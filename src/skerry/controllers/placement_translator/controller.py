@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
 from skerry.api.errors import ApiError
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.decide import decide
 from skerry.controllers.placement_translator.execution import MailboxExecutor
@@ -52,7 +53,6 @@ from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.types import common_types
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, cluster_of

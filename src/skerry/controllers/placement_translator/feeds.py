@@ -22,6 +22,7 @@ import msgspec
 import orjson
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import (
     CustomizerName,
     customizer_name,
@@ -43,7 +44,6 @@ from skerry.logic.fleet.translation.copies import (
     labelled,
 )
 from skerry.logic.fleet.translation.items import Item
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYWHERE, EventKind, Selection, cluster_of
 
 METADATA = Selection(metadata_only=True)

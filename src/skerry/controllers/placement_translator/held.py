@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, OBJECT_ID
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
@@ -30,7 +31,6 @@ from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
 from skerry.logic.fleet.translation.grants import inventory_of
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome
 from skerry.runtime.index import Key

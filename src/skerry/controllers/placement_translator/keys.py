@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Feed, Record
 from skerry.controllers.placement_translator.held import HeldObjects
@@ -20,7 +21,6 @@ from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName, namespace_item
 from skerry.logic.fleet.translation.what import placement_of_slice, what_of, where_of
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 
 _MIDDLE = "-mb-"
 

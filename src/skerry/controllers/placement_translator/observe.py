@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Record
 from skerry.controllers.placement_translator.held import HeldObjects
@@ -29,7 +30,6 @@ from skerry.logic.fleet.translation.grants import not_granted
 from skerry.logic.fleet.translation.items import Item, namespace_item
 from skerry.logic.fleet.translation.merging import Told
 from skerry.logic.machinery.plan import Target
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Record
 from skerry.controllers.placement_translator.relations import Placement, Relations
@@ -42,7 +43,6 @@ from skerry.logic.fleet.translation.reference import withheld_kind
 from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.versions import Agreement, agreed_version
 from skerry.logic.fleet.translation.what import UpsyncSet
-from skerry.logic.machinery.resource import Object
 
 # A workspace whose object is wanted, the object's record, and by whom.
 Wanted = tuple[str, Record, list[PlacementName]]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.keys import EDGE_PLACEMENTS
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.kit.clock import rfc3339
@@ -19,7 +20,6 @@ from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.merging import CONFLICTS
 from skerry.logic.fleet.translation.what import what_of
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

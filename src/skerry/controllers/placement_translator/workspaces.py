@@ -14,6 +14,7 @@ from functools import partial
 import orjson
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.controllers.placement_translator.feeds import (
     METADATA,
     Changed,
@@ -27,7 +28,6 @@ from skerry.kit.ids import IdSource
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import EVERYTHING, EVERYWHERE, Client
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.reflector import Reflector

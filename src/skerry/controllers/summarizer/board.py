@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.controllers.summarizer.forms import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
 from skerry.controllers.summarizer.names import Cause, Names
 from skerry.logic.fleet.placement.records import Place, is_leaving, place_of
@@ -19,7 +20,6 @@ from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What, what_of
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Index, Key, key_of

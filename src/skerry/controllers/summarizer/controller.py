@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.controllers.summarizer.board import Board
 from skerry.controllers.summarizer.decide import ObservedDelivery, decide, decide_delivery
 from skerry.controllers.summarizer.forms import (
@@ -21,7 +22,6 @@ from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.logic.machinery.plan import NOTHING, Plan
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.controllers.summarizer.forms import summary_digest
 from skerry.controllers.summarizer.observe import Observed, Returned, Wanted
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 
 

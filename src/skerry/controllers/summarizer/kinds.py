@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from skerry.api.errors import ServiceUnavailable
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.controllers.summarizer.board import Board
 from skerry.controllers.summarizer.forms import (
     BY_CLUSTER,
@@ -31,7 +32,6 @@ from skerry.controllers.summarizer.keys import API_BINDINGS, API_DEFINITIONS
 from skerry.logic.fleet.summary.selection import reports_status
 from skerry.logic.fleet.translation.categories import category_of
 from skerry.logic.fleet.translation.types import defined_type
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.discovery import discover
 from skerry.runtime.informer import Informer, InformerFactory

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.summarizer.board import Board
 from skerry.controllers.summarizer.keys import Pace
 from skerry.controllers.summarizer.kinds import Kinds
@@ -16,7 +17,6 @@ from skerry.logic.fleet.summary.content import MOST_DETAILS, Subject
 from skerry.logic.fleet.summary.ledger import Source
 from skerry.logic.fleet.summary.report import digest_of
 from skerry.logic.fleet.summary.selection import comes_back
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from skerry.api.errors import NotFound
+from skerry.api.objects import Object
 from skerry.logic.machinery.plan import Create, Delete, Plan
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of

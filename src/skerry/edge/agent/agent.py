@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.leftovers import end_recorded_pod
@@ -14,7 +15,6 @@ from skerry.edge.agent.pod import PodWorker, remembered_address
 from skerry.edge.agent.pod_api import PODS
 from skerry.edge.agent.sources import refers_to
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.pods import is_finished
 from skerry.runtime.client import Selection
 from skerry.runtime.events import EventRecorder

@@ -17,6 +17,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.commands import run_beside
 from skerry.edge.agent.container_spec import Surroundings, container_spec
 from skerry.edge.agent.context import NodeContext
@@ -41,7 +42,6 @@ from skerry.edge.agent.security_context import containers_of
 from skerry.edge.agent.status import ContainerState, Ended, Running, Waiting
 from skerry.edge.agent.termination import TERMINATION_LOG, ended_within, last_words
 from skerry.logic.machinery.plan import EventType
-from skerry.logic.machinery.resource import Object
 
 _PORTS = "ports.json"
 _SANDBOX = "sandbox"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.control_groups import storage_limit
 from skerry.edge.agent.environment import (
@@ -22,7 +23,6 @@ from skerry.edge.agent.pod_files import host_name
 from skerry.edge.agent.runtime import ContainerSpec, Image, Input, Mount, Sandbox, Volume
 from skerry.edge.agent.security_context import confinement
 from skerry.edge.agent.termination import TERMINATION_LOG, TERMINATION_PATH
-from skerry.logic.machinery.resource import Object
 
 
 @dataclass(slots=True)

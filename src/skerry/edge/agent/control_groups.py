@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.kit.log import Logger
 from skerry.logic.machinery.quantity import Quantity
-from skerry.logic.machinery.resource import Object
 
 # A quota counts in a tenth of a second, as kubelet's.
 _PERIOD_MICROSECONDS = 100_000

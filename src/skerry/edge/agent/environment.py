@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
-from skerry.logic.machinery.resource import Object
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^()$]+)\)")
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")

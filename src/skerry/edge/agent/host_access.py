@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.beneath import kind_of, resolver
 from skerry.edge.agent.runtime import Volume
-from skerry.logic.machinery.resource import Object
 
 _DEVICES = ("CharDevice", "BlockDevice")
 

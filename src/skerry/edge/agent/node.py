@@ -14,12 +14,12 @@ from pathlib import Path
 
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.control_groups import ControlGroups
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.kit.clock import rfc3339, rfc3339_micro
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.conditions import among
 from skerry.runtime.transport import TransportError
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.container_spec import Surroundings
 from skerry.edge.agent.context import NodeContext
@@ -41,7 +42,6 @@ from skerry.edge.agent.status import (
 from skerry.edge.agent.termination import restarting
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.pods import is_finished
 
 _FACTS = "pod.json"

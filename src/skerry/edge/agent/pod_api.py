@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from skerry.api.errors import ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.agent.context import NodeContext
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import DeleteOptions
 from skerry.runtime.transport import TransportError
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.runtime import Mount, Volume
 from skerry.edge.agent.service_names import DOMAIN
-from skerry.logic.machinery.resource import Object
 
 _FILES = ("hosts", "hostname", "resolv.conf")
 _HEAD = "# Kubernetes-managed hosts file.\n"

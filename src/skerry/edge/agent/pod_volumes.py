@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.beneath import LeadsOut, parts_of, resolver
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.environment import ConfigurationMissing, Facts, expanded_strictly
@@ -20,7 +21,6 @@ from skerry.edge.agent.ownership import belongs_to, give_to_group
 from skerry.edge.agent.runtime import Mount, Volume
 from skerry.edge.agent.security_context import common_user, file_group
 from skerry.edge.agent.volumes import MountFailed, Sources, is_written, set_up, takes_group
-from skerry.logic.machinery.resource import Object
 
 
 class PodVolumes:

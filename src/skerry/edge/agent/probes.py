@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.edge.agent import grpc_health
 from skerry.edge.agent.network import Backend, Connect
 from skerry.kit.clock import Clock
-from skerry.logic.machinery.resource import Object
 
 # kubelet shows as much of a probe's answer.
 _OUTPUT_BYTES = 10 * 1024

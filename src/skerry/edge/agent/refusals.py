@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.edge.agent.host_access import HostAccess, host_path_refusal
 from skerry.edge.agent.runtime import Abilities
 from skerry.edge.agent.security_context import (
@@ -22,7 +23,6 @@ from skerry.edge.agent.security_context import (
     of_pod,
 )
 from skerry.logic.machinery.pod_security.baseline import SYSCTLS_32 as SAFE_SYSCTLS
-from skerry.logic.machinery.resource import Object
 
 REASON = "RefusedByNode"
 

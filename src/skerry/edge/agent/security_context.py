@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.edge.agent.environment import ConfigurationMissing
 from skerry.edge.agent.runtime import Abilities, Confinement, Image
-from skerry.logic.machinery.resource import Object
 
 # By number, as linux/capability.h has them.
 CAPABILITIES = (

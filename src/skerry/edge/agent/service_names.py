@@ -10,8 +10,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable, Sequence
 
+from skerry.api.objects import Object
 from skerry.edge.agent.dns import CNAME, SRV, A, Record
-from skerry.logic.machinery.resource import Object
 
 DOMAIN = "cluster.local"
 

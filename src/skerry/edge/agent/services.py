@@ -14,13 +14,13 @@ import contextlib
 from collections.abc import Hashable, Iterable
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.agent.datagrams import DatagramForwarder
 from skerry.edge.agent.network import LOOPBACK, Backend, Forwarder, Network, PortTaken, Resolve
 from skerry.edge.agent.runtime import CannotStart
 from skerry.edge.agent.service_names import ServiceNames
 from skerry.edge.agent.sources import SERVICES
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import InformerFactory
 

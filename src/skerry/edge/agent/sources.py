@@ -9,12 +9,12 @@ from pathlib import Path
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.agent.host_access import HostAccess, host_path_volume
 from skerry.edge.agent.runtime import Volume
 from skerry.edge.agent.volumes import MountFailed
 from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.local_volumes import provisioned_name, provisioned_path
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, by_namespace

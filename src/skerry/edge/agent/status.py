@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.edge.agent.refusals import REASON
 from skerry.edge.agent.runtime import Exit
 from skerry.kit.clock import rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.conditions import among
 
 

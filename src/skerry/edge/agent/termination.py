@@ -10,9 +10,9 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.process_container import LOG
 from skerry.edge.agent.runtime import Container, Exit
-from skerry.logic.machinery.resource import Object
 
 TERMINATION_LOG = "termination-log"
 TERMINATION_PATH = "/dev/termination-log"

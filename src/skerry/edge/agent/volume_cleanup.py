@@ -10,8 +10,8 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from skerry.api.objects import Object
 from skerry.edge.agent.environment import (
     ConfigurationMissing,
     Facts,
@@ -21,7 +22,6 @@ from skerry.edge.agent.environment import (
 from skerry.edge.agent.host_access import HostAccess, HostPathRefused, host_path_volume
 from skerry.edge.agent.runtime import Volume
 from skerry.edge.agent.volume_files import File, write_files
-from skerry.logic.machinery.resource import Object
 
 _MODE = 0o644
 

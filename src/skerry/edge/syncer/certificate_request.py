@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from skerry.api.edge_identity import REQUESTS, certificate_request
 from skerry.api.errors import AlreadyExists, Forbidden, NotFound
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.certificates import PendingRequest, Verdict, verdict_of
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.transport import TransportError
 

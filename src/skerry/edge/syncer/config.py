@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skerry.api.objects import Object
 from skerry.edge.syncer.mailbox import CONFIGS, slim
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.trust import Trust
 from skerry.logic.fleet.syncing.records import revision_of
 from skerry.logic.fleet.syncing.scope import Scope, scope_of, united
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.informer import InformerFactory
 
 THE_ONE = "the-one"

@@ -13,12 +13,12 @@ from typing import Any
 
 from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.state import SyncerState
 from skerry.logic.fleet.syncing.access import missing_rule
 from skerry.logic.fleet.syncing.manifest import MANAGED
 from skerry.logic.fleet.syncing.records import Placed
 from skerry.logic.fleet.syncing.refs import NAMESPACES, Ref
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Selection
 
 # Reports about objects, not objects somebody would miss.

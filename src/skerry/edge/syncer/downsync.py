@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.containers import others_inside
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
@@ -23,7 +24,6 @@ from skerry.logic.fleet.syncing.records import Desired, Placed, revision_of
 from skerry.logic.fleet.syncing.refs import NAMESPACES, Ref
 from skerry.logic.fleet.syncing.upsync import is_report
 from skerry.logic.machinery.plan import Apply, Delete
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
 

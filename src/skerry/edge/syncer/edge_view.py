@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.access import MOST_NAMESPACES
 from skerry.logic.fleet.syncing.projection import reduced
 from skerry.logic.fleet.syncing.refs import Ref
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Selection
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory

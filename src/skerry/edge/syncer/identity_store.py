@@ -13,10 +13,10 @@ from typing import Protocol
 
 from skerry.api.errors import Conflict
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.log import Logger
 from skerry.kit.secret_files import write_secret
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, WriteOptions
 
 _SECRETS = GroupVersionResource("", "v1", "secrets")

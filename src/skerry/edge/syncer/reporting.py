@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.api.errors import ApiError
+from skerry.api.objects import Object
 from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.clock import rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.conditions import Standing, conditions, same_conditions
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import WriteOptions
 from skerry.runtime.transport import TransportError
 

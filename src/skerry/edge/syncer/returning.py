@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skerry.api.errors import ApiError, Conflict, Invalid, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.carrying import carried, digest
@@ -12,7 +13,6 @@ from skerry.logic.fleet.syncing.downsync import Outcome
 from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
 from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.returning import status_patch
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import WriteOptions
 
 _OPTIONS = WriteOptions(field_manager=EDGE_MANAGER)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from skerry.api.errors import ApiError, Forbidden
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.discovery import ServedTypes, discover

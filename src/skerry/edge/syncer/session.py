@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.config import ConfigView
 from skerry.edge.syncer.downsync import Downsync
 from skerry.edge.syncer.edge_view import EdgeView
@@ -32,7 +33,6 @@ from skerry.logic.fleet.syncing.marks import ACCEPT_IDENTITY, APPROVE_DELETIONS,
 from skerry.logic.fleet.syncing.projection import OURS
 from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.machinery.plan import NOTHING
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
 from skerry.runtime.controller import Controller, Reconciler

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.syncer.downsync import NotYet
 from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.state import SyncerState
@@ -23,7 +24,6 @@ from skerry.logic.fleet.syncing.records import Raised
 from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.scope import Names
 from skerry.logic.fleet.syncing.upsync import UpDecision, UpObserved, decide_up, is_report
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import DeleteOptions, Selection, WriteOptions
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
-from skerry.logic.machinery.resource import Object
 
 _ZERO = Quantity.parse("0")
 

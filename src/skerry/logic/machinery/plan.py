@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 
-Object = dict[str, Any]
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 PatchKind = Literal["json", "merge", "strategic"]
 EventType = Literal["Normal", "Warning"]

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.kit.clock import parse_rfc3339
 from skerry.logic.machinery.quantity import Quantity
 
-Object = dict[str, Any]
 Usage = dict[str, Quantity]
 
 PODS = GroupResource("", "pods")

@@ -18,9 +18,8 @@ import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import ResourceInfo
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
-from skerry.logic.machinery.resource import Object
 
 
 def find_condition(obj: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:

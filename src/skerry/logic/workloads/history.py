@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.plan import Action, Create, Delete, Patch, Target
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.owners import owner_reference
 from skerry.logic.workloads.revisions import content_hash
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.plan import Action, Patch, Target
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.conditions import find_condition, is_true
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

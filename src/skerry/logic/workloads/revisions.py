@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.text import whole_number
-from skerry.logic.machinery.resource import Object
 
 POD_TEMPLATE_HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

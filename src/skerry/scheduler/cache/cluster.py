@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from skerry.api.objects import Object
 from skerry.scheduler.cache.objects import ClusterObjects
-from skerry.scheduler.cache.pod import Object, PodInfo, PodReader
+from skerry.scheduler.cache.pod import PodInfo, PodReader
 from skerry.scheduler.cache.table import NodeTable
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skerry.scheduler.cache.pod import HostPort, Object, PodInfo
+from skerry.api.objects import Object
+from skerry.scheduler.cache.pod import HostPort, PodInfo
 from skerry.scheduler.cache.resources import CPU, MEMORY, PODS, amounts
 from skerry.scheduler.cache.terms import Taint, taints_of
 

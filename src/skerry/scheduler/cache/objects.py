@@ -6,9 +6,8 @@ Plain stores by kind. Those few that are searched by something other than their 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-Object = dict[str, Any]
+from skerry.api.objects import Object
 
 
 def key_of(obj: Object) -> str:

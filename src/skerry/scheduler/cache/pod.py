@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.scheduler.cache.resources import (
     CPU,
     MEMORY,
@@ -32,8 +33,6 @@ from skerry.scheduler.cache.terms import (
     required_affinity,
     tolerations_of,
 )
-
-Object = dict[str, Any]
 
 DEFAULT_SCHEDULER = "default-scheduler"
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never bound to

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.selectors import Selector
-from skerry.scheduler.cache.objects import ClusterObjects, Object
+from skerry.scheduler.cache.objects import ClusterObjects
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import CompiledTerm, node_term
 

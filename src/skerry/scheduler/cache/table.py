@@ -13,11 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from skerry.api.objects import Object
 from skerry.kit.invariant import invariant
 from skerry.logic.machinery.selectors import Requirement, Selector
 from skerry.scheduler.cache.counts import PodCounts
 from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import NodeRequirement, NodeTerm, Taint
 from skerry.scheduler.framework.plugin import Rows
 from skerry.scheduler.framework.table import ChangeLog

@@ -9,14 +9,12 @@ from skerry.api.errors import FieldError
 from skerry.logic.machinery.names import qualified_name
 from skerry.scheduler.cache.terms import preferred_terms, required_terms
 
-Object = Mapping[str, Any]
-
 
 def _child(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def default_preemption_errors(args: Object, path: str) -> list[FieldError]:
+def default_preemption_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check how many candidates are looked at."""
     errors: list[FieldError] = []
     percentage = args.get("minCandidateNodesPercentage", 0)
@@ -37,7 +35,7 @@ def default_preemption_errors(args: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def inter_pod_affinity_errors(args: Object, path: str) -> list[FieldError]:
+def inter_pod_affinity_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check the weight of required affinity in scoring."""
     weight = args.get("hardPodAffinityWeight", 1)
     if 0 <= weight <= 100:
@@ -46,7 +44,7 @@ def inter_pod_affinity_errors(args: Object, path: str) -> list[FieldError]:
     return [FieldError.invalid(where, weight, "not in valid range [0, 100]")]
 
 
-def node_affinity_errors(args: Object, path: str) -> list[FieldError]:
+def node_affinity_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check the affinity a profile adds to every pod."""
     added = args.get("addedAffinity") or {}
     errors = []
@@ -62,7 +60,7 @@ def node_affinity_errors(args: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def balanced_allocation_errors(args: Object, path: str) -> list[FieldError]:
+def balanced_allocation_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check which resources are balanced; all weigh the same."""
     errors: list[FieldError] = []
     seen: set[str] = set()
@@ -77,7 +75,7 @@ def balanced_allocation_errors(args: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def node_resources_fit_errors(args: Object, path: str) -> list[FieldError]:
+def node_resources_fit_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check ignored resources and the scoring strategy."""
     errors: list[FieldError] = []
     for index, name in enumerate(args.get("ignoredResources") or ()):
@@ -97,7 +95,7 @@ def node_resources_fit_errors(args: Object, path: str) -> list[FieldError]:
 _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 
-def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
+def _strategy_errors(strategy: Mapping[str, Any], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     kind = strategy.get("type", "")
     if kind not in _STRATEGIES:
@@ -114,7 +112,7 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _shape_errors(shape: Sequence[Object], path: str) -> list[FieldError]:
+def _shape_errors(shape: Sequence[Mapping[str, Any]], path: str) -> list[FieldError]:
     if not shape:
         return [FieldError.required(path, "at least one point must be specified")]
     errors: list[FieldError] = []
@@ -134,7 +132,7 @@ def _shape_errors(shape: Sequence[Object], path: str) -> list[FieldError]:
     return errors
 
 
-def pod_topology_spread_errors(args: Object, path: str) -> list[FieldError]:
+def pod_topology_spread_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check default constraints, which must not select pods themselves."""
     errors: list[FieldError] = []
     kind = args.get("defaultingType", "")
@@ -149,7 +147,9 @@ def pod_topology_spread_errors(args: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _constraint_errors(constraints: Sequence[Object], index: int, path: str) -> list[FieldError]:
+def _constraint_errors(
+    constraints: Sequence[Mapping[str, Any]], index: int, path: str
+) -> list[FieldError]:
     item, where = constraints[index], f"{path}[{index}]"
     errors: list[FieldError] = []
     skew = item.get("maxSkew", 0)
@@ -177,7 +177,7 @@ def _constraint_errors(constraints: Sequence[Object], index: int, path: str) -> 
     return errors
 
 
-def volume_binding_errors(args: Object, path: str) -> list[FieldError]:
+def volume_binding_errors(args: Mapping[str, Any], path: str) -> list[FieldError]:
     """Check the time limit of binding volumes."""
     errors: list[FieldError] = []
     seconds = args.get("bindTimeoutSeconds", 600)
@@ -197,7 +197,7 @@ def _name_errors(name: str, path: str) -> list[FieldError]:
 
 
 # NodeResourcesFit is missing on purpose: kube-scheduler checks it when the plugin is made.
-CHECKS: Mapping[str, Callable[[Object, str], list[FieldError]]] = {
+CHECKS: Mapping[str, Callable[[Mapping[str, Any], str], list[FieldError]]] = {
     "DefaultPreemption": default_preemption_errors,
     "InterPodAffinity": inter_pod_affinity_errors,
     "NodeAffinity": node_affinity_errors,

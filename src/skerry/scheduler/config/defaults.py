@@ -6,9 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.scheduler.config.schema import GROUP_VERSION, KIND, POINTS
-
-Object = dict[str, Any]
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
+from skerry.api.objects import Object
 from skerry.scheduler.config.load import Configuration, complete, decode
 from skerry.scheduler.config.schema import format_duration
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

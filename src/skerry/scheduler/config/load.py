@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from skerry.api.objects import Object
 from skerry.scheduler.config.defaults import with_defaults
 from skerry.scheduler.config.errors import ConfigurationError, aggregated
 from skerry.scheduler.config.schema import (
@@ -20,8 +21,6 @@ from skerry.scheduler.config.schema import (
 )
 from skerry.scheduler.config.validate import configuration_errors
 from skerry.scheduler.framework.profile import PluginRef, PluginSet, ProfileSpec
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

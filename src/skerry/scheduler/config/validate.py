@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.names import qualified_name
 from skerry.scheduler.cache.resources import is_extended
 from skerry.scheduler.config.args import CHECKS
 from skerry.scheduler.config.schema import GROUP_VERSION, POINTS, parse_duration
-
-Object = Mapping[str, Any]
 
 _REMOVED = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from skerry.api.errors import ApiError, NotFound
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
 from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult, Rows
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.state import CycleState

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.storage import claims_of, class_name, uses_claim
 from skerry.scheduler.framework.events import (
     CSI_NODE,

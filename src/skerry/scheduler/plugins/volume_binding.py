@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from skerry.api.errors import ApiError
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.objects import Object, key_of
+from skerry.scheduler.cache.objects import key_of
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.storage import (
     BOUND_BY_CONTROLLER,

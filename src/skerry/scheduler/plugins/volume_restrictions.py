@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.pod import Object, PodInfo
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.storage import claims_of, uses_claim
 from skerry.scheduler.framework.events import (
     NODE,

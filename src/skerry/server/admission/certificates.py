@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from skerry.api.errors import Forbidden, Invalid
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.http.message import User

@@ -8,9 +8,9 @@ type is served when the client has its answer.
 from __future__ import annotations
 
 from skerry.api.errors import MethodNotAllowed
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery import crd
-from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import CRD_GROUP, CRD_RESOURCE, Catalogue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.keys import ObjectKey
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.rest.call import Call
 from skerry.store.base import Write
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.logic.machinery.pod_security.evaluation import detail_of, violations
 from skerry.logic.machinery.pod_security.namespaces import (
@@ -29,7 +30,6 @@ from skerry.logic.machinery.pod_security.subjects import (
     template_of,
 )
 from skerry.logic.machinery.pod_security.violation import Violation
-from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects

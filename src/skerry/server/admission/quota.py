@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.logic.machinery.quota import (
     CLUSTER_QUOTAS,
@@ -19,7 +20,6 @@ from skerry.logic.machinery.quota import (
     increase,
     refusal,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
 from skerry.server.observed import ObservedObjects

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 
 from skerry.api.errors import FieldError, Invalid
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.admission.operation import Operation
 from skerry.store.base import Store, Write
 

@@ -11,7 +11,7 @@ import base64
 from collections.abc import Callable
 
 from skerry.api.keys import ObjectKey
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.security.tokens import BoundObject, ServiceAccountTokens, TokenRequest

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from skerry.api.errors import ApiError
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.http.message import Request, User

@@ -10,7 +10,8 @@ import orjson
 from msgspec.structs import replace
 
 from skerry.api.errors import ApiError, from_status
-from skerry.logic.machinery.resource import Family, Object, Resource
+from skerry.api.objects import Object
+from skerry.logic.machinery.resource import Family, Resource
 from skerry.logic.machinery.work import limited
 from skerry.server.http.message import User
 from skerry.server.offload.checks import CHECKS

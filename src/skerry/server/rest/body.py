@@ -6,6 +6,7 @@ import contextlib
 from typing import Any
 
 from skerry.api.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from skerry.api.objects import Object
 from skerry.logic.machinery import protobuf
 from skerry.logic.machinery.decoding import (
     DecodeError,
@@ -16,7 +17,6 @@ from skerry.logic.machinery.decoding import (
     refuse_size,
 )
 from skerry.logic.machinery.decoding.limits import DEFAULT_LIMITS
-from skerry.logic.machinery.resource import Object
 
 JSON = "application/json"
 _YAML_TYPES = frozenset({"application/yaml", "text/yaml", "application/x-yaml"})

@@ -14,8 +14,8 @@ from datetime import timedelta
 from typing import Any
 
 from skerry.api.errors import Conflict, NotFound
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response

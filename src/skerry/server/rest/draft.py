@@ -7,7 +7,7 @@ from typing import cast
 import orjson
 
 from skerry.api.errors import BadRequest
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.codec import loads
 
 

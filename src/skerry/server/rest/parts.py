@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.configuration import finalizer_errors
 from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.pod_spec import pod_spec_errors
 from skerry.logic.machinery.builtin.pods import ephemeral_container_errors, quality_of_service
 from skerry.logic.machinery.builtin.rules import Errors
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 
 Narrow = Callable[[Object, Object], Object]
 Check = Callable[[Object, Object], Errors]

@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
 from skerry.kit.invariant import present
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from skerry.logic.machinery.resource import Object
 from skerry.server.codec import decode, encode
 from skerry.server.rest import prepare
 from skerry.server.rest.body import as_object, decode_body, media_type, parse_json, parse_yaml

@@ -13,11 +13,12 @@ from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.kinds import GroupVersion, GroupVersionKind
+from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
 from skerry.logic.machinery.builtin import definitions
 from skerry.logic.machinery.builtin.metadata import validate_metadata
 from skerry.logic.machinery.names import generated_name
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
 from skerry.server.rest.body import JSON, decode_options, media_type

@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing import partial_metadata, render_table
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 from skerry.server.codec import decode, dump, item_wire, partial_wire, wire
 from skerry.server.rest.negotiate import Negotiated
 from skerry.server.rest.versions import from_storage

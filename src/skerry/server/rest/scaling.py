@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
+from skerry.api.objects import Object
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch
-from skerry.logic.machinery.resource import Object, Scale
+from skerry.logic.machinery.resource import Scale
 from skerry.logic.machinery.selectors import Selector
 from skerry.server.rest import prepare
 from skerry.server.rest.body import OPTIONS_LIMITS, as_object, media_type, parse_json

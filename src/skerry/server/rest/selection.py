@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.errors import BadRequest
-from skerry.logic.machinery.resource import ANY_IDENTITY, Object
+from skerry.api.objects import Object
+from skerry.logic.machinery.resource import ANY_IDENTITY
 from skerry.logic.machinery.selectors import Selector
 from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.server.rest.call import Call

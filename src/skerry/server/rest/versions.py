@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 from skerry.server.rest.call import Call
 
 

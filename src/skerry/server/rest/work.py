@@ -12,9 +12,9 @@ from typing import Protocol
 import msgspec
 import orjson
 
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.work import LongWork
 from skerry.server.codec import decode, loads
 from skerry.server.offload import messages

@@ -13,9 +13,9 @@ from __future__ import annotations
 import msgspec
 
 from skerry.api.errors import AlreadyExists, Conflict, NotFound
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer, Response

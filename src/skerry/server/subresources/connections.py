@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from skerry.api.errors import BadRequest, NotFound, ServiceUnavailable
 from skerry.api.keys import ObjectKey
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer
 from skerry.server.rest.call import Call, member

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery.decoding import Limits
-from skerry.logic.machinery.resource import Object
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest import prepare

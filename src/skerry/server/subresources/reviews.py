@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, FieldError, Invalid
 from skerry.api.keys import PLAIN
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.codec import dump

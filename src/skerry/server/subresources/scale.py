@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.errors import MethodNotAllowed
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
 from skerry.server.rest.call import Call

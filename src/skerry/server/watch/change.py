@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Literal
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.codec import Metadata, decode, metadata_of
 from skerry.store.base import Event
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import orjson
 
 from skerry.api.errors import ApiError, Gone
+from skerry.api.objects import Object
 from skerry.logic.machinery.patch.delta import delta
-from skerry.logic.machinery.resource import Object
 from skerry.server.access import Attributes
 from skerry.server.codec import decode, dump, metadata_of
 from skerry.server.rest.call import Call

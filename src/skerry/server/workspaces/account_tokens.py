@@ -14,8 +14,8 @@ from collections.abc import Callable
 from skerry.api.edge import is_inert
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.admission.operation import Operation
 from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE, TokenSecrets

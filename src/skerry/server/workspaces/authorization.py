@@ -23,7 +23,7 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from skerry.api.edge_identity import NARROW_GROUPS, REQUESTS, SIGNER
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX, BOUND_PREFIX, SCOPED
 from skerry.server.access import Attributes, Decision

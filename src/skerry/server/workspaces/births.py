@@ -15,9 +15,9 @@ from typing import TypedDict
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kcp.tenancy import WORKSPACE_NAME
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces import births
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from skerry.api.kcp import compute, tenancy
 from skerry.api.kcp.building import Raw
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.workspaces import births, schemas
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,

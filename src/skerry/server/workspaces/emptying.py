@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import type_prefix
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.bindings import FINALIZER
 from skerry.logic.machinery.workspaces.births import CLUSTER_FINALIZER
 from skerry.logic.machinery.workspaces.remaining import Remaining

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from skerry.api.errors import FieldError, Forbidden, Invalid, MethodNotAllowed
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.bindings import (
     EXPORT_LABEL,
     FINALIZER,

@@ -9,7 +9,7 @@ take destinations away, which the edge scheduler mends, and add none.
 from __future__ import annotations
 
 from skerry.api.errors import Forbidden
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.server.admission.operation import Operation
 from skerry.server.security.authorization import is_administrator
 from skerry.server.workspaces.state import HubState

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from skerry.api.errors import Forbidden
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces import births
 from skerry.logic.machinery.workspaces.bindings import EXPORT_LABEL, FINALIZER
 from skerry.logic.machinery.workspaces.names import INITIALIZER_LABEL

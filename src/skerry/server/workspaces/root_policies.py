@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.kcp import compute, tenancy
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.logic.machinery.workspaces.principals import BOUND_PREFIX, SCOPED
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import encode

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.bindings import Export
 from skerry.logic.machinery.workspaces.births import SHARD

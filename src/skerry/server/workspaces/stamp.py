@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.machinery.resource import Object
 
 
 class ClusterStamp:

@@ -12,7 +12,8 @@ from typing import Any
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupResource
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.api.objects import Object
+from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.workspaces import schemas
 from skerry.logic.machinery.workspaces.bindings import Export, Taken
 from skerry.logic.machinery.workspaces.names import ROOT, joined

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from skerry.api.errors import FieldError, Forbidden
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.admission.operation import Operation

@@ -13,9 +13,9 @@ from functools import partial
 
 from skerry.api.kcp.compute import TOPOLOGY
 from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     agreed_spec,

@@ -15,7 +15,7 @@ import orjson
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.limits import (
     ANNOTATIONS,
     KIND_LIMITS,

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from skerry.api.kcp import edge
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.schema.defaulting import apply_defaults
 from tests.unit.logic.fleet.placement import building
 from tests.unit.logic.fleet.placement.building import equal, expression
 
-Object = dict[str, Any]
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "LocationGrant")
 [_SERVED] = map(warning, crd.resources_of(_KIND))
 

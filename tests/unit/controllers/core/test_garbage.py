@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage.decide import decide
 from skerry.controllers.core.garbage.graph import (
     FOREGROUND,
@@ -20,7 +21,6 @@ from skerry.controllers.core.garbage.graph import (
 from skerry.controllers.core.garbage.observe import Observed, Owner, State
 from skerry.logic.machinery.plan import Delete, Patch, Plan, Target
 
-Object = dict[str, Any]
 PODS = ResourceInfo("", "v1", "pods", "Pod", True)
 
 

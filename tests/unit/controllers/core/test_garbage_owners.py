@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage.graph import Graph, NodeKey, node_of, unpacked
 from skerry.controllers.core.garbage.monitors import Monitors
 from skerry.controllers.core.garbage.observe import Observer, Owner
@@ -21,7 +22,6 @@ NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 PODS = GroupVersionResource("", "v1", "pods")
 NODES = GroupVersionResource("", "v1", "nodes")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
-Object = dict[str, Any]
 INFO = {info.gvr: info for info in TYPES}
 
 

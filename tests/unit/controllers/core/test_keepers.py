@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.controllers.core.quota import decide as quota_decide
 from skerry.controllers.core.quota import observe as quota_observe
 from skerry.controllers.core.root_ca import decide as ca_decide
@@ -22,7 +22,6 @@ from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAMESPACE = Key("root", "", "ns")
-Object = dict[str, Any]
 
 
 def test_a_missing_account_is_made_in_its_cluster_and_a_present_one_left() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import CONFIRM
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import (
     ConsentPlan,
     HeldEntry,
@@ -21,7 +22,6 @@ from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 from tests.unit.logic.fleet.placement import building
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-Object = dict[str, Any]
 ELEMENT = ("bank", "p", "imw", "l0")
 HELD = HeldEntry("d-1", "root:bank", frozenset({ELEMENT}))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.observe import Observed, Result
 from skerry.controllers.edge_scheduler.written import HeldSlice
@@ -16,7 +16,6 @@ from skerry.logic.fleet.placement.slices import Owner, digest_of, new_slice, wan
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 
 PLACE, OWNER = Place("wmw", "web"), Owner("web", "uid-web")
-Object = dict[str, Any]
 
 
 def destinations(*names: str) -> tuple[Destination, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.observe import Result
 from skerry.controllers.edge_scheduler.status import (
     SATISFIABLE,
@@ -20,7 +20,6 @@ from skerry.logic.machinery.plan import Update
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LATER = datetime(2030, 1, 2, tzinfo=UTC)
 PLACE = Place("wmw", "web")
-Object = dict[str, Any]
 
 
 def observed(result: Result, status: Object | None = None) -> ObservedStatus:

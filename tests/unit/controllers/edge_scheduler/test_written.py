@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.slices import Owner, digest_of, lean_slice
 
-Object = dict[str, Any]
 PLACE = Place("wmw", "web")
 NOTHING = digest_of([])
 

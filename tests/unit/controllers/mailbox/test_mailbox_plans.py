@@ -8,6 +8,7 @@ import pytest
 
 from skerry.api.edge import SYNC_TARGET_NAME, Mailbox, mailbox_named
 from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
+from skerry.api.objects import Object
 from skerry.controllers.mailbox.decide import decide
 from skerry.controllers.mailbox.observe import Observed, Provider
 from skerry.logic.machinery.plan import Create, Delete, Patch
@@ -15,7 +16,6 @@ from skerry.logic.machinery.plan import Create, Delete, Patch
 UID = "0e395079-f849-41e9-bd4f-0bcc07a16d3a"
 MAILBOX = Mailbox("64vn6n7vuthd48ud", UID)
 PROVIDER = Provider("root:espw", "2jzlost9c6eurbtc")
-Object = dict[str, Any]
 
 
 def workspace(mark: str = "florin", content: str = "xq5f", **metadata: Any) -> Object:

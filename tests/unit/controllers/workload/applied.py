@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.plan import (
     Apply,
     Create,
@@ -15,8 +15,6 @@ from skerry.logic.machinery.plan import (
     Target,
     Update,
 )
-
-Object = dict[str, Any]
 
 
 class Objects:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.cronjob import decide as cronjob
 from skerry.controllers.workload.cronjob.observe import Observed as ObservedCronJob
 from skerry.controllers.workload.daemonset import decide as daemonset
@@ -31,7 +32,6 @@ from tests.unit.controllers.workload.applied import Objects, run
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LABELS = {"app": "web"}
-Object = dict[str, Any]
 
 
 def template(image: str = "one") -> Object:

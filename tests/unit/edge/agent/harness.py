@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.edge.agent.abilities import can_filter, of_bubblewrap, of_namespaces, of_processes
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.catalogue import Catalogue
@@ -34,7 +35,6 @@ from skerry.runtime.informer import InformerFactory
 from tests.sim.engine import EngineWorld
 from tests.sim.faults import Rates
 
-Object = dict[str, Any]
 PODS = GroupVersionResource("", "v1", "pods")
 EVENTS = GroupVersionResource("", "v1", "events")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")

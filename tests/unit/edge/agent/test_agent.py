@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.processes import Process, alive, wait_gone
 from skerry.edge.agent.sources import CONFIG_MAPS
@@ -29,7 +30,6 @@ from tests.unit.edge.agent.harness import (
 )
 
 PAGES = "/usr/local/apache2/htdocs"
-Object = dict[str, Any]
 
 
 @pytest.fixture(params=["processes", "namespaces"])

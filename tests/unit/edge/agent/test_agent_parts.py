@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.edge.agent.catalogue import (
     Catalogue,
     CatalogueError,
@@ -37,7 +38,6 @@ from skerry.edge.agent.status import (
     pod_status,
 )
 
-Object = dict[str, Any]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MOUNTS = [
     Mount("/data", Volume(Path("/real/data"))),

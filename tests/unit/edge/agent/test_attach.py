@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.edge.agent.attach import Attached, Listener, attached
 from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.runtime import CannotStart
 from tests.unit.edge.agent.harness import PODS, Edge, container, first, phase, ready
 from tests.unit.edge.agent.harness import why_no_namespaces as refused
 from tests.unit.edge.agent.test_agent import log
-
-Object = dict[str, Any]
 
 
 @pytest.fixture(params=["processes", "namespaces"])

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.edge.agent.sources import SECRETS
 from tests.unit.edge.agent.harness import (
     PODS,
@@ -27,7 +28,6 @@ from tests.unit.edge.agent.harness import (
 )
 from tests.unit.edge.agent.test_agent import log
 
-Object = dict[str, Any]
 ATTACKS = (Path(__file__).parent / "attacks.py").read_text()
 LOCALHOST = {"type": "Localhost", "localhostProfile": "x"}
 USUAL_CAPABILITIES = "00000000a80425fb"

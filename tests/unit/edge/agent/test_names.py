@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.edge.agent.dns import AAAA, CNAME, SRV, A, Record, answered
 from skerry.edge.agent.pod_files import host_name, hosts_file, resolver_file
 from skerry.edge.agent.service_names import ServiceNames
 
-Object = dict[str, Any]
 _NO_NAME = 3
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,8 +37,6 @@ from tests.unit.edge.agent.harness import (
     why_no_namespaces,
 )
 from tests.unit.edge.agent.test_agent import httpd, log, pages
-
-Object = dict[str, Any]
 
 
 @asynccontextmanager

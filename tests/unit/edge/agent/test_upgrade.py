@@ -8,16 +8,14 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.sources import CLAIMS, VOLUMES
 from tests.unit.edge.agent.harness import Edge, container, first, ready, why_no_namespaces
 from tests.unit.edge.agent.test_agent import record
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

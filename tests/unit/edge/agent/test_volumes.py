@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.edge.agent.beneath import LeadsOut
 from skerry.edge.agent.environment import ConfigurationMissing, expanded_strictly
 from skerry.edge.agent.host_access import HostAccess, host_path_refusal
@@ -19,7 +20,6 @@ from skerry.edge.agent.volume_files import File, write_files
 from skerry.edge.agent.volumes import MountFailed, Sources, set_up, takes_group
 from tests.unit.edge.agent.test_agent_parts import FACTS, POD
 
-Object = dict[str, Any]
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 

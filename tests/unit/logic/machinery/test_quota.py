@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.quota import (
     PODS,
@@ -28,7 +29,6 @@ from skerry.logic.machinery.quota import (
 )
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-Object = dict[str, Any]
 CONFIG_MAPS = GroupResource("", "configmaps")
 SERVICES = GroupResource("", "services")
 CLAIMS = GroupResource("", "persistentvolumeclaims")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.plan import Create, Delete, Patch
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.conditions import is_true, with_condition
@@ -40,7 +41,6 @@ from skerry.logic.workloads.revisions import (
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-Object = dict[str, Any]
 
 
 def owner(uid: str = "u1", **metadata: Any) -> Object:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import Action, ClusterEvent, Hint, Registration
 from tests.unit.scheduler.fixtures import Bench, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
-Object = dict[str, Any]
 BENCH = Bench()
 
 

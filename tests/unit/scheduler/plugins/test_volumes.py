@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.scheduler.cache.objects import key_of
 from skerry.scheduler.framework.status import Code
 from tests.unit.scheduler.fixtures import Bench, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
-Object = dict[str, Any]
 
 
 def claim(name: str, volume: str = "", storage_class: str = "slow", **fields: Any) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage.graph import FOREGROUND, ORPHAN
 from skerry.controllers.core.garbage.observe import Observed, Owner
 from skerry.logic.machinery.plan import (
@@ -16,7 +17,6 @@ from skerry.logic.machinery.plan import (
     Plan,
     Propagation,
 )
-from skerry.logic.machinery.resource import Object
 
 # Informers that are not synced yet, or types that are not served: nothing announces the end.
 _LOOK_AGAIN_SECONDS = 5.0

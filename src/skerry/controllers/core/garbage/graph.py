@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.kit.ids import uuid_text
 from skerry.logic.machinery.plan import Target
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 
 _UUID_BYTES = 16

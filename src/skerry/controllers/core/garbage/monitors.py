@@ -13,10 +13,10 @@ from functools import partial
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupResource, GroupVersion, GroupVersionResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage.graph import Graph, NodeKey, node_of
 from skerry.controllers.core.garbage.keys import DEFINITIONS, Feed
 from skerry.kit.log import Logger
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.discovery import ServedTypes, discover
 from skerry.runtime.informer import InformerFactory

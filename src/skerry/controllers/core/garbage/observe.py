@@ -12,9 +12,9 @@ from typing import Literal
 
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind
+from skerry.api.objects import Object
 from skerry.controllers.core.garbage.graph import Graph, Node, NodeKey, OwnerRef, Presence
 from skerry.controllers.core.garbage.monitors import Monitors
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Client
 
 State = Literal["solid", "waiting", "absent", "unknown", "misplaced"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from skerry.api.errors import ApiError, MethodNotAllowed, NotFound
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.discovery import discover
 from skerry.runtime.index import Key

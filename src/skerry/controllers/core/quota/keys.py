@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.machinery import quota as rules
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.informer import Handler
 

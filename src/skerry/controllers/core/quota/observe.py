@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.controllers.core.quota.keys import (
     IN_CLUSTER,
     IN_NAMESPACE,
@@ -20,7 +21,6 @@ from skerry.controllers.core.quota.keys import (
 )
 from skerry.logic.machinery import quota as rules
 from skerry.logic.machinery.quantity import Quantity
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import Selection
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.index import Key, by_namespace

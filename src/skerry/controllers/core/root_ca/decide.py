@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 
+from skerry.api.objects import Object
 from skerry.controllers.core.root_ca.keys import CONFIG_MAPS, ROOT_CA_NAME
 from skerry.controllers.core.root_ca.observe import Observed
 from skerry.logic.machinery.plan import NOTHING, Create, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 
 _DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "

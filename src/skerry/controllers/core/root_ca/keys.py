@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.runtime.client import Selection
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler

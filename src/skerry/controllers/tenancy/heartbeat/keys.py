@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.heartbeat import lease_seconds_told
 from skerry.logic.fleet.placement.records import lean_sync_target
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyroaring import BitMap
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import (
     Place,
@@ -16,7 +17,6 @@ from skerry.logic.fleet.placement.records import (
     place_of,
     sync_target_of,
 )
-from skerry.logic.machinery.resource import Object
 
 NAME = "location-counts"
 LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")

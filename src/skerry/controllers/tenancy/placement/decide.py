@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED, PLACEMENTS
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
 from skerry.kit.clock import rfc3339
 from skerry.logic.machinery.plan import Action, Patch, Plan, Target
-from skerry.logic.machinery.resource import Object
 
 READY, SCHEDULED = "Ready", "Scheduled"
 CHOSEN = "internal.workload.kcp.io/synctarget"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import lean_sync_target
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.client import cluster_of
 from skerry.runtime.informer import Informer
 

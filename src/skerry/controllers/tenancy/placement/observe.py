@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from skerry.api.objects import Object
 from skerry.controllers.tenancy.placement.keys import (
     IN,
     LOOKED_AT,
@@ -17,7 +18,6 @@ from skerry.controllers.tenancy.placement.keys import (
 )
 from skerry.kit.clock import parse_rfc3339
 from skerry.logic.fleet.placement.records import is_leaving, is_ready
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.names import label_hash
 from skerry.runtime.client import cluster_of

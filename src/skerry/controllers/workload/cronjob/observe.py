@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.waking import OWNER_UID
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

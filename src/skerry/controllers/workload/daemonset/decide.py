@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.daemonset.observe import Observed
 from skerry.controllers.workload.kinds import DAEMON_SETS, PODS
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
 from skerry.logic.workloads.nodes import selects, untolerated

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.recent import RecentWrites
 from skerry.controllers.workload.waking import OWNER_UID, candidates
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

@@ -9,6 +9,7 @@ import copy
 from dataclasses import dataclass
 from datetime import datetime
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.deployment.observe import Observed
 from skerry.controllers.workload.deployment.status import (
     complete,
@@ -18,7 +19,6 @@ from skerry.controllers.workload.deployment.status import (
 )
 from skerry.controllers.workload.kinds import DEPLOYMENTS, REPLICA_SETS
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Patch, Plan, Update
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.conditions import with_condition
 from skerry.logic.workloads.owners import (

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.waking import (
     OWNER_UID,
     index_owned,
     waking_owner,
     waking_self,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer

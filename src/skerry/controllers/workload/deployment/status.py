@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.clock import parse_rfc3339, rfc3339
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.conditions import among, with_condition, without_condition
 from skerry.logic.workloads.rollout import limits_of
 

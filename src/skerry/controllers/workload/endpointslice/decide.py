@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.endpointslice.keys import SERVICE_NAME
 from skerry.controllers.workload.endpointslice.observe import Observed
 from skerry.controllers.workload.kinds import ENDPOINTS, SLICES
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.owners import TargetOf, owner_reference
 from skerry.logic.workloads.pods import is_finished, is_ready, is_terminating
 from skerry.logic.workloads.revisions import content_hash

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from datetime import datetime, timedelta
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.job.observe import Observed
 from skerry.controllers.workload.kinds import JOBS, PODS
 from skerry.kit.clock import parse_rfc3339, rfc3339
@@ -19,7 +20,6 @@ from skerry.logic.machinery.plan import (
     Target,
     Update,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.conditions import find_condition, is_true
 from skerry.logic.workloads.indexes import format_indexes, parse_indexes

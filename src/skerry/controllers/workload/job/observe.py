@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.job.keys import BY_JOB
 from skerry.controllers.workload.recent import RecentWrites
 from skerry.controllers.workload.waking import candidates
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

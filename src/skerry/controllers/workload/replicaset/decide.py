@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.kinds import PODS, REPLICA_SETS
 from skerry.controllers.workload.replicaset.observe import BURST, Observed
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
 from skerry.logic.workloads.pods import (

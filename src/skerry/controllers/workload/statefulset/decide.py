@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from datetime import datetime
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.kinds import CLAIMS, PODS, STATEFUL_SETS
 from skerry.controllers.workload.statefulset.observe import Observed
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.kinds import CLAIMS, VOLUMES
 from skerry.controllers.workload.volume.observe import Observed, ObservedClaim, ObservedVolume
 from skerry.logic.machinery.plan import (
@@ -17,7 +18,6 @@ from skerry.logic.machinery.plan import (
     Update,
 )
 from skerry.logic.machinery.quantity import Quantity
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.local_volumes import provisioned_name, provisioned_path
 from skerry.logic.workloads.owners import TargetOf

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skerry.api.objects import Object
 from skerry.controllers.workload.waking import waking_self
-from skerry.logic.machinery.resource import Object
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue

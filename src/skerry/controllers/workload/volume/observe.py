@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.errors import NotFound
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

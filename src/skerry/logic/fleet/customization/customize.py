@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.customization.parameters import (
     Values,
     expanded,
@@ -22,7 +23,6 @@ from skerry.logic.fleet.customization.parameters import (
 )
 from skerry.logic.fleet.customization.paths import Members, Path, PathError, parse_path
 from skerry.logic.fleet.customization.replacement import UnreachablePath, replaced
-from skerry.logic.machinery.resource import Object
 
 CUSTOMIZER_ANNOTATION = "edge.kcp.io/customizer"
 EXPAND_ANNOTATION = "edge.kcp.io/expand-parameters"

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link
 from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
@@ -20,7 +21,6 @@ from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.translation.categories import Category, category_of
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What, mailbox_name
-from skerry.logic.machinery.resource import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
@@ -30,7 +31,6 @@ from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What, what_of
 from skerry.logic.machinery.patch.merge_patch import apply_merge_patch
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import SelectorError
 
 Labels = Mapping[str, str]

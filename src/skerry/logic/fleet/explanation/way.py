@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import Withheld, customize
 from skerry.logic.fleet.explanation.links import Chain, Link, followed
 from skerry.logic.fleet.explanation.what import Subject, defined_by, travelling
@@ -18,7 +19,6 @@ from skerry.logic.fleet.translation.copies import copied, digest, is_projected, 
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD
 from skerry.logic.fleet.translation.reference import withheld_kind
-from skerry.logic.machinery.resource import Object
 
 # A type of the mailbox's own, which tells nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.explanation.links import Link
 from skerry.logic.fleet.placement.explain import joining_edits
 from skerry.logic.fleet.placement.terms import Terms, failing, terms_of
@@ -21,7 +22,6 @@ from skerry.logic.fleet.translation.categories import (
 )
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import NamedObjects, What
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 
 # Stands for any value that nobody mentions.

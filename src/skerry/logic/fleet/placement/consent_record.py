@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skerry.api.edge import CONFIRM, ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.records import Object
 
 # Entries of one list: a person reads them, and none of them is lost by being left out for now.
 MAX_ENTRIES = 50

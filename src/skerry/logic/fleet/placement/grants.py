@@ -15,7 +15,8 @@ from typing import Any
 
 from skerry.api.edge import ENFORCE
 from skerry.api.kinds import GroupResource
-from skerry.logic.fleet.placement.records import Location, Object, Place, place_of
+from skerry.api.objects import Object
+from skerry.logic.fleet.placement.records import Location, Place, place_of
 from skerry.logic.fleet.placement.terms import Terms, matches, read_selector
 
 ANY = "*"

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.heartbeat import LEASE_SECONDS_ANNOTATION
 from skerry.logic.fleet.placement.strategy import Strategy, Taint, strategy_of, taints_of
 from skerry.logic.fleet.placement.terms import Terms, contradictions, read_selector
 
 TAINTS_ANNOTATION = "edge.kcp.io/taints"
-
-Object = Mapping[str, Any]
 
 
 class Place(NamedTuple):

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
 
 EDGE_PLACEMENTS = GroupVersionResource("edge.kcp.io", "v1alpha1", "edgeplacements")
@@ -29,8 +30,6 @@ SOURCE_PLACEMENT_LABEL = "edge.kcp.io/source-placement"
 DESTINATIONS_PER_SLICE = 5000
 _LABEL_LENGTH = 63
 _OBJECT_NAME_LENGTH = 253
-
-Object = dict[str, Any]
 
 
 class Owner(NamedTuple):

@@ -17,9 +17,10 @@ from typing import Any
 from skerry.api.edge import ENFORCE, LOCATION_GRANTS
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.grants import ANY
 from skerry.logic.fleet.placement.records import placement_of
-from skerry.logic.machinery.resource import Family, Object, Resource
+from skerry.logic.machinery.resource import Family, Resource
 from skerry.logic.machinery.selectors import Selector, SelectorError
 
 _PLACEMENTS = GroupResource("edge.kcp.io", "edgeplacements")

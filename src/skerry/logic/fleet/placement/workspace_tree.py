@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.records import Object, Place
+from skerry.logic.fleet.placement.records import Place
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name
 
 NO_LABELS: Mapping[str, str] = {}

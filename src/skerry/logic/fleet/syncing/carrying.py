@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.marks import PROJECTED
-from skerry.logic.machinery.resource import Object
 
 _OWN_SECTIONS = frozenset(("apiVersion", "kind", "metadata", "status"))
 # Notes of tools and controllers about the object they were written on.

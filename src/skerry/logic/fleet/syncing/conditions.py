@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.downsync import Outcome
 from skerry.logic.fleet.syncing.refs import Ref
-from skerry.logic.machinery.resource import Object
 
 # A SyncerConfig is read by people and travels on each heartbeat; more would serve neither.
 MOST_OBJECTS = 100

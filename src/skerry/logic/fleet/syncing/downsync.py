@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.evidence import Doubt, Evidence, doubt
 from skerry.logic.fleet.syncing.projection import OURS
 from skerry.logic.fleet.syncing.records import Desired, Placed
 from skerry.logic.fleet.syncing.refs import DEFINITIONS, NAMESPACES, Ref
 from skerry.logic.machinery.plan import Apply, Delete, Plan, Target
-from skerry.logic.machinery.resource import Object
 
 State = Literal["Applied", "Waiting", "Failed", "Held", "Gone"]
 

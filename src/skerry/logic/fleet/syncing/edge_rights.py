@@ -22,12 +22,12 @@ from typing import Any, Literal, NamedTuple
 
 from skerry.api.edge_identity import BOOTSTRAP_TYPE
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.logic.fleet.syncing.marks import APPLIED, PROJECTED, SYNC_ERROR, UPSYNCED
 from skerry.logic.fleet.syncing.refs import DEFINITIONS, NAMESPACES, Ref
 from skerry.logic.fleet.syncing.scope import Scope, UpsyncRule
 from skerry.logic.fleet.translation.categories import category_of
-from skerry.logic.machinery.resource import Object
 
 SYNCER_CONFIGS = GroupResource("edge.kcp.io", "syncerconfigs")
 LEASES = GroupResource("coordination.k8s.io", "leases")

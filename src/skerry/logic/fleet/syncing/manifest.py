@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from skerry.api.edge_identity import MAILBOX_NAMESPACE
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.access import EdgeAccess
-from skerry.logic.machinery.resource import Object
 
 _RBAC = "rbac.authorization.k8s.io"
 _RBAC_VERSION = f"{_RBAC}/v1"

@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.carrying import digest
 from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
-from skerry.logic.machinery.resource import Object
 
 # Key of the digest in the reduced form; no object has a section of that name.
 OURS = "skerry:ours"

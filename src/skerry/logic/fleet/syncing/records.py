@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.kit.text import whole_number
 from skerry.logic.fleet.syncing import marks
 from skerry.logic.fleet.syncing.carrying import carried, digest
 from skerry.logic.fleet.syncing.projection import OURS, our_digest
-from skerry.logic.machinery.resource import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.carrying import carried, digest, is_system_object
 from skerry.logic.fleet.syncing.downsync import Outcome
 from skerry.logic.fleet.syncing.marks import PROJECTED, UPSYNCED
 from skerry.logic.fleet.syncing.records import Raised
 from skerry.logic.fleet.syncing.refs import Ref
-from skerry.logic.machinery.resource import Object
 
 Step = Literal["none", "raise", "report", "remove", "forget"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.translation.what import UpsyncSet
-from skerry.logic.machinery.resource import Object
 
 CONFIG_NAME = "the-one"
 CONFIG_TYPE = GroupResource("edge.kcp.io", "syncerconfigs")

@@ -19,9 +19,9 @@ from typing import Any
 import orjson
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.marks import APPLIED, SYNC_ERROR, UPSYNCED
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.machinery.resource import Object
 
 PROJECTED_LABEL = "edge.kcp.io/projected"
 PROJECTED = "yes"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from skerry.api.objects import Object
 from skerry.kit.text import whole_number
 from skerry.logic.fleet.customization.customize import (
     IDENTITY_REPLACED,
@@ -17,7 +18,6 @@ from skerry.logic.fleet.customization.customize import (
 from skerry.logic.fleet.translation.categories import BINDINGS, binding_reference, is_never_copied
 from skerry.logic.fleet.translation.copies import digest, labelled
 from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName
-from skerry.logic.machinery.resource import Object
 
 CONFLICTING_OBJECTS = "ConflictingObjects"
 LOCATIONS_DISAGREE = "LocationsDisagree"

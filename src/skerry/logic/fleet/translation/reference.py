@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import Problem, customizer_name
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import (
@@ -51,7 +52,6 @@ from skerry.logic.fleet.translation.what import (
     what_of,
     where_of,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import SelectorError
 
 Objects = Mapping[GroupResource, Iterable[Object]]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from skerry.api.kinds import GroupResource, ResourceInfo
+from skerry.api.objects import Object
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, category_of
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.machinery.crd.versions import ordered
-from skerry.logic.machinery.resource import Object
 
 _NEEDED_VERBS = frozenset(("list", "watch"))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector
 
 SOURCE_PLACEMENT_LABEL = "edge.kcp.io/source-placement"

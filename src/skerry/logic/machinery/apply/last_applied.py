@@ -13,9 +13,10 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply.fieldset import FieldSet, Path, difference, has
-from skerry.logic.machinery.apply.typed import NotTyped, Object, compare, fields_of
+from skerry.logic.machinery.apply.typed import NotTyped, compare, fields_of
 
 MANAGER: Final = "kubectl"
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"

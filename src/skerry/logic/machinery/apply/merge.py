@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply.fieldset import FieldSet, is_member
 from skerry.logic.machinery.apply.typed import (
-    Object,
     element_of,
     essential_keys,
     grouped,

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply.fieldset import (
     FieldSet,
@@ -29,7 +30,7 @@ from skerry.logic.machinery.apply.fieldset import (
 )
 from skerry.logic.machinery.apply.managed import Entry
 from skerry.logic.machinery.apply.merge import without
-from skerry.logic.machinery.apply.typed import Object, fields_of
+from skerry.logic.machinery.apply.typed import fields_of
 
 ObjectAt = Callable[[Object, str], Object | None]
 SchemaOf = Callable[[str], Schema | None]

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.api.schema import MISSING, Schema
 from skerry.logic.machinery.apply.fieldset import (
     FieldSet,
@@ -27,8 +28,6 @@ from skerry.logic.machinery.apply.fieldset import (
     value_element,
 )
 from skerry.logic.machinery.patch.values import equal
-
-Object = dict[str, Any]
 
 # Defaults of list-map keys that the published schema data leaves out. Without them two spellings
 # of one port, with and without its protocol, would be two ports.

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Conflict
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import last_applied
 from skerry.logic.machinery.apply.blank import blank_for
@@ -51,7 +52,6 @@ from skerry.logic.machinery.apply.typed import (
     UNTRACKED_METADATA,
     Comparison,
     NotTyped,
-    Object,
     compare,
     fields_beyond,
     fields_of,

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.kit.caching import SHORT
 from skerry.logic.machinery.builtin.rules import NEGATIVE, Errors, each
 from skerry.logic.machinery.names import qualified_name
 from skerry.logic.machinery.quantity import Quantity, QuantityError
-from skerry.logic.machinery.resource import Object
 
 NOT_INTEGER = "must be an integer"
 _HUGE = "hugepages-"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import (
     canonical,
     container_resource_errors,
@@ -25,7 +26,6 @@ from skerry.logic.machinery.builtin.rules import (
 )
 from skerry.logic.machinery.builtin.workload_parts import count_errors
 from skerry.logic.machinery.names import dns1123_label, path_segment
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 _WINDOW_LONGEST = 3600

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.builtin.job_policies import failure_policy_errors, success_policy_errors
 from skerry.logic.machinery.builtin.likeness import same
@@ -34,7 +35,6 @@ from skerry.logic.machinery.builtin.workload_parts import (
     selects,
 )
 from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain, http_path
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")

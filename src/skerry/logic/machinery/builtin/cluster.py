@@ -7,6 +7,7 @@ from ipaddress import ip_network
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import (
     amount_errors,
     canonical_list,
@@ -29,7 +30,6 @@ from skerry.logic.machinery.builtin.rules import (
     truth_at,
 )
 from skerry.logic.machinery.names import dns1123_label, label_value, path_segment, qualified_name
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.schema.lists import repetitions
 
 _PREEMPTION = ("PreemptLowerPriority", "Never")

@@ -12,6 +12,7 @@ import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.rules import (
     Errors,
     Rules,
@@ -28,7 +29,6 @@ from skerry.logic.machinery.names import (
     dns1123_label,
     qualified_name,
 )
-from skerry.logic.machinery.resource import Object
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"

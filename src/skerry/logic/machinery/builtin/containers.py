@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import (
     amount_errors,
     container_resource_errors,
@@ -30,7 +31,6 @@ from skerry.logic.machinery.names import (
     relaxed_env_var_name,
 )
 from skerry.logic.machinery.quantity import QuantityError
-from skerry.logic.machinery.resource import Object
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")

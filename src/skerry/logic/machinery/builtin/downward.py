@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import parsed
 from skerry.logic.machinery.builtin.rules import Errors, each
 from skerry.logic.machinery.names import qualified_name
 from skerry.logic.machinery.quantity import QuantityError
-from skerry.logic.machinery.resource import Object
 
 _VOLUME_FIELDS = (
     "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.containers import PROTOCOLS
 from skerry.logic.machinery.builtin.paths import address, address_errors, special_errors
 from skerry.logic.machinery.builtin.rules import (
@@ -24,7 +25,6 @@ from skerry.logic.machinery.names import (
     port_number,
     qualified_name,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_errors
 
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")

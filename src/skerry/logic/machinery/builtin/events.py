@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.rules import Errors, Rules, RuleTable, each, immutable, member
 from skerry.logic.machinery.names import dns1123_subdomain, path_segment, qualified_name
-from skerry.logic.machinery.resource import Object
 
 GROUP: Final = "events.k8s.io"
 NEW_API: Final = "events.k8s.io/v1"

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.rules import child, member
-from skerry.logic.machinery.resource import Object
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _METRICS: Final = _PREFIX + "metrics"

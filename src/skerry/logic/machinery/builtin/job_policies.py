@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.kit.text import whole_number
 from skerry.logic.machinery.builtin.rules import Errors, each, non_negative, unsupported
 from skerry.logic.machinery.names import qualified_name
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.schema.lists import repetitions
 
 _RULES_MOST = 20

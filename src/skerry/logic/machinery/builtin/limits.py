@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import (
     amount_errors,
     canonical_list,
@@ -35,7 +36,6 @@ from skerry.logic.machinery.builtin.workload_parts import (
 )
 from skerry.logic.machinery.names import qualified_name
 from skerry.logic.machinery.quantity import Quantity
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 _TERMINATING = ("Terminating", "NotTerminating")

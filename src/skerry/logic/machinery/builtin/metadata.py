@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupVersion
+from skerry.api.objects import Object
 from skerry.logic.machinery.apply.managed import MAX_ENTRIES
 from skerry.logic.machinery.builtin.rules import Errors, each, immutable, non_negative
 from skerry.logic.machinery.names import dns1123_label, qualified_name
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_errors
 
 ANNOTATIONS_LARGEST: Final = 256 * 1024

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.paths import backstep_errors, descending_errors
 from skerry.logic.machinery.builtin.rules import Errors, member, unsupported
-from skerry.logic.machinery.resource import Object
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")

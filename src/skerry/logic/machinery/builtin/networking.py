@@ -7,6 +7,7 @@ from ipaddress import ip_network
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.containers import PROTOCOLS
 from skerry.logic.machinery.builtin.paths import address, block_errors
 from skerry.logic.machinery.builtin.rules import (
@@ -30,7 +31,6 @@ from skerry.logic.machinery.names import (
     port_number,
     wildcard_subdomain,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
-from skerry.logic.machinery.resource import Object
 
 _ZERO: dict[str, Callable[[], Any]] = {
     "object": dict,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from skerry.api.objects import Object
 from skerry.kit.caching import short_text_cache
 from skerry.logic.machinery.builtin.amounts import canonical, canonical_list
 from skerry.logic.machinery.builtin.rules import absent
-from skerry.logic.machinery.resource import Object
 
 _FILE_MODE = 0o644
 _TOKEN_SECONDS = 3600

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.paths import NOT_POSITIVE
 from skerry.logic.machinery.builtin.rules import Errors, each, unsupported
 from skerry.logic.machinery.names import (
@@ -13,7 +14,6 @@ from skerry.logic.machinery.names import (
     label_value,
     qualified_name,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.paths import descending_errors
 from skerry.logic.machinery.builtin.rules import Errors, each, one_of, unsupported
 from skerry.logic.machinery.names import out_of_range
-from skerry.logic.machinery.resource import Object
 
 _ID_LARGEST = 2**31 - 1
 _SECCOMP = ("Localhost", "RuntimeDefault", "Unconfined")

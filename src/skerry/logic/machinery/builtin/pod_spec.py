@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import container_resource_errors
 from skerry.logic.machinery.builtin.containers import (
     container_errors,
@@ -25,7 +26,6 @@ from skerry.logic.machinery.names import (
     out_of_range,
     qualified_name,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_errors
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")

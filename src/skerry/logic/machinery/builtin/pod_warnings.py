@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import parsed
 from skerry.logic.machinery.builtin.rules import member
 from skerry.logic.machinery.quantity import QuantityError
-from skerry.logic.machinery.resource import Object
 
 _GONE_VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",

@@ -7,6 +7,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import parsed
 from skerry.logic.machinery.builtin.likeness import difference_text, same
 from skerry.logic.machinery.builtin.paths import address
@@ -31,7 +32,6 @@ from skerry.logic.machinery.builtin.rules import (
 )
 from skerry.logic.machinery.names import dns1123_subdomain, out_of_range, qualified_name
 from skerry.logic.machinery.quantity import QuantityError
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.schema.lists import identity
 
 _UPDATABLE = (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.rules import Errors, Rules, RuleTable, child, each, unsupported
 from skerry.logic.machinery.names import dns1123_subdomain, path_segment
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 GROUP = "rbac.authorization.k8s.io"

@@ -15,8 +15,9 @@ from typing import Any
 
 from skerry.api.errors import FieldError, shown
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.names import dns1123_subdomain
-from skerry.logic.machinery.resource import Object, Scale
+from skerry.logic.machinery.resource import Scale
 
 Errors = list[FieldError]
 IMMUTABLE = "field is immutable"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.containers import PROTOCOLS, port_reference_errors
 from skerry.logic.machinery.builtin.paths import (
     address,
@@ -32,7 +33,6 @@ from skerry.logic.machinery.names import (
     port_number,
     qualified_name,
 )
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.schema.lists import repetitions
 from skerry.logic.machinery.selectors import label_errors
 

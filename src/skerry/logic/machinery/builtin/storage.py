@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import (
     canonical,
     canonical_list,
@@ -31,7 +32,6 @@ from skerry.logic.machinery.builtin.rules import (
 )
 from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain, qualified_name
 from skerry.logic.machinery.quantity import Quantity, QuantityError
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_selector_errors
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import quantity_errors
 from skerry.logic.machinery.builtin.downward import (
     field_reference_errors,
@@ -15,7 +16,6 @@ from skerry.logic.machinery.builtin.metadata import annotation_errors
 from skerry.logic.machinery.builtin.paths import backstep_errors, mode_errors, unreserved_errors
 from skerry.logic.machinery.builtin.rules import Errors, each, unsupported
 from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import label_errors, label_selector_errors
 
 _MORE_THAN_ONE = "may not specify more than 1 volume type"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.pod_warnings import template_warnings
 from skerry.logic.machinery.builtin.rules import (
@@ -15,7 +16,6 @@ from skerry.logic.machinery.builtin.rules import (
     unsupported,
 )
 from skerry.logic.machinery.names import dns1123_label, percent
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.selectors import Selector, label_selector_errors
 
 MISMATCH = "`selector` does not match template `labels`"

@@ -7,6 +7,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.kit.text import whole_number
 from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.metadata import annotation_errors
@@ -43,7 +44,7 @@ from skerry.logic.machinery.builtin.workload_parts import (
     workload_warnings,
 )
 from skerry.logic.machinery.names import dns1123_label
-from skerry.logic.machinery.resource import Object, Scale
+from skerry.logic.machinery.resource import Scale
 from skerry.logic.machinery.selectors import label_errors, label_selector_errors
 
 _ROLLING = "RollingUpdate"

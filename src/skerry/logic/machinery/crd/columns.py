@@ -14,11 +14,12 @@ from typing import Any
 
 import orjson
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.crd import jsonpath
 from skerry.logic.machinery.crd.definition import mapping, sequence, text
 from skerry.logic.machinery.printing.cells import NAME
 from skerry.logic.machinery.printing.durations import INVALID, UNKNOWN, human_duration, parse_time
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 _AGE: Mapping[str, Any] = {
     "name": "Age",

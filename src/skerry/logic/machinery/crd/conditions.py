@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.logic.machinery.crd import definition
 from skerry.logic.machinery.crd.definition import mapping, names_of, sequence, spec_of, text
 
 Raw = Mapping[str, Any]
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

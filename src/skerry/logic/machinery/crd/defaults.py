@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from skerry.api.objects import Object
 from skerry.logic.machinery.crd import definition
-
-Object = dict[str, Any]
 
 
 def default_crd(crd: Object) -> None:

@@ -16,6 +16,7 @@ import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import ALL_VERBS, GroupVersionKind, ResourceInfo, Subresource
+from skerry.api.objects import Object
 from skerry.api.schema import Definitions, Schema
 from skerry.kit.caching import WeightedCache
 from skerry.logic.machinery import names
@@ -25,7 +26,7 @@ from skerry.logic.machinery.crd.columns import columns_of, find_of, plain_text
 from skerry.logic.machinery.crd.definition import mapping, schema_of, sequence, spec_of, text
 from skerry.logic.machinery.crd.jsonpath import Find
 from skerry.logic.machinery.crd.versions import priority
-from skerry.logic.machinery.resource import Family, Object, Resource, Scale
+from skerry.logic.machinery.resource import Family, Resource, Scale
 from skerry.logic.machinery.schema import apply_defaults, validate, validate_update
 
 Raw = Mapping[str, Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.patch.strategic import (
     DELETE_FROM_LIST,
@@ -17,7 +18,7 @@ from skerry.logic.machinery.patch.strategic import (
     SET_ORDER,
     list_strategy,
 )
-from skerry.logic.machinery.patch.values import Object, equal
+from skerry.logic.machinery.patch.values import equal
 
 
 def two_way_merge_patch(original: Object, modified: Object, schema: Schema | None) -> Object:

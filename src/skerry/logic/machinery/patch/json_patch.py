@@ -17,7 +17,8 @@ from typing import Any, Final
 import orjson
 
 from skerry.api.errors import BadRequest, Invalid, RequestEntityTooLarge
-from skerry.logic.machinery.patch.values import Object, equal, json_kind
+from skerry.api.objects import Object
+from skerry.logic.machinery.patch.values import equal, json_kind
 
 # Both figures are kube-apiserver's: a patch is parsed before any quota is asked, so its work and
 # the growth it can cause by copying must be bounded here.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from skerry.api.errors import BadRequest
-from skerry.logic.machinery.patch.values import Object, json_kind
+from skerry.api.objects import Object
+from skerry.logic.machinery.patch.values import json_kind
 
 
 def apply_merge_patch(obj: Object, patch: Any) -> Object:

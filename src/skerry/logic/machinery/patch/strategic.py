@@ -19,8 +19,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from skerry.api.errors import BadRequest, Invalid
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
-from skerry.logic.machinery.patch.values import Object, go_text, go_type, json_kind
+from skerry.logic.machinery.patch.values import go_text, go_type, json_kind
 
 DIRECTIVE: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"

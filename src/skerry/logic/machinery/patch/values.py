@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Object = dict[str, Any]
-
 
 def equal(left: Any, right: Any) -> bool:
     """Tell whether two JSON values are the same value.

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.violation import (
     Check,
     Violation,
@@ -21,7 +22,6 @@ from skerry.logic.machinery.pod_security.violation import (
     security_of,
     setters,
 )
-from skerry.logic.machinery.resource import Object
 
 Metadata = Mapping[str, Any]
 

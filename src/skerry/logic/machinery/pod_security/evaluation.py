@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security import baseline, restricted
 from skerry.logic.machinery.pod_security.policy import LevelVersion
 from skerry.logic.machinery.pod_security.restricted import excusing_windows
 from skerry.logic.machinery.pod_security.violation import Check, Violation
-from skerry.logic.machinery.resource import Object
 
 
 @dataclass(frozen=True, slots=True)

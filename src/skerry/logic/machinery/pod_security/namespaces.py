@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.evaluation import reason_of, violations
 from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy, stricter
-from skerry.logic.machinery.resource import Object
 
 
 def tightens(new: LevelVersion, old: LevelVersion) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.baseline import seccomp_profile
 from skerry.logic.machinery.pod_security.violation import (
     Check,
@@ -21,7 +22,6 @@ from skerry.logic.machinery.pod_security.violation import (
     security_of,
     setters,
 )
-from skerry.logic.machinery.resource import Object
 
 Metadata = Mapping[str, Any]
 

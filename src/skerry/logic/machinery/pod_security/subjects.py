@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.violation import containers_of
-from skerry.logic.machinery.resource import Object
 
 _TEMPLATE = ("spec", "template")
 # Where each kind that makes pods says what they are like.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     NAME,
@@ -22,7 +23,7 @@ from skerry.logic.machinery.printing.cells import (
     read,
     text,
 )
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 _SPECS_ANNOTATION = "autoscaling.alpha.kubernetes.io/metrics"
 _STATUSES_ANNOTATION = "autoscaling.alpha.kubernetes.io/current-metrics"

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.durations import since
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 NONE = "<none>"
 UNSET = "<unset>"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     CREATED_AT,
@@ -26,7 +27,7 @@ from skerry.logic.machinery.printing.cells import (
     timed,
 )
 from skerry.logic.machinery.printing.durations import since
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 _ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"

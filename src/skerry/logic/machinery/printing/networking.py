@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     NAME,
@@ -20,7 +21,7 @@ from skerry.logic.machinery.printing.cells import (
     shortened,
     text,
 )
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 
 def _load_balancer_addresses(obj: Object) -> list[str]:

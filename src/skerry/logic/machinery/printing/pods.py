@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     NAME,
@@ -28,7 +29,7 @@ from skerry.logic.machinery.printing.cells import (
     timed,
 )
 from skerry.logic.machinery.printing.durations import human_duration, parse_time
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 

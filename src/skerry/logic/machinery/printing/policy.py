@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     NAME,
@@ -21,7 +22,7 @@ from skerry.logic.machinery.printing.cells import (
     text,
 )
 from skerry.logic.machinery.printing.durations import human_duration
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 DISRUPTION_BUDGET_COLUMNS: tuple[Column, ...] = (
     NAME,

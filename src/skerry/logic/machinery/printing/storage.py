@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     NAME,
@@ -19,7 +20,7 @@ from skerry.logic.machinery.printing.cells import (
     size,
     text,
 )
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 # In the order they are shown, whatever the order in the object.
 _ACCESS_MODES = {

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from skerry.api.errors import BadRequest
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.pods import pod_row_conditions
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 IncludeObject = Literal["", "None", "Metadata", "Object"]
 

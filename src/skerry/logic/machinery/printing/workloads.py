@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.printing.cells import (
     AGE,
     NAME,
@@ -28,7 +29,7 @@ from skerry.logic.machinery.printing.cells import (
 )
 from skerry.logic.machinery.printing.durations import human_duration, parse_time, since
 from skerry.logic.machinery.printing.pods import POD_COLUMNS
-from skerry.logic.machinery.resource import Column, Object
+from skerry.logic.machinery.resource import Column
 
 _TEMPLATE = ("spec", "template")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.rbac.policy import GROUP
 from skerry.logic.machinery.rbac.rules import Rule
-
-Object = dict[str, Any]
 
 _API_VERSION = f"{GROUP}/v1"
 _READ = "get list watch"

@@ -8,7 +8,7 @@ from typing import Any
 
 from skerry.api.edge import is_inert
 from skerry.api.kinds import GroupResource
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.schema.lists import identity
 from skerry.logic.machinery.workspaces.names import label_hash
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.names import (
     INITIALIZER_LABEL,
     initializer_label,

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 
 from skerry.api.errors import FieldError, InternalError
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.cel.transformations import Transformation, TransformationError
-from skerry.logic.machinery.resource import Object
 from skerry.logic.machinery.schema.pruning import prune
 from skerry.logic.machinery.work import Work
 

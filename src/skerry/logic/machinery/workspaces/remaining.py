@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 
 BINDING_CONDITION = "BindingResourceDeleteSuccess"
 WORKSPACE_CONDITION = "WorkspaceContentDeleted"

@@ -13,12 +13,13 @@ import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.kit.caching import WeightedCache
 from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.builtin import builtin_resources
-from skerry.logic.machinery.resource import Family, Object, Resource
+from skerry.logic.machinery.resource import Family, Resource
 from skerry.logic.machinery.schema import validate
 from skerry.logic.machinery.workspaces.conversions import compiled
 

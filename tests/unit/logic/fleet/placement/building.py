@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-Object = dict[str, Any]
+from skerry.api.objects import Object
 
 KEYS = ("env", "region", "tier")
 VALUES = ("a", "b", "c")

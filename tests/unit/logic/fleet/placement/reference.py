@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.machinery.selectors import Selector
 
-Object = dict[str, Any]
 # In place of a group, a resource and whether it is namespaced.
 ANYTHING = ("", "", True)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.explain import Edit, explain, joining_edits
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.index import PlacementIndex
@@ -15,7 +16,7 @@ from skerry.logic.fleet.placement.records import Place, location_of, placement_o
 from skerry.logic.fleet.placement.terms import matches, read_selector
 from skerry.scheduler.placement import location_chooser
 from tests.unit.logic.fleet.placement import building
-from tests.unit.logic.fleet.placement.building import Object, equal, expression
+from tests.unit.logic.fleet.placement.building import equal, expression
 
 HERE, THERE = Place("wmw", "p"), Place("imw", "l")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.placement.terms import (
     Term,
     contradictions,
@@ -14,7 +15,7 @@ from skerry.logic.fleet.placement.terms import (
     terms_of,
 )
 from skerry.logic.machinery.selectors import Selector
-from tests.unit.logic.fleet.placement.building import Object, expression, labels, selectors
+from tests.unit.logic.fleet.placement.building import expression, labels, selectors
 
 _terms = st.builds(
     Term,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.downsync import Observed, decide
 from skerry.logic.fleet.syncing.evidence import Evidence
 from skerry.logic.fleet.syncing.projection import OURS
@@ -15,7 +15,6 @@ from skerry.logic.fleet.syncing.records import Desired, Options, Placed
 from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.machinery.plan import Apply, Delete
 
-Object = dict[str, Any]
 REF = Ref("", "configmaps", "shop", "page")
 STORE = "store-a"
 FULL = Evidence(

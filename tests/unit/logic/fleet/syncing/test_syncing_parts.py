@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.access import MOST_NAMESPACES, edge_access
 from skerry.logic.fleet.syncing.carrying import carried, is_system_object
 from skerry.logic.fleet.syncing.conditions import (
@@ -25,7 +24,6 @@ from skerry.logic.fleet.syncing.records import Desired, Options, Placed
 from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.scope import scope_of, united
 
-Object = dict[str, Any]
 words = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
 refs = st.builds(Ref, words | st.just(""), words, words | st.just(""), words)
 

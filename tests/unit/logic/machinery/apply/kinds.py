@@ -7,11 +7,9 @@ import json
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from skerry.api.objects import Object
 from skerry.api.schema import Definitions, Schema
-
-Object = dict[str, Any]
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import BadRequest, Conflict
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import ApplyResult, WriteTerms, apply, track_update
 from skerry.logic.machinery.apply.last_applied import ANNOTATION
@@ -22,7 +23,6 @@ from tests.unit.logic.machinery.apply.kinds import (
     service_schema,
 )
 
-Object = dict[str, Any]
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
 
 

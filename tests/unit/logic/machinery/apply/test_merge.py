@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply.check import problem_text, problems
 from skerry.logic.machinery.apply.merge import has_null, merged, without, without_nulls
@@ -20,8 +21,6 @@ from tests.unit.logic.machinery.apply.kinds import (
     pod_schema,
     service_schema,
 )
-
-Object = dict[str, Any]
 
 
 def merged_names(live: list[str], applied: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply.blank import blank_for
 from skerry.logic.machinery.apply.fieldset import paths, union
@@ -29,8 +30,6 @@ from tests.unit.logic.machinery.apply.kinds import (
     pod_schema,
     service_schema,
 )
-
-Object = dict[str, Any]
 
 
 def pod(**spec: Any) -> Object:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import WriteTerms, track_update
 from skerry.logic.machinery.apply.fieldset import has, paths
@@ -19,7 +20,6 @@ from tests.unit.logic.machinery.apply.kinds import (
     pod_schema,
 )
 
-Object = dict[str, Any]
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
 
 

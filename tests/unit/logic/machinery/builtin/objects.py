@@ -5,8 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin import builtin_resources, validate_metadata
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 
 RESOURCES: dict[tuple[str, str, str], Resource] = {
     (r.info.group, r.info.version, r.info.resource): r for r in builtin_resources()

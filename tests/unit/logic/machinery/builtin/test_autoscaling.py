@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.hpa_versions import convert
-from skerry.logic.machinery.resource import Object
 from tests.unit.logic.machinery.builtin.objects import (
     created,
     errors_of,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.builtin.job_policies import index_count
-from skerry.logic.machinery.resource import Object
 from skerry.logic.workloads.cron import parse_schedule
 from tests.counting import growth
 from tests.unit.logic.machinery.builtin.objects import (

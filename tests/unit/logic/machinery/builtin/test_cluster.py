@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from tests.unit.logic.machinery.builtin.objects import (
     created,
     errors_of,

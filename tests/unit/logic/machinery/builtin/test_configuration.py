@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.machinery.resource import Object
+from skerry.api.objects import Object
 from tests.unit.logic.machinery.builtin.objects import (
     created,
     errors_of,

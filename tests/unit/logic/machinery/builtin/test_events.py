@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.events import NEW_API, STORED_VERSION, convert
-from skerry.logic.machinery.resource import Object
 from tests.unit.logic.machinery.builtin.objects import errors_of, named, resource, update_errors
 
 CORE, NEW = resource("events"), resource("events", "events.k8s.io")

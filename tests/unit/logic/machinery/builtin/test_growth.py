@@ -18,9 +18,10 @@ import pytest
 
 import skerry.logic
 import skerry.server
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import track_update
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import prune, type_errors
 from skerry.server.catalogue import builtin_types
 from tests.counting import growth

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin import field_manager_errors, validate_metadata
 from skerry.logic.machinery.names import dns1123_subdomain
-from skerry.logic.machinery.resource import Object
 from tests.counting import growth
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.pod_defaults import pull_policy
 from skerry.logic.machinery.builtin.pods import quality_of_service
-from skerry.logic.machinery.resource import Object
 from tests.unit.logic.machinery.builtin.objects import (
     container,
     created,

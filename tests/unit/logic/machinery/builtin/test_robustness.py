@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.builtin import builtin_resources, validate_metadata
-from skerry.logic.machinery.resource import Object, Resource
+from skerry.logic.machinery.resource import Resource
 
 WORDS = ["", "a", "x-1", "Always", "None", "TCP", "Pod", "10.0.0.1", "1", "a/b", "é", "Container",
          "cpu", "RollingUpdate", "ClusterIP", "0 * * * *", "v1", "Bad Name", "25%", "Indexed",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin import ephemeral_container_errors
-from skerry.logic.machinery.resource import Object
 from tests.unit.logic.machinery.builtin.objects import (
     container,
     created,

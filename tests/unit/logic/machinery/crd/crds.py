@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-Object = dict[str, Any]
+from skerry.api.objects import Object
 
 CRON_TAB: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.crd import TakenNames, establish, established, ordered
-from tests.unit.logic.machinery.crd.crds import Object, cron_tab
+from tests.unit.logic.machinery.crd.crds import cron_tab
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 

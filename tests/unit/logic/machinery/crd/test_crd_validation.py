@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.crd import default_crd, unsupported, validate_crd
 from tests.unit.logic.machinery.crd.crds import (
-    Object,
     cron_tab,
     established,
     schema_of,

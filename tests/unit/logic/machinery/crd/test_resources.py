@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.api.schema import Definitions
 from skerry.logic.machinery.crd import resources_of
 from skerry.logic.machinery.crd.jsonpath import JSONPathError, compiled
 from skerry.logic.machinery.resource import Resource, Scale
 from skerry.logic.machinery.schema import prune
-from tests.unit.logic.machinery.crd.crds import Object, cron_tab, schema_of, version_of
+from tests.unit.logic.machinery.crd.crds import cron_tab, schema_of, version_of
 from tests.unit.logic.machinery.schema.schemas import builtin, json_values
 
 NOW = datetime(2024, 1, 3, tzinfo=UTC)

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import BadRequest, Invalid, RequestEntityTooLarge
+from skerry.api.objects import Object
 from skerry.logic.machinery.patch import apply_json_patch
 from skerry.logic.machinery.patch.json_patch import MAX_OPERATIONS, PatchFailed, pointer_tokens
-
-Object = dict[str, Any]
 
 
 def patched(obj: Object, *operations: Object) -> Object:

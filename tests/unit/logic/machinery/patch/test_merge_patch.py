@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import BadRequest
+from skerry.api.objects import Object
 from skerry.logic.machinery.patch import apply_merge_patch
-
-Object = dict[str, Any]
 
 
 @pytest.mark.parametrize(

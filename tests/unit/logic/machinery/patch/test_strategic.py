@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import BadRequest, Invalid
+from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.patch import apply_strategic_patch, two_way_merge_patch
 from tests.unit.logic.machinery.apply.kinds import (
@@ -19,8 +19,6 @@ from tests.unit.logic.machinery.apply.kinds import (
     pod_schema,
     service_schema,
 )
-
-Object = dict[str, Any]
 
 
 def patched(obj: Object, patch: Object, schema: Schema | None) -> Object:

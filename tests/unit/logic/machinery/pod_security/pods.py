@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Object = dict[str, Any]
+from skerry.api.objects import Object
 
 
 def container(name: str = "app", **security: Any) -> Object:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.namespaces import (
     ExistingPods,
     exemption_warning,
@@ -14,7 +15,7 @@ from skerry.logic.machinery.pod_security.namespaces import (
 )
 from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy, policy_of
 from skerry.logic.machinery.pod_security.subjects import is_significant, template_of
-from tests.unit.logic.machinery.pod_security.pods import Object, container, spec_of
+from tests.unit.logic.machinery.pod_security.pods import container, spec_of
 
 RESTRICTED = LevelVersion("restricted", None)
 BASELINE = LevelVersion("baseline", None)

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.objects import Object
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.logic.machinery.rbac.policy import Action, Policy
 from skerry.logic.machinery.rbac.rules import rules_of
-
-Object = dict[str, Any]
 
 
 def role(name: str, *rules: Object, namespace: str = "", **more: Any) -> Object:
