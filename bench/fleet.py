@@ -30,6 +30,7 @@ import yaml
 
 from bench.report import Row, table
 from bench.servers import Measured, ours
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.edge_identity import EDGES, REQUESTS, EdgeName, certificate_request
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
@@ -42,7 +43,6 @@ from skerry.app.edge_identity import (
     mailbox_of,
     open_hub,
 )
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.signing_request import Subject, signing_request
 from skerry.runtime.client import Client, WriteOptions
 from skerry.runtime.kubeconfig import connect, load
@@ -101,7 +101,10 @@ async def mailbox(hub: HubAccess, number: int, folder: Path) -> None:
     maps = {"group": "", "resource": "configmaps", "apiVersion": "v1"}
     scope = {"spec": {"namespaceScope": {"namespaces": [namespace], "resources": [maps]}}}
     await put(
-        client, CONFIGS, applied("SyncerConfig", "edge.kcp.io/v1alpha1", "the-one", scope), ""
+        client,
+        SYNCER_CONFIGS,
+        applied("SyncerConfig", "edge.kcp.io/v1alpha1", "the-one", scope),
+        "",
     )
     page = applied("ConfigMap", "v1", "page", {"data": {"number": str(number)}})
     await put(client, _CONFIG_MAPS, projected(page), namespace)

@@ -38,10 +38,11 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import Measured, ours
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.edge.syncer.mailbox import CONFIGS, slim
+from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.served import DEFINITIONS
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import SystemIds
@@ -165,7 +166,7 @@ class LightSyncer:
         for gvr in (DEFINITIONS, BINDINGS):
             informer = factory.informer(gvr, _METADATA, transform=_no_more_than_named)
             self.informers.append(informer)
-        for gvr in (CONFIGS, NAMESPACES, CONFIG_MAPS, _DEPLOYMENTS):
+        for gvr in (SYNCER_CONFIGS, NAMESPACES, CONFIG_MAPS, _DEPLOYMENTS):
             informer = factory.informer(gvr, transform=slim, packed=True, compact=True)
             self.informers.append(informer)
         async with asyncio.TaskGroup() as tasks:

@@ -9,6 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from skerry.api.edge import APPLIED
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import Parts
@@ -20,7 +21,6 @@ from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
-from skerry.logic.fleet.syncing.marks import APPLIED
 from skerry.logic.fleet.translation.what import mailbox_name
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client, Selection

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kcp.edge import syncer_config
 from skerry.api.kinds import GroupVersionResource
@@ -20,7 +21,6 @@ from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.syncer import hub_client
 from skerry.edge.syncer.journal import Journal, inline
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
@@ -270,10 +270,10 @@ class SyncerWorld:
             "spec": SPEC if spec is None else spec,
         }
         try:
-            return await client.create(CONFIGS, body)
+            return await client.create(SYNCER_CONFIGS, body)
         except ApiError:
-            live = await client.get(CONFIGS, "the-one")
-            return await client.update(CONFIGS, {**live, "spec": body["spec"]})
+            live = await client.get(SYNCER_CONFIGS, "the-one")
+            return await client.update(SYNCER_CONFIGS, {**live, "spec": body["spec"]})
 
     async def put(
         self,
@@ -323,7 +323,7 @@ class SyncerWorld:
         return {item["metadata"]["name"] for item in found.items}
 
     async def conditions(self) -> dict[str, Object]:
-        config = await self.hub.client.get(CONFIGS, "the-one")
+        config = await self.hub.client.get(SYNCER_CONFIGS, "the-one")
         found = (config.get("status") or {}).get("conditions") or []
         return {condition["type"]: condition for condition in found}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, LEASES
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.runtime.client import Client, WriteOptions
@@ -217,7 +217,7 @@ async def test_a_deleted_config_deletes_nothing(tmp_path: Path) -> None:
     world = SyncerWorld(tmp_path)
     async with world.running():
         await started(world)
-        await world.hub.client.delete(CONFIGS, "the-one")
+        await world.hub.client.delete(SYNCER_CONFIGS, "the-one")
         await world.hub.client.delete(CONFIG_MAPS, "page", "shop")
         await world.settle(600)
         assert await world.at_edge(CONFIG_MAPS, "page") is not None
@@ -668,7 +668,7 @@ async def test_the_heartbeat_renews_one_lease_and_the_config_rarely(tmp_path: Pa
             await asyncio.sleep(30)
             lease = await world.hub.client.get(LEASES, HEARTBEAT_LEASE, "default")
             times.add(lease["spec"]["renewTime"])
-            config = await world.hub.client.get(CONFIGS, "the-one")
+            config = await world.hub.client.get(SYNCER_CONFIGS, "the-one")
             shown.add(config["status"]["lastSyncerHeartbeatTime"])
         assert len(times) >= 19
         assert 1 <= len(shown) <= 4

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.fleet.syncing.evidence import Budget
 from skerry.runtime.client import Client
 from tests.sim.faults import Rates
@@ -44,7 +44,7 @@ async def placed(world: SyncerWorld, count: int = 3) -> None:
 
 async def annotate(client: Client, **notes: str) -> None:
     patch = {"metadata": {"annotations": {f"edge.kcp.io/{k}": v for k, v in notes.items()}}}
-    await client.patch(CONFIGS, "the-one", patch)
+    await client.patch(SYNCER_CONFIGS, "the-one", patch)
 
 
 @virtual

@@ -128,6 +128,14 @@ def is_passing_through(
     return copied or (annotations or {}).get(UPSYNCED) == "true"
 
 
+def is_report(obj: Mapping[str, Any]) -> bool:
+    """Tell whether a mailbox object is an edge's report of an object born there.
+
+    What is placed under the name of such a report takes its place: it is a copy from then on.
+    """
+    return is_upsynced(obj) and not is_projected(obj)
+
+
 # Asked for by the owner of an object, with the value "true".
 CREATE_ONLY: Final = "edge.kcp.io/create-only"
 ORPHAN_ON_DELETE: Final = "edge.kcp.io/orphan-on-delete"

@@ -66,6 +66,13 @@ class ObjectRef(NamedTuple):
         namespace = metadata.get("namespace") or ""
         return cls(cluster, kind.group, kind.resource, namespace, metadata["name"])
 
+    @classmethod
+    def local(cls, kind: GroupResource, obj: Mapping[str, Any]) -> ObjectRef:
+        """Return the identity of *obj* within the cluster it was read from, whichever that is."""
+        metadata = obj["metadata"]
+        namespace = metadata.get("namespace") or ""
+        return cls("", kind.group, kind.resource, namespace, metadata["name"])
+
     @property
     def qualified_name(self) -> str:
         """``cluster|name``, as logs and slices of the edge API show an object of a known type."""

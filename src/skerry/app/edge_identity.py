@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import SYNCER_CONFIGS, Mailbox
 from skerry.api.edge_identity import (
     BOOTSTRAP_LIFETIME,
     EXTENSION,
@@ -29,7 +29,6 @@ from skerry.api.edge_identity import (
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from skerry.api.objects import Object
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.syncing.access import edge_access
@@ -279,7 +278,7 @@ async def manifest(
 ) -> str:
     """Return the YAML to apply at the edge, with rights for what is placed there now."""
     try:
-        configs = (await hub.at(mailbox).list(CONFIGS)).items
+        configs = (await hub.at(mailbox).list(SYNCER_CONFIGS)).items
     except NotFound:
         configs = []  # the mailbox has no such type yet: nothing is placed
     scope = united(scope_of(config.get("spec")) for config in configs)

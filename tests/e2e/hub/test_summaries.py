@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from skerry.api.edge import APPLIED
 from skerry.logic.fleet.syncing.delivery import content_mark
-from skerry.logic.fleet.syncing.marks import APPLIED
 from tests.e2e.hub.hubs import Hub, Shell
 
 MakeShell = Callable[..., Shell]

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
@@ -30,7 +31,6 @@ from skerry.app.edge_identity import (
 )
 from skerry.app.edge_join import join
 from skerry.app.hub_credential import IDENTITY_FILE
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.fleet.syncing.certificates import decode_identity
 from skerry.logic.fleet.syncing.manifest import account_name, hub_kubeconfig, mailbox_objects
 from skerry.runtime.client import Client, Selection, WriteOptions
@@ -235,7 +235,7 @@ class Places:
             "spec": SPEC if spec is None else spec,
         }
         await client.patch(
-            CONFIGS, "the-one", config, kind="apply", force=True, options=_TRANSLATOR
+            SYNCER_CONFIGS, "the-one", config, kind="apply", force=True, options=_TRANSLATOR
         )
 
     async def put(self, gvr: GroupVersionResource, name: str, content: Object) -> None:
@@ -277,7 +277,7 @@ class Places:
                 c["type"] == kind and c["status"] == status for c in _conditions(config or {})
             )
 
-        config = await until(self.in_mailbox, CONFIGS, "the-one", "", told)
+        config = await until(self.in_mailbox, SYNCER_CONFIGS, "the-one", "", told)
         return next(c for c in _conditions(config or {}) if c["type"] == kind)
 
     async def names_at_edge(self, gvr: GroupVersionResource) -> set[str]:

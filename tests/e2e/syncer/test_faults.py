@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import SYNC_TARGETS
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import (
@@ -98,7 +98,7 @@ async def test_a_hub_replaced_by_an_empty_one_deletes_nothing_until_a_person_agr
         await places.arrives(CONFIG_MAPS, "other")
         accepted = told["message"].rpartition("=")[2]
         note = {"metadata": {"annotations": {"edge.kcp.io/accept-store-identity": accepted}}}
-        await places.in_mailbox.patch(CONFIGS, "the-one", note)
+        await places.in_mailbox.patch(SYNCER_CONFIGS, "the-one", note)
         await places.goes(CONFIG_MAPS, "page")
         assert await places.names_at_edge(CONFIG_MAPS) == {"other"}
 

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError, Forbidden, Unauthorized
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import (
@@ -21,7 +22,6 @@ from skerry.app.edge_identity import (
     manifest,
     revoke,
 )
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.token import HubToken, claims_of
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE
 from skerry.logic.fleet.syncing.manifest import account_name
@@ -52,7 +52,7 @@ async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hu
         await places.configure()
         mine = await edge_client(places)
         await mine.list(NAMESPACES)
-        await mine.list(CONFIGS)
+        await mine.list(SYNCER_CONFIGS)
         await mine.create(LEASES, {"metadata": {"name": HEARTBEAT_LEASE}, "spec": {}}, "default")
         other = await places.access.at(ESPW).create(WORKSPACES, workspace("x-mb-y"))
         elsewhere = (
@@ -69,7 +69,7 @@ async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hu
         )
         for prefix in elsewhere:
             refused = await edge_client(places, prefix)
-            for gvr in (NAMESPACES, SYNC_TARGETS, WORKSPACES, CONFIGS, ROLES, CONFIG_MAPS):
+            for gvr in (NAMESPACES, SYNC_TARGETS, WORKSPACES, SYNCER_CONFIGS, ROLES, CONFIG_MAPS):
                 with pytest.raises(ApiError) as caught:
                     await refused.list(gvr)
                 assert caught.value.code in (401, 403, 404), (prefix, gvr)

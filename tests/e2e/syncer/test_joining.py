@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 import yaml
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.edge_identity import REQUESTS, certificate_request
 from skerry.api.errors import Forbidden, Unauthorized
 from skerry.api.kinds import GroupVersionResource
@@ -33,7 +34,6 @@ from skerry.app.edge_identity import (
 )
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.edge.syncer.keys import make_key
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
 from skerry.logic.fleet.syncing.manifest import (
     account_name,
@@ -231,10 +231,10 @@ async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets
         # Somebody has copied the key.
         stolen = places.identity
         thief = places.as_edge(stolen)
-        await thief.list(CONFIGS)
+        await thief.list(SYNCER_CONFIGS)
         assert f"edge {places.name} revoked" in places.admin("revoke", places.name).stdout
         with pytest.raises(Unauthorized):
-            await thief.list(CONFIGS)
+            await thief.list(SYNCER_CONFIGS)
         await places.logged("the hub refuses this edge")
         await places.put(CONFIG_MAPS, "later", {"data": {"a": "1"}})
         assert await places.names_at_edge(CONFIG_MAPS) == {"page"}, "what runs stays"
@@ -249,7 +249,7 @@ async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets
         await places.arrives(CONFIG_MAPS, "later")
         assert places.identity.key != stolen.key
         with pytest.raises(Unauthorized):
-            await thief.list(CONFIGS)
+            await thief.list(SYNCER_CONFIGS)
         await thief.transport.close()
 
 
@@ -283,7 +283,7 @@ async def test_whoever_may_approve_in_the_inventory_workspace_lets_edges_in_and_
         run(*edge, "bootstrap", places.name, *flags, kubeconfig=alice, code=1)
         refused = places.as_edge()
         with pytest.raises(Unauthorized):
-            await refused.list(CONFIGS)
+            await refused.list(SYNCER_CONFIGS)
         await refused.transport.close()
 
 
@@ -412,7 +412,7 @@ async def test_certificates_rotate_while_objects_flow_and_a_lapsed_one_comes_bac
         last = places.identity
         await asyncio.sleep(LIFETIME_SECONDS + 1)
         lapsed = places.as_edge(last)
-        for gvr in (CONFIG_MAPS, NAMESPACES, CONFIGS):
+        for gvr in (CONFIG_MAPS, NAMESPACES, SYNCER_CONFIGS):
             with pytest.raises((Forbidden, Unauthorized)):
                 await lapsed.list(gvr)
         await lapsed.transport.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skerry.edge.syncer.mailbox import CONFIGS
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from tests.e2e.hub.hubs import Hub
 from tests.e2e.syncer.places import CONFIG_MAPS, DEPLOYMENTS, Places, deployment, until
@@ -129,7 +129,7 @@ async def test_a_hub_restored_from_an_old_backup_deletes_nothing_and_says_so(
         assert await places.names_at_edge(CONFIG_MAPS) == {"page"}
         accepted = told["message"].rpartition("=")[2]
         note = {"metadata": {"annotations": {"edge.kcp.io/accept-store-identity": accepted}}}
-        await places.in_mailbox.patch(CONFIGS, "the-one", note)
+        await places.in_mailbox.patch(SYNCER_CONFIGS, "the-one", note)
         await places.goes(CONFIG_MAPS, "page")
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS
 from skerry.api.objects import Object
-from skerry.edge.syncer.mailbox import CONFIGS, slim
+from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.trust import Trust
 from skerry.logic.fleet.syncing.records import revision_of
 from skerry.logic.fleet.syncing.scope import Scope, scope_of, united
 from skerry.runtime.informer import InformerFactory
 
-THE_ONE = "the-one"
 _FACT = "config"
 
 
@@ -25,7 +25,7 @@ class ConfigView:
         self._memory = memory
         self._trust = trust
         self._changed = changed
-        self.informer = factory.informer(CONFIGS, transform=slim, packed=True, compact=True)
+        self.informer = factory.informer(SYNCER_CONFIGS, transform=slim, packed=True, compact=True)
         saved = memory.fact(_FACT) or {}
         self._specs: list[Object] = saved.get("specs") or []
         self.scope: Scope = united(map(scope_of, self._specs))
@@ -42,7 +42,10 @@ class ConfigView:
         """Return the SyncerConfig that is told how things stand."""
         found = sorted(
             self.informer.index.objects(),
-            key=lambda obj: (obj["metadata"]["name"] != THE_ONE, obj["metadata"]["name"]),
+            key=lambda obj: (
+                obj["metadata"]["name"] != SYNCER_CONFIG_NAME,
+                obj["metadata"]["name"],
+            ),
         )
         return found[0] if found else None
 

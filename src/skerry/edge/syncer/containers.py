@@ -14,11 +14,12 @@ from typing import Any
 from skerry.api.errors import ApiError, Forbidden, MethodNotAllowed, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.state import SyncerState
 from skerry.logic.fleet.syncing.access import missing_rule
 from skerry.logic.fleet.syncing.manifest import MANAGED
 from skerry.logic.fleet.syncing.records import Placed
-from skerry.logic.fleet.syncing.refs import NAMESPACES, Ref
+from skerry.logic.fleet.syncing.scope import NAMESPACES
 from skerry.runtime.client import Selection
 
 # Reports about objects, not objects somebody would miss.
@@ -37,7 +38,7 @@ _BORN_WITH = frozenset((("", "configmaps", "kube-root-ca.crt"), ("", "serviceacc
 _PAGE = 200
 
 
-async def others_inside(state: SyncerState, ref: Ref, record: Placed | None) -> str:
+async def others_inside(state: SyncerState, ref: ObjectRef, record: Placed | None) -> str:
     """Return what, as far as we know, deleting *ref* would delete beside ours; empty: nothing."""
     if ref.group_resource == NAMESPACES:
         types = _namespaced_types(state)
@@ -71,8 +72,8 @@ async def _stranger(state: SyncerState, gvr: GroupVersionResource, selection: Se
         async for page in state.edge.pages(gvr, selection, _PAGE):
             for item in _items(page.items):
                 if _is_stranger(state, gvr, item):
-                    found = Ref.to(gvr.group_resource, item)
-                    return f"it holds objects that this syncer did not place, such as {found}"
+                    found = ObjectRef.local(gvr.group_resource, item)
+                    return f"it holds objects that this syncer did not place, such as {found.text}"
     except (NotFound, MethodNotAllowed):
         return ""
     except Forbidden:
@@ -88,7 +89,7 @@ def _items(items: Iterable[Object]) -> Iterable[Object]:
 
 
 def _is_stranger(state: SyncerState, gvr: GroupVersionResource, item: Object) -> bool:
-    ref = Ref.to(gvr.group_resource, item)
+    ref = ObjectRef.local(gvr.group_resource, item)
     if (ref.group, ref.resource, ref.name) in _BORN_WITH:
         return False
     if ref.group_resource == _ROLE_BINDINGS and MANAGED.items() <= _labels(item).items():

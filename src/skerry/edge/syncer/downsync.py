@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from skerry.api.edge import EDGE_FIELD_MANAGER, is_report, is_system_object
 from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.edge.syncer.containers import others_inside
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.access import missing_rule
-from skerry.logic.fleet.syncing.carrying import is_system_object
 from skerry.logic.fleet.syncing.downsync import ORPHANED, Decision, Observed, Outcome, decide
-from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
 from skerry.logic.fleet.syncing.projection import reduced
 from skerry.logic.fleet.syncing.records import Desired, Placed, revision_of
-from skerry.logic.fleet.syncing.refs import NAMESPACES, Ref
-from skerry.logic.fleet.syncing.upsync import is_report
+from skerry.logic.fleet.syncing.scope import NAMESPACES
 from skerry.logic.machinery.plan import Apply, Delete
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
@@ -51,16 +50,16 @@ class Downsync:
 
     def __init__(self, state: SyncerState) -> None:
         self._s = state
-        self._executor = Executor(state.edge, EDGE_MANAGER, metrics=state.metrics.runtime)
-        self._fresh: dict[Ref, _Fresh] = {}
+        self._executor = Executor(state.edge, EDGE_FIELD_MANAGER, metrics=state.metrics.runtime)
+        self._fresh: dict[ObjectRef, _Fresh] = {}
         # The content an immutable field refused, by object.
-        self._refused: dict[Ref, str] = {}
+        self._refused: dict[ObjectRef, str] = {}
         # When an apply was last sent whose outcome is unknown; before our time, all of them.
-        self._uncertain: dict[Ref, float] = {}
+        self._uncertain: dict[ObjectRef, float] = {}
         self._began = state.edge.clock.monotonic()
         self._log = Logger("syncer-downsync")
 
-    async def reconcile(self, ref: Ref) -> None:
+    async def reconcile(self, ref: ObjectRef) -> None:
         """Take one step for *ref*; raises ``NotYet`` when another try is due."""
         s = self._s
         gvr = s.version_of(ref)
@@ -78,7 +77,7 @@ class Downsync:
         decision = await self._decided(observed, gvr)
         await self._act(ref, observed, decision)
 
-    def edge_touched(self, ref: Ref, old: Object | None, new: Object | None) -> None:
+    def edge_touched(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
         """Take a change at the edge: the watch has caught up with our own writes or not."""
         fresh = self._fresh.get(ref)
         seen = new or old
@@ -87,18 +86,18 @@ class Downsync:
 
     # Observing.
 
-    def _concerns_us(self, ref: Ref) -> bool:
+    def _concerns_us(self, ref: ObjectRef) -> bool:
         """Tell whether the edge is to be looked at for *ref* at all; we may not be allowed to."""
         if self._s.memory.was_placed(ref):
             return True
         obj = self._s.mailbox.get(ref)
-        return self._s.config.scope.covers(ref) and (obj is None or _goes_down(obj))
+        return self._s.config.scope.covers(ref) and (obj is None or _goes_down(ref, obj))
 
-    def _observed(self, ref: Ref, live: Object | None) -> Observed:
+    def _observed(self, ref: ObjectRef, live: Object | None) -> Observed:
         s = self._s
         obj = s.mailbox.get(ref)
         wanted: Desired | None = None
-        if obj is not None and _goes_down(obj):
+        if obj is not None and _goes_down(ref, obj):
             followed = s.mailbox.followed(ref.group_resource)
             wanted = Desired.of(followed.version if followed else "", obj)
         record = s.memory.placed(ref)
@@ -114,7 +113,7 @@ class Downsync:
             released=_uid(live) == (s.memory.released(ref) or None),
         )
 
-    async def _live(self, gvr: GroupVersionResource, ref: Ref) -> Object | None:
+    async def _live(self, gvr: GroupVersionResource, ref: ObjectRef) -> Object | None:
         """Return the edge's object, reduced: the newest of watch, answer and a look of our own."""
         view = self._s.view
         fresh = self._fresh.get(ref)
@@ -131,11 +130,11 @@ class Downsync:
         except NotFound:
             return None
 
-    def _is_intent(self, ref: Ref) -> bool:
+    def _is_intent(self, ref: ObjectRef) -> bool:
         record = self._s.memory.placed(ref)
         return record is not None and not record.edge_uid
 
-    def _settling_seconds(self, ref: Ref) -> float:
+    def _settling_seconds(self, ref: ObjectRef) -> float:
         """Return how much longer an apply without an answer may still take effect."""
         since = self._uncertain.get(ref, self._began)
         return since + _SETTLING_SECONDS - self._s.edge.clock.monotonic()
@@ -157,7 +156,7 @@ class Downsync:
 
     # Acting.
 
-    async def _act(self, ref: Ref, observed: Observed, decision: Decision) -> None:
+    async def _act(self, ref: ObjectRef, observed: Observed, decision: Decision) -> None:
         s = self._s
         if decision.record is None and observed.record and not observed.record.edge_uid:
             left = self._settling_seconds(ref)
@@ -177,14 +176,14 @@ class Downsync:
             if decision.record != observed.record:
                 await s.memory.journal.flush()
 
-    def _note_release(self, ref: Ref, observed: Observed, decision: Decision) -> None:
+    def _note_release(self, ref: ObjectRef, observed: Observed, decision: Decision) -> None:
         """Remember what is left at the edge on purpose, until it is ours again."""
         left = decision.outcome == ORPHANED
         uid = (_uid(observed.live) or "") if left else ""
         if uid != self._s.memory.released(ref):
             self._s.memory.set_released(ref, uid)
 
-    async def _execute(self, ref: Ref, observed: Observed, decision: Decision) -> None:
+    async def _execute(self, ref: ObjectRef, observed: Observed, decision: Decision) -> None:
         try:
             results = await self._executor.execute(decision.plan)
         except Invalid as error:
@@ -206,7 +205,7 @@ class Downsync:
             self._placed(ref, observed, decision.record, result.object)
         self._settled(ref, decision.outcome)
 
-    def _placed(self, ref: Ref, observed: Observed, record: Placed, answer: Object) -> None:
+    def _placed(self, ref: ObjectRef, observed: Observed, record: Placed, answer: Object) -> None:
         created = True if observed.live is None else record.created
         known = record.after(answer, applied=record.desired.digest, created=created)
         self._s.memory.set_placed(ref, known)
@@ -215,7 +214,7 @@ class Downsync:
         self._fresh[ref] = _Fresh(reduced(answer), until)
         self._s.down.add_after(ref, _FRESH_SECONDS + 1)
 
-    def _settled(self, ref: Ref, outcome: Outcome) -> None:
+    def _settled(self, ref: ObjectRef, outcome: Outcome) -> None:
         s = self._s
         arrived = outcome.state == "Applied" != s.outcomes.get(ref).state
         s.outcomes.set(ref, outcome)
@@ -224,7 +223,7 @@ class Downsync:
             for waiting in s.outcomes.waiting_in(ref.name):
                 s.down.add(waiting)
 
-    def _invalid(self, ref: Ref, decision: Decision, error: Invalid) -> None:
+    def _invalid(self, ref: ObjectRef, decision: Decision, error: Invalid) -> None:
         """Take a refusal of the content: final for an immutable field, else worth another try."""
         action = decision.plan.actions[0]
         immutable = any(word in error.message for word in _IMMUTABLE)
@@ -235,7 +234,7 @@ class Downsync:
         self._failed(ref, Outcome("Failed", "ImmutableField", error.message))
         self._s.down.add(ref)
 
-    async def _unserved(self, ref: Ref, gvr: GroupVersionResource) -> None:
+    async def _unserved(self, ref: ObjectRef, gvr: GroupVersionResource) -> None:
         s = self._s
         if not (s.config.scope.covers(ref) and s.mailbox.get(ref) is not None):
             observed = self._observed(ref, None)
@@ -246,18 +245,18 @@ class Downsync:
         self._failed(ref, Outcome("Waiting", "KindUnknown", message))
         s.served_edge.suspect()
 
-    def _missing(self, ref: Ref) -> None:
+    def _missing(self, ref: ObjectRef) -> None:
         if ref.namespace:
-            self._s.down.add(Ref.to_namespace(ref.namespace))
+            self._s.down.add(namespace_ref(ref.namespace))
         self._s.served_edge.suspect()
 
-    def _refused_by(self, error: ApiError, verb: str, ref: Ref) -> None:
+    def _refused_by(self, error: ApiError, verb: str, ref: ObjectRef) -> None:
         outcome = _refusal(error, verb, ref)
         self._failed(ref, outcome)
         if outcome.reason == "EdgeForbidden":
             self._s.rights.miss(ref, verb)
 
-    def _failed(self, ref: Ref, outcome: Outcome) -> None:
+    def _failed(self, ref: ObjectRef, outcome: Outcome) -> None:
         if self._s.outcomes.get(ref) != outcome:
             self._log.warning(
                 "object not applied", key=ref.text, reason=outcome.reason, error=outcome.message
@@ -266,10 +265,10 @@ class Downsync:
         self._s.back.add_after(ref, self._s.settings.return_seconds)
 
 
-def _goes_down(obj: Object) -> bool:
+def _goes_down(ref: ObjectRef, obj: Object) -> bool:
     if obj["metadata"].get("deletionTimestamp"):
         return False
-    return not is_report(obj) and not is_system_object(obj)
+    return not is_report(obj) and not is_system_object(ref.group_resource, obj)
 
 
 def _without_plan(decision: Decision) -> Decision:
@@ -285,7 +284,7 @@ def _revision(obj: Object) -> int:
     return revision_of(obj["metadata"].get("resourceVersion"))
 
 
-def _refusal(error: ApiError, verb: str, ref: Ref) -> Outcome:
+def _refusal(error: ApiError, verb: str, ref: ObjectRef) -> Outcome:
     """Say in the hub's words what the edge said."""
     if isinstance(error, Forbidden):
         # RBAC says who cannot do what; admission says why this object may not be.

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.syncing.access import MOST_NAMESPACES
 from skerry.logic.fleet.syncing.projection import reduced
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.client import Selection
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 
 # Told the old and the new reduced state.
-Touched = Callable[[Ref, Object | None, Object | None], None]
+Touched = Callable[[ObjectRef, Object | None, Object | None], None]
 
 
 @dataclass(slots=True)
@@ -50,11 +50,11 @@ class EdgeView:
             found = known.watches[namespace] = self._begun(gvr, namespace)
         return found
 
-    def known(self, gvr: GroupVersionResource, ref: Ref) -> bool:
+    def known(self, gvr: GroupVersionResource, ref: ObjectRef) -> bool:
         """Tell whether the view of *ref*'s place is complete."""
         return self.watch(gvr, ref.namespace).synced.is_set()
 
-    def get(self, gvr: GroupVersionResource, ref: Ref) -> Object | None:
+    def get(self, gvr: GroupVersionResource, ref: ObjectRef) -> Object | None:
         """Return the reduced object; None when there is none, or none known."""
         return self.watch(gvr, ref.namespace).index.get(Key("", ref.namespace, ref.name))
 
@@ -63,7 +63,7 @@ class EdgeView:
         informer = self._factory.informer(gvr, selection, transform=reduced, packed=True)
 
         def handler(old: Object | None, new: Object | None) -> None:
-            self._touched(Ref.to(gvr.group_resource, new or old or {}), old, new)
+            self._touched(ObjectRef.local(gvr.group_resource, new or old or {}), old, new)
 
         informer.add_handler(handler)
         return informer

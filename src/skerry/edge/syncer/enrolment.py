@@ -16,7 +16,7 @@ from msgspec import structs
 
 from skerry.api.edge import mailbox_named
 from skerry.api.edge_identity import EXTENSION, EdgeName, edge_of_user, parse_bootstrap_token
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.kcp.resources import LOGICAL_CLUSTERS
 from skerry.edge.syncer.certificate_request import RequestRefused, certificate_for
 from skerry.edge.syncer.identity_store import IdentityStore
 from skerry.edge.syncer.keys import MakeKey
@@ -34,7 +34,6 @@ from skerry.runtime.client import Client, answer_failure
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, tls_context
 from skerry.runtime.transport import Transport, TransportError
 
-_LOGICAL_CLUSTERS = GroupVersionResource("core.kcp.io", "v1alpha1", "logicalclusters")
 _CA_BUNDLE = "ca-bundle"
 
 _log = Logger("syncer-enrolment")
@@ -203,7 +202,7 @@ class Enrolment:
         known = edge_of_user(self.identity.edge)
         if known is not None:
             return known
-        cluster = await self._ways.main.get(_LOGICAL_CLUSTERS, "cluster")
+        cluster = await self._ways.main.get(LOGICAL_CLUSTERS, "cluster")
         workspace = ((cluster.get("spec") or {}).get("owner") or {}).get("name", "")
         found = mailbox_named(str(workspace))
         if found is None:

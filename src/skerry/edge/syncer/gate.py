@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from skerry.api.refs import ObjectRef
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.evidence import Budget, Verdict, verdict
-from skerry.logic.fleet.syncing.refs import Ref
 
 _log = Logger("syncer-deletions")
 
@@ -29,32 +29,32 @@ class DeletionGate:
         budget: Budget,
         clock: Clock,
         changed: Callable[[], None],
-        identity: Callable[[Ref], str],
+        identity: Callable[[ObjectRef], str],
     ) -> None:
         """*identity* tells one object from a later one of the same name."""
         self._budget = budget
         self._clock = clock
         self._changed = changed
         self._identity = identity
-        self._candidates: dict[Ref, str] = {}
+        self._candidates: dict[ObjectRef, str] = {}
         # Deleted, though the edge may still show them.
-        self._going: set[Ref] = set()
+        self._going: set[ObjectRef] = set()
         self._recent: deque[float] = deque()
         self._placed = 0
         self._approved = ""
-        self._released: set[Ref] = set()
+        self._released: set[ObjectRef] = set()
         self.verdict = Verdict(True)
 
     @property
-    def candidates(self) -> frozenset[Ref]:
+    def candidates(self) -> frozenset[ObjectRef]:
         return frozenset(self._candidates)
 
-    def is_open(self, ref: Ref) -> bool:
+    def is_open(self, ref: ObjectRef) -> bool:
         """Tell whether *ref* may be deleted now; naming it makes it a candidate."""
         self.name((ref,), self._placed)
         return self.verdict.allowed or ref in self._released or ref in self._going
 
-    def name(self, refs: Iterable[Ref], placed: int) -> None:
+    def name(self, refs: Iterable[ObjectRef], placed: int) -> None:
         """Say that these may have to go, of *placed* objects there are."""
         before = len(self._candidates)
         for ref in refs:
@@ -65,14 +65,14 @@ class DeletionGate:
         if len(self._candidates) != before:
             self._judge()
 
-    def unname(self, ref: Ref) -> None:
+    def unname(self, ref: ObjectRef) -> None:
         """Say that *ref* is wanted after all, or gone."""
         self._released.discard(ref)
         self._going.discard(ref)
         if self._candidates.pop(ref, None) is not None:
             self._judge()
 
-    def deleted(self, ref: Ref) -> None:
+    def deleted(self, ref: ObjectRef) -> None:
         """Count a deletion that was carried out."""
         if self._candidates.pop(ref, None) is not None:
             self._going.add(ref)

@@ -15,17 +15,13 @@ from typing import Any, Protocol
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.syncing.records import revision_of
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 
-CONFIGS = GroupVersionResource("edge.kcp.io", "v1alpha1", "syncerconfigs")
-
-_CLUSTER = "kcp.io/cluster"
-
 # Told the old and the new state of an object, like an informer's handler.
-Changed = Callable[[Ref, Object | None, Object | None], None]
+Changed = Callable[[ObjectRef, Object | None, Object | None], None]
 # Told of a type that was read completely.
 Completed = Callable[[GroupResource], None]
 
@@ -36,10 +32,10 @@ class Mailbox(Protocol):
     def follow(self, types: Mapping[GroupResource, GroupVersionResource]) -> None:
         """Follow exactly these types from now on."""
 
-    def get(self, ref: Ref) -> Object | None:
+    def get(self, ref: ObjectRef) -> Object | None:
         """Return an object; shared, read-only."""
 
-    def refs(self) -> Iterator[Ref]:
+    def refs(self) -> Iterator[ObjectRef]:
         """Yield the names of everything held."""
 
     def followed(self, kind: GroupResource) -> GroupVersionResource | None:
@@ -81,16 +77,16 @@ class WatchedMailbox:
             if kind not in self._types:
                 self._start(kind, gvr)
 
-    def get(self, ref: Ref) -> Object | None:
+    def get(self, ref: ObjectRef) -> Object | None:
         found = self._types.get(ref.group_resource)
         if found is None:
             return None
         return found.informer.index.get(Key("", ref.namespace, ref.name))
 
-    def refs(self) -> Iterator[Ref]:
+    def refs(self) -> Iterator[ObjectRef]:
         for kind, found in list(self._types.items()):
             for key in list(found.informer.index):
-                yield Ref(kind.group, kind.resource, key.namespace, key.name)
+                yield ObjectRef("", kind.group, kind.resource, key.namespace, key.name)
 
     def followed(self, kind: GroupResource) -> GroupVersionResource | None:
         found = self._types.get(kind)
@@ -118,7 +114,7 @@ class WatchedMailbox:
         informer = self._factory.informer(gvr, transform=slim, packed=True, compact=True)
 
         def handler(old: Object | None, new: Object | None) -> None:
-            self._changed(Ref.to(kind, new or old or {}), old, new)
+            self._changed(ObjectRef.local(kind, new or old or {}), old, new)
 
         informer.add_handler(handler)
         self._types[kind] = _Followed(gvr, informer, handler)
@@ -136,6 +132,6 @@ def slim(obj: Object) -> Object:
     """Return an object without what servers note for themselves; not a copy below metadata."""
     metadata: dict[str, Any] = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
     notes = metadata.get("annotations")
-    if notes and _CLUSTER in notes:
-        metadata["annotations"] = {k: v for k, v in notes.items() if k != _CLUSTER}
+    if notes and CLUSTER_ANNOTATION in notes:
+        metadata["annotations"] = {k: v for k, v in notes.items() if k != CLUSTER_ANNOTATION}
     return {**obj, "metadata": metadata}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.refs import Ref
 
 # Reasons that only say that the hub has not been heard yet: no trouble of the object's.
 _QUIET = frozenset(("HubAway", "NoSyncerConfig", "Deleting"))
@@ -19,8 +19,8 @@ class Outcomes:
 
     def __init__(self, metrics: SyncerMetrics, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._all: dict[Ref, Outcome] = {}
-        self.troubled: dict[Ref, Outcome] = {}
+        self._all: dict[ObjectRef, Outcome] = {}
+        self.troubled: dict[ObjectRef, Outcome] = {}
         self._counts: dict[str, int] = {}
         self._gauge = metrics.objects
 
@@ -29,7 +29,7 @@ class Outcomes:
         """How many objects are at the edge as wanted."""
         return self._counts.get("Applied", 0)
 
-    def set(self, ref: Ref, outcome: Outcome) -> None:
+    def set(self, ref: ObjectRef, outcome: Outcome) -> None:
         """Take the newest outcome of *ref*."""
         before = self._all.pop(ref, _GONE)
         if outcome.state != "Gone":
@@ -44,14 +44,14 @@ class Outcomes:
             self.troubled.pop(ref, None)
         self._changed()
 
-    def get(self, ref: Ref) -> Outcome:
+    def get(self, ref: ObjectRef) -> Outcome:
         """Return the last outcome of *ref*; Gone when there is none."""
         return self._all.get(ref, _GONE)
 
-    def forget(self, ref: Ref) -> None:
+    def forget(self, ref: ObjectRef) -> None:
         self.set(ref, _GONE)
 
-    def waiting_in(self, namespace: str) -> Iterator[Ref]:
+    def waiting_in(self, namespace: str) -> Iterator[ObjectRef]:
         """Yield the troubled objects of one namespace."""
         yield from [ref for ref in self.troubled if ref.namespace == namespace]
 

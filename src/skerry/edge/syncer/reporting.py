@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
-from skerry.edge.syncer.mailbox import CONFIGS
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.clock import rfc3339
 from skerry.kit.log import Logger
@@ -94,7 +94,7 @@ class Reporting:
             return True
         try:
             await self._s.hub.patch(
-                CONFIGS,
+                SYNCER_CONFIGS,
                 config["metadata"]["name"],
                 {"status": change},
                 subresource="status",

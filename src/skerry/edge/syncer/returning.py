@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from skerry.api.edge import EDGE_FIELD_MANAGER
 from skerry.api.errors import ApiError, Conflict, Invalid, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.carrying import carried, digest
 from skerry.logic.fleet.syncing.delivery import marked
 from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.returning import status_patch
 from skerry.runtime.client import WriteOptions
 
-_OPTIONS = WriteOptions(field_manager=EDGE_MANAGER)
+_OPTIONS = WriteOptions(field_manager=EDGE_FIELD_MANAGER)
 _QUIET = frozenset(("HubAway", "NoSyncerConfig"))
 
 
@@ -26,7 +26,7 @@ class Returning:
         self._s = state
         self._log = Logger("syncer-status")
 
-    async def reconcile(self, ref: Ref) -> None:
+    async def reconcile(self, ref: ObjectRef) -> None:
         """Write what the mailbox does not say yet about *ref*."""
         s = self._s
         obj = s.mailbox.get(ref)
@@ -43,7 +43,7 @@ class Returning:
             self._log.warning("status not returned", key=ref.text, error=error.message)
             raise
 
-    async def _mark(self, gvr: GroupVersionResource, ref: Ref, obj: Object) -> None:
+    async def _mark(self, gvr: GroupVersionResource, ref: ObjectRef, obj: Object) -> None:
         outcome = self._s.outcomes.get(ref)
         if (
             outcome.state == "Gone"
@@ -58,7 +58,7 @@ class Returning:
         await self._s.hub.patch(gvr, ref.name, patch, ref.namespace, quiet=True, options=_OPTIONS)
         self._s.metrics.returned.labels("mark").inc()
 
-    def _current(self, ref: Ref, obj: Object, outcome: Outcome) -> bool:
+    def _current(self, ref: ObjectRef, obj: Object, outcome: Outcome) -> bool:
         """Tell whether the outcome is about what the mailbox says now."""
         if outcome.state != "Applied":
             return True
@@ -67,7 +67,7 @@ class Returning:
             return False
         return record.desired.options.create_only or record.applied == digest(carried(obj))
 
-    async def _status(self, gvr: GroupVersionResource, ref: Ref, obj: Object) -> None:
+    async def _status(self, gvr: GroupVersionResource, ref: ObjectRef, obj: Object) -> None:
         s = self._s
         record = s.memory.placed(ref)
         live = s.view.get(gvr, ref)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupResource, GroupVersionResource
-from skerry.logic.fleet.syncing.refs import Ref
+from skerry.api.refs import ObjectRef
 from skerry.runtime.client import Client
 from skerry.runtime.transport import TransportError
 
@@ -36,7 +36,7 @@ class MissingRights:
         self._missing: dict[Place, str] = {}
         self._any = asyncio.Event()
 
-    def miss(self, ref: Ref, verb: str) -> None:
+    def miss(self, ref: ObjectRef, verb: str) -> None:
         """Take it that *verb* was forbidden for *ref*."""
         self._missing.setdefault((ref.group_resource, ref.namespace), verb)
         self._any.set()

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from skerry.api.errors import ApiError, Forbidden
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
@@ -23,7 +24,6 @@ from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.transport import TransportError
 
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 
 # A definition's own status follows its acceptance; one look for both.
 _SETTLE_SECONDS = 0.05
@@ -93,7 +93,7 @@ class Served:
 
     async def _take(self, found: ServedTypes) -> None:
         by_version = {info.gvr: info for info in found.resources if "list" in info.verbs}
-        await self._follow([gvr for gvr in (DEFINITIONS, BINDINGS) if gvr in by_version])
+        await self._follow([gvr for gvr in (DEFINITIONS, API_BINDINGS) if gvr in by_version])
         if self._expected - by_version.keys() and None in self._followed.values():
             self._missed += 1
             self._wanted.set()

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from skerry.api.edge import ACCEPT_STORE_IDENTITY, APPROVE_DELETIONS, EDGE_FIELD_MANAGER
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.config import ConfigView
 from skerry.edge.syncer.downsync import Downsync
 from skerry.edge.syncer.edge_view import EdgeView
@@ -29,9 +31,7 @@ from skerry.edge.syncer.state import SyncerSettings, SyncerState
 from skerry.edge.syncer.trust import Trust, WitnessTransport
 from skerry.edge.syncer.upsync import Upsync
 from skerry.kit.ids import IdSource
-from skerry.logic.fleet.syncing.marks import ACCEPT_IDENTITY, APPROVE_DELETIONS, EDGE_MANAGER
 from skerry.logic.fleet.syncing.projection import OURS
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.machinery.plan import NOTHING
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
@@ -66,7 +66,7 @@ class Session:
         self._edge_factory = InformerFactory(edge, ids=ids, metrics=metrics.runtime)
         trust = Trust(memory, self._trust_changed)
         queues = [
-            WorkQueue[Ref](name, backoff=_BACKOFF, ids=ids, metrics=metrics.runtime)
+            WorkQueue[ObjectRef](name, backoff=_BACKOFF, ids=ids, metrics=metrics.runtime)
             for name in ("syncer-down", "syncer-back", "syncer-up")
         ]
         self.state = SyncerState(
@@ -131,7 +131,7 @@ class Session:
             for task in working:
                 task.cancel()
 
-    def _controllers(self) -> Iterable[Controller[Ref, None]]:
+    def _controllers(self) -> Iterable[Controller[ObjectRef, None]]:
         s = self.state
         workers = s.settings.workers
         steps = (
@@ -141,9 +141,11 @@ class Session:
             ("syncer-upsync", s.up, self._up.reconcile, workers),
         )
         for name, queue, reconcile, count in steps:
-            executor = Executor(s.edge, EDGE_MANAGER, metrics=s.metrics.runtime)
+            executor = Executor(s.edge, EDGE_FIELD_MANAGER, metrics=s.metrics.runtime)
             # The step is observed, decided and executed in one place: nothing is left to decide.
-            reconciler: Reconciler[Ref, None] = Reconciler(reconcile, lambda _: NOTHING, executor)
+            reconciler: Reconciler[ObjectRef, None] = Reconciler(
+                reconcile, lambda _: NOTHING, executor
+            )
             yield Controller(
                 name,
                 reconciler,
@@ -155,11 +157,11 @@ class Session:
 
     # Which event wakes which key.
 
-    def _add(self, refs: Iterable[Ref]) -> None:
+    def _add(self, refs: Iterable[ObjectRef]) -> None:
         for ref in refs:
             self.state.down.add(ref)
 
-    def _mailbox_changed(self, ref: Ref, old: Object | None, new: Object | None) -> None:
+    def _mailbox_changed(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
         s = self.state
         if new is None and s.memory.was_placed(ref) and s.trust.trusted:
             s.gate.name((ref,), s.memory.placed_count)
@@ -181,7 +183,7 @@ class Session:
         self._up.touch(kind)
         self._accept_if_harmless()
 
-    def _edge_changed(self, ref: Ref, old: Object | None, new: Object | None) -> None:
+    def _edge_changed(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
         s = self.state
         self._down.edge_touched(ref, old, new)
         if s.memory.was_placed(ref) or s.mailbox.get(ref) is not None:
@@ -193,7 +195,7 @@ class Session:
     def _config_changed(self) -> None:
         s = self.state
         s.gate.approve(s.config.annotation(APPROVE_DELETIONS))
-        if s.trust.current and s.config.annotation(ACCEPT_IDENTITY) == s.trust.current:
+        if s.trust.current and s.config.annotation(ACCEPT_STORE_IDENTITY) == s.trust.current:
             s.trust.accept()
         self._follow()
         dropped = [ref for ref in s.memory.all_placed() if not s.config.scope.covers(ref)]

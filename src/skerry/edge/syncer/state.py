@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.config import ConfigView
 from skerry.edge.syncer.edge_view import EdgeView
 from skerry.edge.syncer.gate import DeletionGate
@@ -17,7 +18,6 @@ from skerry.edge.syncer.served import Served
 from skerry.edge.syncer.trust import Trust
 from skerry.kit.ids import IdSource
 from skerry.logic.fleet.syncing.evidence import Budget, Evidence
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.client import Client
 from skerry.runtime.workqueue import WorkQueue
 
@@ -60,9 +60,9 @@ class SyncerState:
     rights: MissingRights
     served_hub: Served
     served_edge: Served
-    down: WorkQueue[Ref]
-    back: WorkQueue[Ref]
-    up: WorkQueue[Ref]
+    down: WorkQueue[ObjectRef]
+    back: WorkQueue[ObjectRef]
+    up: WorkQueue[ObjectRef]
 
     def evidence(self, kind: GroupResource) -> Evidence:
         """Return what the mailbox is worth as a witness for one type, now."""
@@ -75,7 +75,7 @@ class SyncerState:
             config_revision=self.config.revision,
         )
 
-    def version_of(self, ref: Ref) -> GroupVersionResource | None:
+    def version_of(self, ref: ObjectRef) -> GroupVersionResource | None:
         """Return the type of *ref* at the version it goes down at, if that is known."""
         followed = self.mailbox.followed(ref.group_resource)
         if followed is not None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from skerry.api.edge import ACCEPT_STORE_IDENTITY
 from skerry.edge.syncer.memory import Memory
 from skerry.kit.log import Logger
-from skerry.logic.fleet.syncing.marks import ACCEPT_IDENTITY
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import WrappedTransport
 
@@ -67,7 +67,7 @@ class Trust:
         return (
             f"the hub answers from store {self.current}, everything here was placed from "
             f"{self.known}; nothing is deleted at this edge until the SyncerConfig is annotated "
-            f"with {ACCEPT_IDENTITY}={self.current}"
+            f"with {ACCEPT_STORE_IDENTITY}={self.current}"
         )
 
     def _saw(self, identity: str) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from skerry.api.edge import MAILBOX_FIELD_MANAGER, is_report
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.downsync import NotYet
 from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.state import SyncerState
@@ -18,17 +20,15 @@ from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.access import MOST_NAMESPACES
 from skerry.logic.fleet.syncing.carrying import digest
 from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.marks import MAILBOX_MANAGER
 from skerry.logic.fleet.syncing.projection import OURS, our_digest
 from skerry.logic.fleet.syncing.records import Raised
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.scope import Names
-from skerry.logic.fleet.syncing.upsync import UpDecision, UpObserved, decide_up, is_report
+from skerry.logic.fleet.syncing.upsync import UpDecision, UpObserved, decide_up
 from skerry.runtime.client import DeleteOptions, Selection, WriteOptions
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 
-_OPTIONS = WriteOptions(field_manager=MAILBOX_MANAGER)
+_OPTIONS = WriteOptions(field_manager=MAILBOX_FIELD_MANAGER)
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 _Watched = tuple[GroupVersionResource, str]
@@ -67,9 +67,9 @@ class Upsync:
         for (gvr, _), informer in self._watches.items():
             if gvr.group_resource == kind:
                 for key in list(informer.index):
-                    self._s.up.add(Ref(gvr.group, gvr.resource, key.namespace, key.name))
+                    self._s.up.add(ObjectRef("", gvr.group, gvr.resource, key.namespace, key.name))
 
-    def name_touched(self, ref: Ref) -> None:
+    def name_touched(self, ref: ObjectRef) -> None:
         """Take it that the mailbox has, or has no more, an object of this name."""
         if self._s.config.scope.brings_up(ref):
             self._s.up.add(ref)
@@ -91,7 +91,7 @@ class Upsync:
         lost |= {gvr.group_resource for gvr, _ in self._watches if not s.served_hub.find(gvr)}
         return sorted(map(str, lost))
 
-    async def reconcile(self, ref: Ref) -> None:
+    async def reconcile(self, ref: ObjectRef) -> None:
         """Take one step for *ref*; raises ``NotYet`` when another try is due."""
         s = self._s
         record = s.memory.raised(ref)
@@ -120,7 +120,7 @@ class Upsync:
         except ApiError as error:
             raise NotYet(f"{ref.text}: {error.message}") from error
 
-    def _goes_down(self, ref: Ref, live: Object | None) -> bool | None:
+    def _goes_down(self, ref: ObjectRef, live: Object | None) -> bool | None:
         """Tell whether *ref* is of what goes down; None before the mailbox can tell."""
         s = self._s
         if s.memory.was_placed(ref) or (live or {}).get(OURS):
@@ -151,14 +151,14 @@ class Upsync:
         kind = gvr.group_resource
 
         def handler(old: Object | None, new: Object | None) -> None:
-            ref = Ref.to(kind, new or old or {})
+            ref = ObjectRef.local(kind, new or old or {})
             if self._s.config.scope.brings_up(ref) or self._s.memory.was_raised(ref):
                 self._s.up.add_after(ref, self._s.settings.return_seconds)
 
         informer.add_handler(handler)
         self._watches[watched] = informer
 
-    def _watch_of(self, ref: Ref) -> tuple[GroupVersionResource | None, Informer | None]:
+    def _watch_of(self, ref: ObjectRef) -> tuple[GroupVersionResource | None, Informer | None]:
         info = self._s.served_edge.preferred().get(GroupResource(ref.group, ref.resource))
         if info is None:
             return None, None
@@ -171,7 +171,7 @@ class Upsync:
     # What is written.
 
     async def _act(
-        self, gvr: GroupVersionResource, ref: Ref, decision: UpDecision, record: Raised | None
+        self, gvr: GroupVersionResource, ref: ObjectRef, decision: UpDecision, record: Raised | None
     ) -> None:
         s = self._s
         if decision.step == "raise" and decision.content is not None:
@@ -187,7 +187,7 @@ class Upsync:
             await s.memory.journal.flush()
 
     async def _raise(
-        self, gvr: GroupVersionResource, ref: Ref, decision: UpDecision, record: Raised | None
+        self, gvr: GroupVersionResource, ref: ObjectRef, decision: UpDecision, record: Raised | None
     ) -> None:
         s = self._s
         if (record is None or not record.mailbox_uid) and await self._is_taken(gvr, ref):
@@ -202,13 +202,13 @@ class Upsync:
             await self._report(gvr, ref, decision.status)
             s.memory.set_raised(ref, _with_status(raised, decision.status))
 
-    async def _is_taken(self, gvr: GroupVersionResource, ref: Ref) -> bool:
+    async def _is_taken(self, gvr: GroupVersionResource, ref: ObjectRef) -> bool:
         try:
             return not is_report(await self._s.hub.get(gvr, ref.name, ref.namespace))
         except NotFound:
             return False
 
-    async def _applied(self, gvr: GroupVersionResource, ref: Ref, content: Object) -> Object:
+    async def _applied(self, gvr: GroupVersionResource, ref: ObjectRef, content: Object) -> Object:
         hub = self._s.hub
         try:
             return await hub.patch(
@@ -225,7 +225,7 @@ class Upsync:
             gvr, ref.name, content, ref.namespace, kind="apply", force=True, options=_OPTIONS
         )
 
-    async def _report(self, gvr: GroupVersionResource, ref: Ref, status: object) -> None:
+    async def _report(self, gvr: GroupVersionResource, ref: ObjectRef, status: object) -> None:
         info = self._s.served_hub.find(gvr)
         parts = info is not None and any(sub.name == "status" for sub in info.subresources)
         patch = [{"op": "add", "path": "/status", "value": status}]
@@ -240,7 +240,7 @@ class Upsync:
             options=_OPTIONS,
         )
 
-    async def _remove(self, gvr: GroupVersionResource, ref: Ref, record: Raised) -> None:
+    async def _remove(self, gvr: GroupVersionResource, ref: ObjectRef, record: Raised) -> None:
         s = self._s
         if record.mailbox_uid:
             options = DeleteOptions(uid=record.mailbox_uid)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS, SIGNER
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339, rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import MAX_LEASE_SECONDS
 from skerry.logic.fleet.syncing.edge_rights import (
@@ -23,7 +24,6 @@ from skerry.logic.fleet.syncing.edge_rights import (
     is_heartbeat,
     refusal,
 )
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.scope import Scope
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.admission.operation import Operation
@@ -61,7 +61,7 @@ class EdgeRestriction:
                 raise _refused(operation, "an edge writes the status of a SyncerConfig only")
             return
         metadata = operation.obj["metadata"]
-        ref = Ref(*kind, operation.call.namespace, metadata.get("name") or "")
+        ref = ObjectRef("", *kind, operation.call.namespace, metadata.get("name") or "")
         if is_heartbeat(kind, ref.namespace, ref.name):
             self._heartbeat(operation)
             return

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from skerry.api.edge import PROJECTED, UPSYNCED
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS
 from skerry.api.errors import Forbidden
 from skerry.api.kinds import GroupResource
@@ -22,7 +23,6 @@ from skerry.logic.fleet.syncing.edge_rights import (
     SYNCER_CONFIGS,
     is_heartbeat,
 )
-from skerry.logic.fleet.syncing.marks import PROJECTED, UPSYNCED
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
 from skerry.server.http.message import User

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.gate import DeletionGate
 from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.syncing.evidence import Budget
-from skerry.logic.fleet.syncing.refs import Ref
 from tests.sim.loop import virtual
 
-REFS = [Ref("", "configmaps", "shop", f"page-{number:03}") for number in range(200)]
+REFS = [ObjectRef("", "", "configmaps", "shop", f"page-{number:03}") for number in range(200)]
 
 
 class Told:
@@ -21,7 +21,7 @@ class Told:
         self.times += 1
 
 
-def approved(told: Told, lives: dict[Ref, int] | None = None) -> DeletionGate:
+def approved(told: Told, lives: dict[ObjectRef, int] | None = None) -> DeletionGate:
     """Return a gate that held all of these and was told to let them go."""
     which = lives if lives is not None else dict.fromkeys(REFS, 1)
     gate = DeletionGate(Budget(count=10, percent=10), LoopClock(), told, lambda r: str(which[r]))

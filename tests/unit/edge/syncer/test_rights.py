@@ -9,9 +9,9 @@ import orjson
 
 from skerry.api.errors import ServiceUnavailable
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.rights import MissingRights
 from skerry.kit.clock import LoopClock
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.answering import AnsweringTransport
@@ -54,7 +54,7 @@ async def test_what_becomes_allowed_is_told_within_seconds_and_asked_about_no_mo
         await asyncio.sleep(60)
         assert judge.asked == [], "nothing is missing, nothing is asked"
         for number in range(100):
-            rights.miss(Ref("", "secrets", "shop", f"key-{number}"), "get")
+            rights.miss(ObjectRef("", "", "secrets", "shop", f"key-{number}"), "get")
         await asyncio.sleep(12)
         assert judge.asked == [("get", "secrets", "shop")] * 2, "one question for all of them"
         judge.away = True
@@ -75,7 +75,7 @@ async def test_many_missing_rights_cost_few_questions_and_come_back_together() -
     rights = MissingRights(Client(judge, clock=LoopClock()), lambda *place: granted.append(place))
     places = [f"n{number}" for number in range(50)]
     for place in places:
-        rights.miss(Ref("", "secrets", place, "key"), "patch")
+        rights.miss(ObjectRef("", "", "secrets", place, "key"), "patch")
     async with asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(rights.run())
         await asyncio.sleep(5.5)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import orjson
 
+from skerry.api.edge import SYNC_ERROR
 from skerry.logic.fleet.summary.health import (
     LONGEST_MESSAGE,
     LONGEST_REASON,
@@ -26,7 +27,6 @@ from skerry.logic.fleet.summary.health import (
     health,
 )
 from skerry.logic.fleet.syncing.delivery import is_delivered
-from skerry.logic.fleet.syncing.marks import SYNC_ERROR
 
 Raw = Mapping[str, Any]
 Number = int | float

@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
+from skerry.api.edge import PROJECTED
 from skerry.api.objects import Object
-from skerry.logic.fleet.syncing.marks import PROJECTED
 
 _OWN_SECTIONS = frozenset(("apiVersion", "kind", "metadata", "status"))
 # Notes of tools and controllers about the object they were written on.
@@ -59,19 +59,6 @@ def digest(value: object) -> str:
     """Return what tells one content from another, in few characters."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=12).hexdigest()
-
-
-def is_system_object(obj: Mapping[str, Any]) -> bool:
-    """Tell whether every cluster makes this object for itself, so that none may be sent one."""
-    kind, name = obj.get("kind"), obj["metadata"]["name"]
-    if kind == "ConfigMap":
-        return bool(name == "kube-root-ca.crt")
-    if kind == "ServiceAccount":
-        return bool(name == "default")
-    return kind == "Secret" and obj.get("type") in (
-        "kubernetes.io/service-account-token",
-        "bootstrap.kubernetes.io/token",
-    )
 
 
 def _label_travels(key: str) -> bool:

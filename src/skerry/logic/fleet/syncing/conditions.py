@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.refs import Ref
 
 # A SyncerConfig is read by people and travels on each heartbeat; more would serve neither.
 MOST_OBJECTS = 100
@@ -30,7 +30,7 @@ class Standing:
 
     # Objects at the edge as wanted, and those that are not.
     applied: int = 0
-    troubled: Mapping[Ref, Outcome] = field(default_factory=dict)
+    troubled: Mapping[ObjectRef, Outcome] = field(default_factory=dict)
     # Set when the hub's store is not the one we know: what to do about it.
     identity_changed: str = ""
     # Set when deletions are held: what to do about it.
@@ -97,7 +97,7 @@ def _flag(kind: str, message: str, reason: str) -> Object:
     return _condition(kind, "False", "AsExpected", "")
 
 
-def _of_object(ref: Ref, outcome: Outcome) -> Object:
+def _of_object(ref: ObjectRef, outcome: Outcome) -> Object:
     place = f"{ref.namespace}.{ref.name}" if ref.namespace else ref.name
     kind = f"{ref.group_resource}/{place.replace(':', '_')}"
     status = "Unknown" if outcome.state in ("Waiting", "Held") else "False"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.edge import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.syncing.carrying import carried, digest
 from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.marks import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.syncing.records import Options
 
 _LONGEST_ERROR = 512

@@ -15,10 +15,11 @@ from typing import Literal
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.syncing.evidence import Doubt, Evidence, doubt
 from skerry.logic.fleet.syncing.projection import OURS
 from skerry.logic.fleet.syncing.records import Desired, Placed
-from skerry.logic.fleet.syncing.refs import DEFINITIONS, NAMESPACES, Ref
+from skerry.logic.fleet.syncing.scope import DEFINITIONS, NAMESPACES
 from skerry.logic.machinery.plan import Apply, Delete, Plan, Target
 
 State = Literal["Applied", "Waiting", "Failed", "Held", "Gone"]
@@ -37,7 +38,7 @@ class Outcome:
 class Observed:
     """Everything that matters about one object."""
 
-    ref: Ref
+    ref: ObjectRef
     # What the mailbox has; None when it has nothing, or when it cannot be asked.
     wanted: Desired | None
     covered: bool

@@ -20,22 +20,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from skerry.api import edge
+from skerry.api.edge import APPLIED, SYNC_ERROR, UPSYNCED, is_projected, is_report
 from skerry.api.edge_identity import BOOTSTRAP_TYPE
+from skerry.api.kcp import resources
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
-from skerry.logic.fleet.syncing.marks import APPLIED, PROJECTED, SYNC_ERROR, UPSYNCED
-from skerry.logic.fleet.syncing.refs import DEFINITIONS, NAMESPACES, Ref
-from skerry.logic.fleet.syncing.scope import Scope, UpsyncRule
+from skerry.logic.fleet.syncing.scope import DEFINITIONS, NAMESPACES, Scope, UpsyncRule
 from skerry.logic.fleet.translation.categories import category_of
 
-SYNCER_CONFIGS = GroupResource("edge.kcp.io", "syncerconfigs")
+SYNCER_CONFIGS = edge.SYNCER_CONFIGS.group_resource
 LEASES = GroupResource("coordination.k8s.io", "leases")
 REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 SECRETS = GroupResource("", "secrets")
-LOGICAL_CLUSTERS = GroupResource("core.kcp.io", "logicalclusters")
+LOGICAL_CLUSTERS = resources.LOGICAL_CLUSTERS.group_resource
 # What brings types into a mailbox; syncers of earlier versions watch it.
-MAKE_TYPES = frozenset((DEFINITIONS, GroupResource("apis.kcp.io", "apibindings")))
+MAKE_TYPES = frozenset((DEFINITIONS, resources.API_BINDINGS.group_resource))
 
 READ = frozenset(("get", "list", "watch"))
 CHANGE = frozenset(("update", "patch"))
@@ -72,23 +74,13 @@ class Write(NamedTuple):
     """A write about to happen: ``old`` is None for a create, ``new`` for a delete."""
 
     verb: Verb
-    ref: Ref
+    ref: ObjectRef
     subresource: str
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
 
 
 # -- what objects are ------------------------------------------------------------------------
-
-
-def is_copy(metadata: Mapping[str, Any]) -> bool:
-    """Tell whether an object was projected into the mailbox."""
-    return (metadata.get("labels") or {}).get(PROJECTED) == "yes"
-
-
-def is_report(metadata: Mapping[str, Any]) -> bool:
-    """Tell whether an object came up from the edge."""
-    return (metadata.get("annotations") or {}).get(UPSYNCED) == "true" and not is_copy(metadata)
 
 
 def can_come_up(kind: GroupResource) -> bool:
@@ -124,7 +116,7 @@ def may(
     if _is_placed(scope, kind, namespace) and (verb in READ or verb in CHANGE):
         return True
     return can_come_up(kind) and _may_report(
-        scope, verb, Ref(kind.group, kind.resource, namespace, name), subresource
+        scope, verb, ObjectRef("", kind.group, kind.resource, namespace, name), subresource
     )
 
 
@@ -139,7 +131,7 @@ def _is_placed(scope: Scope, kind: GroupResource, namespace: str) -> bool:
     return namespace in scope.namespaces if namespace else bool(scope.namespaces)
 
 
-def _may_report(scope: Scope, verb: str, ref: Ref, subresource: str) -> bool:
+def _may_report(scope: Scope, verb: str, ref: ObjectRef, subresource: str) -> bool:
     if verb == "delete":
         # A report outlives the rule that asked for it; admission sees whether it is one.
         return not subresource and bool(ref.name)
@@ -156,7 +148,7 @@ def _may_report(scope: Scope, verb: str, ref: Ref, subresource: str) -> bool:
     return needs_namespace(scope, ref.name) if ref.name else any(map(_is_effective, scope.upsync))
 
 
-def _reaches(rule: UpsyncRule, ref: Ref) -> bool:
+def _reaches(rule: UpsyncRule, ref: ObjectRef) -> bool:
     """Tell whether *rule* covers *ref*; an empty name or namespace stands for any."""
     if not rule.covers_type(ref.group_resource):
         return False
@@ -191,15 +183,15 @@ def refusal(scope: Scope, write: Write) -> str:
         return _refused_create(scope, write.ref, write.new or {})
     if write.new is None:
         return _refused_delete(scope, write.ref, write.old)
-    if is_copy(write.old["metadata"]):
+    if is_projected(write.old):
         return _refused_mark(write.old, write.new, write.subresource)
-    if is_report(write.old["metadata"]):
+    if is_report(write.old):
         return _refused_report(scope, write.ref, write.new)
     return "it is neither a projected copy nor a report of this edge"
 
 
-def _refused_create(scope: Scope, ref: Ref, new: Mapping[str, Any]) -> str:
-    if is_report(new["metadata"]):
+def _refused_create(scope: Scope, ref: ObjectRef, new: Mapping[str, Any]) -> str:
+    if is_report(new):
         return _refused_report(scope, ref, new)
     if ref.group_resource != NAMESPACES or not needs_namespace(scope, ref.name):
         return f'an edge creates reports only: want the annotation {UPSYNCED}: "true"'
@@ -212,13 +204,13 @@ def _refused_create(scope: Scope, ref: Ref, new: Mapping[str, Any]) -> str:
     return ""
 
 
-def _refused_report(scope: Scope, ref: Ref, new: Mapping[str, Any]) -> str:
+def _refused_report(scope: Scope, ref: ObjectRef, new: Mapping[str, Any]) -> str:
     metadata = new["metadata"]
     if not can_come_up(ref.group_resource):
         return f"objects of type {ref.group_resource} do not come up from an edge"
     if not scope.brings_up(ref):
         return "no upsync rule of the SyncerConfig covers it"
-    if not is_report(metadata):
+    if not is_report(new):
         return f'a report keeps the annotation {UPSYNCED}: "true" and is no projected copy'
     if metadata.get("finalizers") or metadata.get("ownerReferences"):
         return "a report has no finalizers and no ownerReferences"
@@ -227,8 +219,8 @@ def _refused_report(scope: Scope, ref: Ref, new: Mapping[str, Any]) -> str:
     return ""
 
 
-def _refused_delete(scope: Scope, ref: Ref, old: Mapping[str, Any]) -> str:
-    if not is_report(old["metadata"]):
+def _refused_delete(scope: Scope, ref: ObjectRef, old: Mapping[str, Any]) -> str:
+    if not is_report(old):
         return "an edge deletes its reports only"
     if not can_come_up(ref.group_resource):
         return f"objects of type {ref.group_resource} are not the edge's to delete"

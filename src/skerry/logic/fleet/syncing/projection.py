@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
+from skerry.api.edge import EDGE_FIELD_MANAGER
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.carrying import digest
-from skerry.logic.fleet.syncing.marks import EDGE_MANAGER
 
 # Key of the digest in the reduced form; no object has a section of that name.
 OURS = "skerry:ours"
@@ -27,7 +27,7 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "generation", "deletionT
 _ABSENT = "<absent>"
 
 
-def our_fields(obj: Mapping[str, Any], manager: str = EDGE_MANAGER) -> dict[str, Any] | None:
+def our_fields(obj: Mapping[str, Any], manager: str = EDGE_FIELD_MANAGER) -> dict[str, Any] | None:
     """Return the fields *manager* applied, in FieldsV1 form; None when it applied none."""
     for entry in obj["metadata"].get("managedFields") or ():
         applied = entry.get("operation") == "Apply" and not entry.get("subresource")
@@ -37,7 +37,7 @@ def our_fields(obj: Mapping[str, Any], manager: str = EDGE_MANAGER) -> dict[str,
     return None
 
 
-def our_digest(obj: Mapping[str, Any], manager: str = EDGE_MANAGER) -> str:
+def our_digest(obj: Mapping[str, Any], manager: str = EDGE_FIELD_MANAGER) -> str:
     """Return what tells one state of our fields from another; empty when none are ours."""
     fields = our_fields(obj, manager)
     return "" if fields is None else digest(_seen(obj, fields))

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from skerry.api.edge import ADOPT, CREATE_ONLY, DOWNSYNC_OVERWRITE, ORPHAN_ON_DELETE, RECREATE
 from skerry.api.objects import Object
 from skerry.kit.text import whole_number
-from skerry.logic.fleet.syncing import marks
 from skerry.logic.fleet.syncing.carrying import carried, digest
 from skerry.logic.fleet.syncing.projection import OURS, our_digest
 
@@ -32,11 +32,11 @@ class Options:
     def of(cls, obj: Mapping[str, Any]) -> Options:
         notes = obj["metadata"].get("annotations") or {}
         return cls(
-            create_only=notes.get(marks.CREATE_ONLY) == "true"
-            or notes.get(marks.DOWNSYNC_OVERWRITE) == "false",
-            orphan=notes.get(marks.ORPHAN_ON_DELETE) == "true",
-            adopt=notes.get(marks.ADOPT) == "true",
-            recreate=notes.get(marks.RECREATE) == "true",
+            create_only=notes.get(CREATE_ONLY) == "true"
+            or notes.get(DOWNSYNC_OVERWRITE) == "false",
+            orphan=notes.get(ORPHAN_ON_DELETE) == "true",
+            adopt=notes.get(ADOPT) == "true",
+            recreate=notes.get(RECREATE) == "true",
         )
 
 

@@ -12,9 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
-from skerry.logic.fleet.syncing.refs import NAMESPACES, Ref
+from skerry.api.refs import ObjectRef
 
 EVERY = "*"
+
+# Types that hold others: what is inside goes when they go.
+NAMESPACES = GroupResource("", "namespaces")
+DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 Names = frozenset[str] | None  # None: all names
 
@@ -44,7 +48,7 @@ class UpsyncRule:
     def covers_type(self, kind: GroupResource) -> bool:
         return kind.group == self.group and _in(kind.resource, self.resources)
 
-    def covers(self, ref: Ref) -> bool:
+    def covers(self, ref: ObjectRef) -> bool:
         if not self.covers_type(ref.group_resource) or not _in(ref.name, self.names):
             return False
         return not ref.namespace or _in(ref.namespace, self.namespaces)
@@ -72,7 +76,7 @@ class Scope:
             for kind, version in found.items()
         }
 
-    def covers(self, ref: Ref) -> bool:
+    def covers(self, ref: ObjectRef) -> bool:
         """Tell whether *ref* goes down when the mailbox has it."""
         kind = ref.group_resource
         if ref.namespace:
@@ -82,7 +86,7 @@ class Scope:
         rule = self.clustered.get(kind)
         return rule is not None and _in(ref.name, rule[1])
 
-    def brings_up(self, ref: Ref) -> bool:
+    def brings_up(self, ref: ObjectRef) -> bool:
         """Tell whether *ref*, found at the edge, comes up."""
         return any(rule.covers(ref) for rule in self.upsync)
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from skerry.api.edge import UPSYNCED, is_system_object
 from skerry.api.objects import Object
-from skerry.logic.fleet.syncing.carrying import carried, digest, is_system_object
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.syncing.carrying import carried, digest
 from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.marks import PROJECTED, UPSYNCED
 from skerry.logic.fleet.syncing.records import Raised
-from skerry.logic.fleet.syncing.refs import Ref
 
 Step = Literal["none", "raise", "report", "remove", "forget"]
 
@@ -26,7 +26,7 @@ Step = Literal["none", "raise", "report", "remove", "forget"]
 class UpObserved:
     """Everything that matters about one edge-born object."""
 
-    ref: Ref
+    ref: ObjectRef
     live: Object | None
     # The edge's type was read completely, so that absence is absence.
     edge_synced: bool
@@ -57,7 +57,7 @@ def decide_up(o: UpObserved) -> UpDecision:
         return UpDecision("none", Outcome("Waiting", "NoSyncerConfig"))
     if o.placed:
         return UpDecision("forget" if o.record else "none", _NOTHING)
-    if o.live is None or not o.covered or is_system_object(o.live):
+    if o.live is None or not o.covered or is_system_object(o.ref.group_resource, o.live):
         return _absent(o)
     content = raised_content(o.live)
     if o.record is None or o.record.content != digest(content):
@@ -82,14 +82,3 @@ def raised_content(obj: Mapping[str, Any]) -> Object:
     notes = {**metadata.get("annotations", {}), UPSYNCED: "true"}
     content["metadata"] = {**metadata, "annotations": notes}
     return content
-
-
-def is_report(obj: Mapping[str, Any]) -> bool:
-    """Tell whether a mailbox object is a copy of an edge-born one.
-
-    What is placed under the name of such a copy takes its place: it is a wish from then on.
-    """
-    metadata = obj["metadata"]
-    if (metadata.get("labels") or {}).get(PROJECTED) == "yes":
-        return False
-    return (metadata.get("annotations") or {}).get(UPSYNCED) == "true"

@@ -18,9 +18,9 @@ from typing import Any
 
 import orjson
 
+from skerry.api.edge import APPLIED, SYNC_ERROR, UPSYNCED
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.fleet.syncing.marks import APPLIED, SYNC_ERROR, UPSYNCED
 from skerry.logic.fleet.translation.categories import NAMESPACES
 
 PROJECTED_LABEL = "edge.kcp.io/projected"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.explanation.answer import Facts, answer
 from skerry.logic.fleet.explanation.text import answer_text
 from skerry.logic.fleet.explanation.what import Subject
@@ -21,7 +22,6 @@ from skerry.logic.fleet.placement.records import (
     sync_target_of,
 )
 from skerry.logic.fleet.syncing.delivery import content_mark
-from skerry.logic.fleet.syncing.marks import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.translation.copies import copied, labelled
 from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import what_of

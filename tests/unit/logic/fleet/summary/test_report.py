@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.summary.report import (
     MOST_CONDITIONS,
     MOST_NUMBERS,
@@ -14,7 +15,6 @@ from skerry.logic.fleet.summary.report import (
     report_of,
 )
 from skerry.logic.fleet.syncing.delivery import content_mark
-from skerry.logic.fleet.syncing.marks import APPLIED, SYNC_ERROR
 
 Raw = dict[str, Any]
 DEPLOYMENT: Raw = {"apiVersion": "apps/v1", "kind": "Deployment"}

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.syncing.downsync import Observed, decide
 from skerry.logic.fleet.syncing.evidence import Evidence
 from skerry.logic.fleet.syncing.projection import OURS
 from skerry.logic.fleet.syncing.records import Desired, Options, Placed
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.machinery.plan import Apply, Delete
 
-REF = Ref("", "configmaps", "shop", "page")
+REF = ObjectRef("", "", "configmaps", "shop", "page")
 STORE = "store-a"
 FULL = Evidence(
     synced=True, configured=True, trusted=True, store=STORE, revision=100, config_revision=100
@@ -77,8 +77,8 @@ evidences = st.builds(
 kinds = st.sampled_from(
     (
         REF,
-        Ref("", "namespaces", "", "shop"),
-        Ref("apiextensions.k8s.io", "customresourcedefinitions", "", "w.t"),
+        ObjectRef("", "", "namespaces", "", "shop"),
+        ObjectRef("", "apiextensions.k8s.io", "customresourcedefinitions", "", "w.t"),
     )
 )
 observations = st.builds(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.syncing.edge_rights import (
     MARKS,
     MAX_MARK_LENGTH,
@@ -19,7 +20,6 @@ from skerry.logic.fleet.syncing.edge_rights import (
     may,
     refusal,
 )
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.scope import Scope, scope_of
 
 RBAC = "rbac.authorization.k8s.io"
@@ -162,7 +162,7 @@ def changed(obj: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {**obj, "metadata": {**obj["metadata"], **metadata}}
 
 
-REF = Ref("", "configmaps", "shop", "x")
+REF = ObjectRef("", "", "configmaps", "shop", "x")
 
 
 @given(texts, texts, st.text(max_size=20), st.text(max_size=20))
@@ -199,7 +199,7 @@ def test_no_other_metadata_of_a_copy_changes(metadata: dict[str, Any]) -> None:
 
 @given(kinds, st.sampled_from(["CREATE", "UPDATE", "DELETE"]))
 def test_upsync_never_lifts_a_refusal(kind: GroupResource, verb: Any) -> None:
-    ref = Ref(kind.group, kind.resource, "up", "x")
+    ref = ObjectRef("", kind.group, kind.resource, "up", "x")
     old = None if verb == "CREATE" else report()
     new = None if verb == "DELETE" else report(labels={"a": "b"})
     assert bool(refusal(EVERYTHING, Write(verb, ref, "", old, new))) == (not can_come_up(kind))
@@ -210,7 +210,7 @@ def test_upsync_never_lifts_a_refusal(kind: GroupResource, verb: Any) -> None:
              "edge.kcp.io/bootstrap-token"],
 )  # fmt: skip
 def test_secrets_that_are_credentials_do_not_come_up(kind: str) -> None:
-    ref = Ref("", "secrets", "up", "x")
+    ref = ObjectRef("", "", "secrets", "up", "x")
     assert refusal(EVERYTHING, Write("CREATE", ref, "", None, {**report(), "type": kind}))
     assert not refusal(EVERYTHING, Write("CREATE", ref, "", None, {**report(), "type": "Opaque"}))
 
@@ -226,7 +226,7 @@ def test_secrets_that_are_credentials_do_not_come_up(kind: str) -> None:
     ],
 )
 def test_a_report_stays_a_report(new: dict[str, Any]) -> None:
-    ref = Ref("", "configmaps", "up", "x")
+    ref = ObjectRef("", "", "configmaps", "up", "x")
     for old in (None, report()):
         verb: Any = "CREATE" if old is None else "UPDATE"
         assert refusal(EVERYTHING, Write(verb, ref, "", old, new))
@@ -235,6 +235,6 @@ def test_a_report_stays_a_report(new: dict[str, Any]) -> None:
 def test_nothing_but_reports_is_deleted() -> None:
     for old in (copy(), {"metadata": {"name": "x"}}):
         assert refusal(EVERYTHING, Write("DELETE", REF, "", old, None))
-    namespace = Ref.to_namespace("shop")
+    namespace = namespace_ref("shop")
     assert refusal(EVERYTHING, Write("DELETE", namespace, "", report(), None))
-    assert not refusal(EVERYTHING, Write("DELETE", Ref.to_namespace("up"), "", report(), None))
+    assert not refusal(EVERYTHING, Write("DELETE", namespace_ref("up"), "", report(), None))

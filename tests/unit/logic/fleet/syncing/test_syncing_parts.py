@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.syncing.access import MOST_NAMESPACES, edge_access
-from skerry.logic.fleet.syncing.carrying import carried, is_system_object
+from skerry.logic.fleet.syncing.carrying import carried
 from skerry.logic.fleet.syncing.conditions import (
     MOST_OBJECTS,
     Standing,
@@ -21,16 +22,9 @@ from skerry.logic.fleet.syncing.evidence import Budget, verdict
 from skerry.logic.fleet.syncing.manifest import ManifestTerms, edge_manifest
 from skerry.logic.fleet.syncing.projection import our_digest
 from skerry.logic.fleet.syncing.records import Desired, Options, Placed
-from skerry.logic.fleet.syncing.refs import Ref
 from skerry.logic.fleet.syncing.scope import scope_of, united
 
 words = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
-refs = st.builds(Ref, words | st.just(""), words, words | st.just(""), words)
-
-
-@given(refs)
-def test_the_text_of_a_reference_reads_back(ref: Ref) -> None:
-    assert Ref.parse(ref.text) == ref
 
 
 def test_a_scope_covers_what_the_config_names_and_no_more() -> None:
@@ -47,15 +41,15 @@ def test_a_scope_covers_what_the_config_names_and_no_more() -> None:
             ],
         }
     )
-    assert scope.covers(Ref("apps", "deployments", "a", "x"))
-    assert not scope.covers(Ref("apps", "deployments", "b", "x"))
-    assert not scope.covers(Ref("", "configmaps", "a", "x"))
-    assert scope.covers(Ref("", "namespaces", "", "a"))
-    assert not scope.covers(Ref("", "namespaces", "", "b"))
-    assert scope.covers(Ref("", "nodes", "", "n"))
-    assert not scope.covers(Ref("", "nodes", "", "m"))
-    assert scope.covers(Ref("g", "all", "", "anything"))
-    assert not scope.covers(Ref("g", "none", "", "anything"))
+    assert scope.covers(ObjectRef("", "apps", "deployments", "a", "x"))
+    assert not scope.covers(ObjectRef("", "apps", "deployments", "b", "x"))
+    assert not scope.covers(ObjectRef("", "", "configmaps", "a", "x"))
+    assert scope.covers(ObjectRef("", "", "namespaces", "", "a"))
+    assert not scope.covers(ObjectRef("", "", "namespaces", "", "b"))
+    assert scope.covers(ObjectRef("", "", "nodes", "", "n"))
+    assert not scope.covers(ObjectRef("", "", "nodes", "", "m"))
+    assert scope.covers(ObjectRef("", "g", "all", "", "anything"))
+    assert not scope.covers(ObjectRef("", "g", "none", "", "anything"))
 
 
 def test_upsync_rules_take_the_star_only_alone_and_nothing_for_an_empty_list() -> None:
@@ -67,11 +61,11 @@ def test_upsync_rules_take_the_star_only_alone_and_nothing_for_an_empty_list() -
             ]
         }
     )
-    assert scope.brings_up(Ref("g", "x", "n", "any"))
-    assert not scope.brings_up(Ref("g", "x", "m", "any"))
-    assert scope.brings_up(Ref("g", "clusterscoped", "", "any"))
-    assert scope.brings_up(Ref("h", "cogs", "", "William"))
-    assert not scope.brings_up(Ref("h", "cogs", "n", "William"))
+    assert scope.brings_up(ObjectRef("", "g", "x", "n", "any"))
+    assert not scope.brings_up(ObjectRef("", "g", "x", "m", "any"))
+    assert scope.brings_up(ObjectRef("", "g", "clusterscoped", "", "any"))
+    assert scope.brings_up(ObjectRef("", "h", "cogs", "", "William"))
+    assert not scope.brings_up(ObjectRef("", "h", "cogs", "n", "William"))
     assert scope.unserved({GroupResource("g", "x")}) == {GroupResource("h", "cogs")}
 
 
@@ -81,8 +75,8 @@ def test_several_configs_count_together() -> None:
     other = scope_of({"clusterScope": [
         {"group": "g", "resource": "r", "apiVersion": "v1", "objects": ["b"]}]})  # fmt: skip
     both = united((one, other))
-    assert both.covers(Ref("g", "r", "", "a"))
-    assert both.covers(Ref("g", "r", "", "b"))
+    assert both.covers(ObjectRef("", "g", "r", "", "a"))
+    assert both.covers(ObjectRef("", "g", "r", "", "b"))
 
 
 def whole_object() -> Object:
@@ -148,17 +142,6 @@ def test_a_service_keeps_its_wish_for_no_address_but_no_address() -> None:
 
     assert carried(service("10.0.0.1"))["spec"] == {"ports": []}
     assert carried(service("None"))["spec"]["clusterIP"] == "None"
-
-
-def test_what_every_cluster_makes_is_known() -> None:
-    def named(kind: str, name: str, **more: str) -> Object:
-        return {"kind": kind, "metadata": {"name": name}, **more}
-
-    assert is_system_object(named("ConfigMap", "kube-root-ca.crt"))
-    assert is_system_object(named("ServiceAccount", "default"))
-    assert is_system_object(named("Secret", "s", type="kubernetes.io/service-account-token"))
-    assert not is_system_object(named("Secret", "s", type="Opaque"))
-    assert not is_system_object(named("ConfigMap", "page"))
 
 
 def managed(obj: Object, fields: Object) -> Object:
@@ -231,7 +214,7 @@ def test_a_failure_is_written_on_the_object_and_taken_away_again() -> None:
 
 def test_conditions_keep_their_times_and_their_number() -> None:
     troubled = {
-        Ref("", "configmaps", "n", f"c{i:03}"): Outcome("Failed", "Rejected", "no")
+        ObjectRef("", "", "configmaps", "n", f"c{i:03}"): Outcome("Failed", "Rejected", "no")
         for i in range(150)
     }
     first = conditions(Standing(3, troubled), [], "t1")

@@ -1,0 +1,61 @@
+"""What an object of the edge API is, told by its labels, annotations and type."""
+
+from __future__ import annotations
+
+import pytest
+
+from skerry.api.edge import is_projected, is_report, is_system_object, is_upsynced
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+
+BINDINGS = GroupResource("apis.kcp.io", "apibindings")
+
+
+def marked(projected: str = "", upsynced: str = "") -> Object:
+    return {
+        "metadata": {
+            "labels": {"edge.kcp.io/projected": projected} if projected else {},
+            "annotations": {"edge.kcp.io/upsynced": upsynced} if upsynced else None,
+        }
+    }
+
+
+def test_a_report_says_that_it_came_up_and_is_no_copy() -> None:
+    assert is_report(marked(upsynced="true"))
+    assert not is_report(marked(upsynced="false"))
+    assert not is_report(marked())
+    copy_in_its_place = marked(projected="yes", upsynced="true")
+    assert is_projected(copy_in_its_place)
+    assert is_upsynced(copy_in_its_place)
+    assert not is_report(copy_in_its_place)
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj", "system"),
+    [
+        ("configmaps", {"metadata": {"name": "kube-root-ca.crt"}}, True),
+        ("configmaps", {"metadata": {"name": "page"}}, False),
+        ("serviceaccounts", {"metadata": {"name": "default"}}, True),
+        ("serviceaccounts", {"metadata": {"name": "web"}}, False),
+        (
+            "secrets",
+            {"metadata": {"name": "s"}, "type": "kubernetes.io/service-account-token"},
+            True,
+        ),
+        ("secrets", {"metadata": {"name": "s"}, "type": "bootstrap.kubernetes.io/token"}, True),
+        ("secrets", {"metadata": {"name": "s"}, "type": "Opaque"}, False),
+        ("services", {"metadata": {"name": "default"}}, False),
+    ],
+)
+def test_what_every_cluster_makes_for_itself_is_known(kind: str, obj: Object, system: bool) -> None:
+    assert is_system_object(GroupResource("", kind), obj) is system
+
+
+def test_the_bindings_that_every_mailbox_has_are_system_objects() -> None:
+    def binding(export: str) -> Object:
+        return {"metadata": {"name": "b"}, "spec": {"reference": {"export": {"name": export}}}}
+
+    assert is_system_object(BINDINGS, binding("edge.kcp.io"))
+    assert not is_system_object(BINDINGS, binding("shop.example"))
+    other = GroupResource("apps", "deployments")
+    assert not is_system_object(other, binding("edge.kcp.io"))
