@@ -109,6 +109,10 @@ class ServerSettings:
     compaction_revisions: int = 1_000_000
     """How much history is kept at the most, in revisions, so that a busy store stays small."""
 
+    compaction_mib: int = 1024
+    """How much history is kept at the most, in MiB of keys and values, so that large objects that
+    are written often do not fill the disk; 0 is no limit."""
+
     event_minutes: float = 60.0
     """How long Events are kept, as in kube-apiserver."""
 

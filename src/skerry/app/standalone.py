@@ -77,9 +77,10 @@ from skerry.server.security.pki import server_names
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
+from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import compaction
 from skerry.store.base import Store, StoreError
-from skerry.store.compaction import CompactionPolicy
+from skerry.store.compaction import CompactionPolicy, HistoryBytes
 from skerry.store.open import open_store
 
 log = Logger("server")
@@ -236,7 +237,8 @@ async def _serving_store(
             follow_keys(keys, ring, security, streams, certificates_changed)
             await ring.follow(face.api.dispatcher)
             await follow_revocations(security, face.api.dispatcher, http)
-            chores = (*_chores(settings, keys, ring, clock), face.api.run())
+            compacting = _compacting(settings, store, face.api.dispatcher, clock)
+            chores = (*_chores(settings, keys, ring, clock), compacting, face.api.run())
             background += [tasks.create_task(each) for each in chores]
             background += [tasks.create_task(run()) for run in (*security.chores, *face.beside)]
             if face.complete is not None:
@@ -264,7 +266,6 @@ def _chores(
     """Return what every kind of server does beside answering."""
     expiry = EventExpiry(keys.store, clock, timedelta(minutes=settings.event_minutes))
     return [
-        compaction.run(keys.store, _policy(settings), clock),
         steadily("events", expiry.run, clock),
         ring.watch_files(),
         keep_keys(settings, keys, ring, clock),
@@ -361,11 +362,19 @@ def _pod_security(path: Path | None) -> PodSecurityConfiguration:
         raise StartError(f"cannot use the admission configuration {path}: {error}") from error
 
 
-def _policy(settings: ServerSettings) -> CompactionPolicy:
-    return CompactionPolicy(
+def _compacting(
+    settings: ServerSettings, store: Store, dispatcher: Dispatcher, clock: Clock
+) -> Coroutine[Any, Any, None]:
+    """Return the compaction of *store*, which counts what the dispatcher hands out."""
+    policy = CompactionPolicy(
         keep=timedelta(minutes=settings.compaction_minutes),
-        most_revisions=settings.compaction_revisions,
+        max_revisions=settings.compaction_revisions,
+        max_bytes=settings.compaction_mib << 20,
     )
+    history = HistoryBytes(policy.max_bytes)
+    # What was missed had been compacted, and need not be counted.
+    dispatcher.observe_all(lambda change: history.add(change.event), reset=lambda: None)
+    return compaction.run(store, policy, clock, history)
 
 
 async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContext) -> int:

@@ -113,6 +113,10 @@ class Store(Protocol):
     def identity(self) -> str:
         """Name of this store's history; changes when it is restored from a backup."""
 
+    @property
+    def revision_stride(self) -> int:
+        """By how much the revision grows with each commit of one write."""
+
     async def revision(self) -> int:
         """Return the newest durable revision (at least 1)."""
 

@@ -97,7 +97,6 @@ class EtcdStore:
 
     @property
     def revision_stride(self) -> int:
-        """By how much the revision grows with each transaction."""
         return FACTOR
 
     async def revision(self) -> int:

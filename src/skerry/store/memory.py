@@ -34,6 +34,10 @@ class MemoryStore:
     def identity(self) -> str:
         return self._identity
 
+    @property
+    def revision_stride(self) -> int:
+        return 1
+
     async def revision(self) -> int:
         self._check_open()
         return self._newest

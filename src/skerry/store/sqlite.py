@@ -105,6 +105,10 @@ class SqliteStore:
     def identity(self) -> str:
         return self._identity
 
+    @property
+    def revision_stride(self) -> int:
+        return 1
+
     async def revision(self) -> int:
         with self._reading():
             return self._reader.bounds()[0]

@@ -7,6 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from skerry.kit.clock import SystemClock
+from skerry.kit.ids import SeededIds
+from skerry.server.security.encryption import EncryptedStore, EncryptionKeys
+from skerry.store import compaction
 from skerry.store.base import (
     Compacted,
     Conflict,
@@ -17,6 +21,7 @@ from skerry.store.base import (
     Unavailable,
     Write,
 )
+from skerry.store.compaction import CompactionPolicy, HistoryBytes
 from tests.contract.store.backends import Backend
 
 
@@ -334,6 +339,38 @@ async def test_compacting_everything_keeps_the_revision(store: Store) -> None:
     assert await store.revision() == newest
     assert await store.compacted() == newest
     assert await put(store, "/a", b"2") > newest
+
+
+async def test_every_commit_raises_the_revision_by_the_stride(store: Store) -> None:
+    first = await put(store, "/a", b"1")
+    for _ in range(4):
+        last = await put(store, "/a", b"2")
+    assert last - first == 4 * store.revision_stride
+    encrypted = EncryptedStore(store, EncryptionKeys(SeededIds(1), {}))
+    assert encrypted.revision_stride == store.revision_stride
+
+
+async def test_history_is_bounded_by_bytes(store: Store) -> None:
+    history = HistoryBytes(64 << 10)
+    start = await store.revision()
+    watch = store.watch("", after=start)
+    async with asyncio.TaskGroup() as tasks:
+        policy = CompactionPolicy(max_bytes=64 << 10)
+        compacting = tasks.create_task(compaction.run(store, policy, SystemClock(), history))
+        written = []
+        for number in range(60):
+            written.append(await put(store, f"/{number % 3}", b"x" * 4096))
+            for event in await take(watch, 1):
+                history.add(event)
+        async with asyncio.timeout(20):
+            while await store.compacted() < history.excess:
+                await asyncio.sleep(0.001)
+        compacting.cancel()
+    kept = [revision for revision in written if revision > await store.compacted()]
+    assert 14 <= len(kept) <= 17
+    with pytest.raises(Compacted):
+        await store.history("", after=start)
+    assert await store.count("") == 3
 
 
 async def test_concurrent_commits_all_happen_once(store: Store) -> None:

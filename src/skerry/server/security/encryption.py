@@ -183,6 +183,10 @@ class EncryptedStore:
     def identity(self) -> str:
         return self.below.identity
 
+    @property
+    def revision_stride(self) -> int:
+        return self.below.revision_stride
+
     async def revision(self) -> int:
         return await self.below.revision()
 

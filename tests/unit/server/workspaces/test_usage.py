@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from skerry.logic.machinery.workspaces.limits import (
     TreeLimits,
     tree_of,
 )
+from skerry.store.base import Store
 from tests.unit.server.workspaces.edges import EdgeHub, running_edge_hub
 from tests.unit.server.workspaces.hub import CLUSTERS, CONFIG_MAPS, WORKSPACES, workspace
 
@@ -140,6 +142,27 @@ async def test_an_edge_cannot_fill_its_mailbox(tmp_path: Path) -> None:
         assert statuses[0] == 201
         assert statuses[-1] == 403
         assert used(hub, edge.mailbox).objects == 60
+
+
+async def test_one_object_written_again_and_again_does_not_fill_the_store(tmp_path: Path) -> None:
+    async with running_edge_hub(tmp_path, compaction_mib=1) as hub:
+        shop = await hub.workspace("root", "shop", admin="alice")
+        await hub.create(shop, CONFIG_MAPS, config_map("a"))
+        for number in range(30):
+            change = {"data": {"a": f"{number % 10}" * 100_000}}
+            reply = await ask(hub, "alice", shop, "PATCH", f"{CONFIG_MAPS}/a", change)
+            assert reply.status == 200
+        store = hub.running.api.store
+        async with asyncio.timeout(20):
+            while await _history_bytes(store) > 1_200_000:
+                await hub.settled()
+        reply = await hub.ask("alice", "GET", f"/clusters/{shop}{CONFIG_MAPS}/a")
+        assert reply.body["data"]["a"][0] == "9"
+
+
+async def _history_bytes(store: Store) -> int:
+    kept = await store.history("", after=await store.compacted())
+    return sum(len(event.value or b"") for event in kept)
 
 
 async def test_a_tree_of_workspaces_is_limited_as_a_whole(tmp_path: Path) -> None:
