@@ -33,7 +33,8 @@ from skerry.kit.ids import SystemIds
 from skerry.runtime.client import Client
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.kubeconfig import connect, load
-from skerry.server.http.message import Peer, Request, User
+from skerry.server.http.message import Peer, Request
+from skerry.server.user import User
 
 _ADMIN = User("admin", groups=("system:masters", "system:authenticated"))
 # Edges of a fleet start one after the other, not in one moment.

@@ -35,7 +35,7 @@ from skerry.kit.ids import SeededIds
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.config.load import default_configuration
 from skerry.scheduler.framework.events import ASSIGNED_POD_DELETE, NODE_ADD
-from skerry.scheduler.handle import NoWriter
+from skerry.scheduler.framework.handle import NoWriter
 from skerry.scheduler.outcome import Placed
 from skerry.scheduler.queue import QueuedPod
 from skerry.scheduler.registry import in_tree_registry

@@ -45,11 +45,12 @@ from skerry.server.engine import (
 )
 from skerry.server.extensions import ExtensionHandler, extension_handlers
 from skerry.server.http.message import Answer, Request
+from skerry.server.multiplex.watches import MultiplexedWatches
 from skerry.server.observed import ObservedObjects
 from skerry.server.offload.offload import Offload
+from skerry.server.preparation.pipeline import NoStamp, Preparation, Stamp
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
-from skerry.server.rest.preparation import NoStamp, Preparation, Stamp
 from skerry.server.rest.read import Reader
 from skerry.server.rest.watching import Watcher
 from skerry.server.rest.write import Writer
@@ -59,7 +60,6 @@ from skerry.server.subresources.eviction import EvictionHandler
 from skerry.server.subresources.pods import BindingHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.server.watch.multiplex import MultiplexedWatches
 from skerry.store.base import Store
 
 _RBAC = "rbac.authorization.k8s.io"

@@ -13,8 +13,9 @@ from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import InformerFactory
-from skerry.server.http.message import Peer, Request, User
+from skerry.server.http.message import Peer, Request
 from skerry.server.security.signing_rotation import Authorities
+from skerry.server.user import User
 
 _USER = User("system:kube-controller-manager", groups=("system:masters", "system:authenticated"))
 

@@ -29,7 +29,7 @@ from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Sender, Stream, Upgrade
 from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _END = 0, 1, 2, 3, 4, 255
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")

@@ -60,7 +60,7 @@ from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
 from skerry.scheduler.config.load import load
 from skerry.scheduler.service import SchedulerOptions, run_scheduler
-from skerry.server.http.message import User
+from skerry.server.user import User
 
 log = Logger("edge")
 _MASTERS = ("system:masters", "system:authenticated")

@@ -18,8 +18,9 @@ from skerry.app.hub_server import HubServer
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.workspaces.principals import BOUND_PREFIX, SCOPED
 from skerry.logic.machinery.workspaces.schemas import native_schema_object, schema_object
-from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.http.message import Peer, Request, Response
 from skerry.server.security.authorization import MASTERS
+from skerry.server.user import User
 
 COMPUTE = "root:compute"
 EDGE_PROVIDER = "root:espw"

@@ -16,6 +16,7 @@ from skerry.app.api_server import ApiServer, Parts
 from skerry.app.steady import steadily
 from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
 from skerry.logic.machinery.workspaces.names import WILDCARD
+from skerry.logic.machinery.workspaces.stamp import ClusterStamp
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
@@ -54,7 +55,6 @@ from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_rules import SchemaRules
 from skerry.server.workspaces.slices import SliceRules, Slices
-from skerry.server.workspaces.stamp import ClusterStamp
 from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.usage import LimitAnnotations, WorkspaceLimits, WorkspaceUsage

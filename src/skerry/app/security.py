@@ -13,8 +13,8 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.access import Authorizer
 from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE
+from skerry.server.change import Change
 from skerry.server.codec import decode
-from skerry.server.http.message import User
 from skerry.server.http.server import HttpServer
 from skerry.server.open_streams import OpenStreams
 from skerry.server.security.authentication import (
@@ -38,7 +38,7 @@ from skerry.server.security.tokens import (
     ServiceAccountTokens,
     open_signing_keys,
 )
-from skerry.server.watch.change import Change
+from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Store

@@ -59,7 +59,6 @@ from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
 from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
-from skerry.server.http.tls import LiveContext
 from skerry.server.offload.offload import Offload, OffloadSettings
 from skerry.server.offload.pool import StampName, system_workers
 from skerry.server.role_aggregation import RoleAggregation
@@ -75,6 +74,7 @@ from skerry.server.security.kubeconfig import (
 )
 from skerry.server.security.pki import server_names
 from skerry.server.security.signing_rotation import Authorities
+from skerry.server.security.tls import LiveContext
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
 from skerry.server.watch.dispatcher import Dispatcher

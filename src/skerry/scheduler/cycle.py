@@ -25,7 +25,8 @@ from skerry.scheduler.framework.evaluation import (
     Evaluator,
     Signature,
 )
-from skerry.scheduler.framework.plugin import Diagnosis, Rows, Scores
+from skerry.scheduler.framework.handle import NominationTable
+from skerry.scheduler.framework.plugin import Diagnosis, Scores
 from skerry.scheduler.framework.runner import (
     Framework,
     PluginRaised,
@@ -35,8 +36,7 @@ from skerry.scheduler.framework.runner import (
 )
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, error, unresolvable
-from skerry.scheduler.handle import NominationTable
-from skerry.scheduler.trial import (
+from skerry.scheduler.framework.trial import (
     Trials,
     filter_with_nominated,
     filter_with_promised,
@@ -44,6 +44,7 @@ from skerry.scheduler.trial import (
     recall,
     remember,
 )
+from skerry.scheduler.table import Rows
 
 Ties = Literal["random", "first"]
 

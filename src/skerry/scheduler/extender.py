@@ -28,9 +28,9 @@ from skerry.scheduler.cache.table import NodeTable
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import ExtenderSpec
 from skerry.scheduler.cycle import Found
-from skerry.scheduler.framework.plugin import Rows
+from skerry.scheduler.framework.handle import ExtenderError
 from skerry.scheduler.framework.status import Status, unresolvable, unschedulable
-from skerry.scheduler.handle import ExtenderError
+from skerry.scheduler.table import Rows
 
 # What rejecting by an extender is blamed on; such pods are retried after any event.
 EXTENDER_NAME = "Extender"

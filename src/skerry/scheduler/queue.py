@@ -35,8 +35,8 @@ from skerry.scheduler.framework.events import (
     HintFunction,
     Registration,
 )
+from skerry.scheduler.framework.handle import NominationTable
 from skerry.scheduler.framework.status import Status
-from skerry.scheduler.handle import NominationTable
 from skerry.scheduler.hints import Listeners
 
 

@@ -15,10 +15,10 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.pod import PodInfo
+from skerry.scheduler.framework.handle import Events, NominationTable, Writer
 from skerry.scheduler.framework.plugin import PostFilterResult
 from skerry.scheduler.framework.runner import PluginRaised, status_label
 from skerry.scheduler.framework.status import Code, Status
-from skerry.scheduler.handle import Events, NominationTable, Writer
 from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.scheduler.outcome import Refused, pod_status_change
 from skerry.scheduler.queue import SchedulingQueue

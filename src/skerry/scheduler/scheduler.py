@@ -30,13 +30,7 @@ from skerry.scheduler.extender import (
 )
 from skerry.scheduler.framework.evaluation import Evaluator
 from skerry.scheduler.framework.events import ANY_EVENT, ASSIGNED_POD_DELETE, Registration
-from skerry.scheduler.framework.plugin import Diagnosis
-from skerry.scheduler.framework.profile import ProfileError, assemble
-from skerry.scheduler.framework.registry import Registry
-from skerry.scheduler.framework.runner import Framework, PluginRaised, status_label
-from skerry.scheduler.framework.state import CycleState
-from skerry.scheduler.framework.status import Code, Status, error, unschedulable
-from skerry.scheduler.handle import (
+from skerry.scheduler.framework.handle import (
     Events,
     ExtenderError,
     Handle,
@@ -45,6 +39,12 @@ from skerry.scheduler.handle import (
     NoWriter,
     Writer,
 )
+from skerry.scheduler.framework.plugin import Diagnosis
+from skerry.scheduler.framework.profile import ProfileError, assemble
+from skerry.scheduler.framework.registry import Registry
+from skerry.scheduler.framework.runner import Framework, PluginRaised, status_label
+from skerry.scheduler.framework.state import CycleState
+from skerry.scheduler.framework.status import Code, Status, error, unschedulable
 from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.queue import QueuedPod, QueueProfile, QueueSettings, SchedulingQueue

@@ -9,7 +9,8 @@ from typing import Protocol
 
 import msgspec
 
-from skerry.server.http.message import Request, User
+from skerry.server.http.message import Request
+from skerry.server.user import User
 
 
 class Attributes(msgspec.Struct, frozen=True, gc=False):

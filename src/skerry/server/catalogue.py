@@ -18,8 +18,8 @@ from skerry.api.objects import Object
 from skerry.logic.machinery import crd as custom
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.resource import Family, Resource
+from skerry.server.change import Change
 from skerry.server.codec import decode
-from skerry.server.watch.change import Change
 from skerry.store.base import Store
 
 CRD_GROUP = "apiextensions.k8s.io"

@@ -14,8 +14,8 @@ from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.server.admission.definitions import CLEANUP
 from skerry.server.catalogue import CRD_PREFIX
+from skerry.server.change import Change
 from skerry.server.codec import decode, encode
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Conflict, Store, Write
 

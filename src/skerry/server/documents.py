@@ -15,9 +15,10 @@ from skerry.logic.machinery import discovery, openapi
 from skerry.logic.machinery.resource import Resource
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Headers, Request, Response, User
+from skerry.server.http.message import Answer, Headers, Request, Response
 from skerry.server.offload.offload import Offload
 from skerry.server.openapi_documents import Form
+from skerry.server.user import User
 
 _YEAR = timedelta(days=365)
 

@@ -32,12 +32,13 @@ from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
 from skerry.server.documents import Documents
 from skerry.server.extensions import ExtensionHandler, Visit
-from skerry.server.http.message import Answer, Request, Response, Stream, User
+from skerry.server.http.message import Answer, Request, Response, Stream
 from skerry.server.offload.offload import Offload
 from skerry.server.open_streams import OpenStreams, Right
-from skerry.server.request_info import RequestInfo, request_info
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
+from skerry.server.request.info import RequestInfo, request_info
 from skerry.server.security.authorization import forbidden
+from skerry.server.user import User
 from skerry.store.base import StoreError, Unavailable
 
 log = Logger("server")

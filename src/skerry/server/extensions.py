@@ -17,7 +17,8 @@ from types import MappingProxyType
 from skerry.api.errors import MethodNotAllowed, NotFound, UnsupportedMediaType
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Request, Response, User
+from skerry.server.http.message import Answer, Request, Response
+from skerry.server.user import User
 
 ROOT = "/extensions"
 # What bodies are sent as. A page in a browser cannot send it elsewhere without being asked first,

@@ -27,9 +27,10 @@ from skerry.api.errors import TooManyRequests
 from skerry.kit.clock import Clock, SystemClock
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.accounts import Accounts, AccountSettings
-from skerry.server.http.message import Sender, User
+from skerry.server.http.message import Sender
 from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 
 _READING = frozenset(("get", "list", "watch", "head", "options"))
 _PROBES = frozenset(("/healthz", "/livez", "/readyz"))

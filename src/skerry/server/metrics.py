@@ -17,7 +17,7 @@ from skerry.kit.metrics import (
 )
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Response
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
 
 _REQUEST_SECONDS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.objects import Object
+from skerry.server.change import Change
 from skerry.server.codec import decode
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store
 

@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from skerry.server.access import Attributes, Authorizer
-from skerry.server.http.message import Sender, User
+from skerry.server.http.message import Sender
 from skerry.server.security.authorization import is_administrator
+from skerry.server.user import User
 
 Run = Callable[[Sender], Awaitable[None]]
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"

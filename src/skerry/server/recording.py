@@ -11,11 +11,12 @@ from skerry.kit.ids import IdSource
 from skerry.kit.rate import RateLimit, RateLimits
 from skerry.logic.machinery.audit_policy import METADATA_OF_ALL, NONE, REQUEST, Audited, Policy
 from skerry.server.flow import FairFlow
-from skerry.server.http.message import Answer, Request, Sender, Stream, User
+from skerry.server.http.message import Answer, Request, Sender, Stream
 from skerry.server.metrics import ServerMetrics, long_running_labels
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
 from skerry.server.security.audit import AuditLog, audit_event
 from skerry.server.security.audit_objects import add_request_object
+from skerry.server.user import User
 
 _COUNTER_DIGITS = 12
 _STRANGERS = "system:unauthenticated"

@@ -13,8 +13,8 @@ from typing import Protocol
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.logic.machinery.rbac.policy import GROUP
 from skerry.logic.machinery.rbac.rules import Rule
+from skerry.server.change import Change
 from skerry.server.codec import decode, encode
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Conflict, Store, Write
 

@@ -15,7 +15,7 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import encode
-from skerry.server.rest.preparation import Stamp
+from skerry.server.preparation.pipeline import Stamp
 from skerry.store.base import Conflict, Store, Write
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

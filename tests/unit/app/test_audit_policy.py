@@ -16,8 +16,9 @@ import pytest
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, Running, StartError, serving
 from skerry.kit import log
-from skerry.server.http.message import Answer, Peer, Request, Response, Stream, User
+from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.server.security.audit_objects import OMITTED
+from skerry.server.user import User
 from tests.unit.server.harness import MemorySender
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))

@@ -22,8 +22,7 @@ from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, Running, StartError, serving
 from skerry.kit import log
 from skerry.kit.clock import SystemClock
-from skerry.server.http.message import Peer, Request, Response, User
-from skerry.server.http.tls import client_context, is_named
+from skerry.server.http.message import Peer, Request, Response
 from skerry.server.security.encryption import EncryptedStore
 from skerry.server.security.pki import (
     Authority,
@@ -32,6 +31,8 @@ from skerry.server.security.pki import (
     new_ca,
     read_authorities,
 )
+from skerry.server.security.tls import client_context, is_named
+from skerry.server.user import User
 from skerry.store.base import Write
 from tests.unit.server.security.clock import HandClock
 

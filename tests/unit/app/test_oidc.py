@@ -20,10 +20,11 @@ from skerry.app.standalone import PLAIN_SERVER, Kind, Running, StartError, servi
 from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.logic.machinery.oidc import OidcError
-from skerry.server.http.message import Answer, Peer, Request, Response, User
+from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.http.server import HttpServer
-from skerry.server.http.tls import server_context
 from skerry.server.security.pki import open_pki
+from skerry.server.security.tls import server_context
+from skerry.server.user import User
 from tests.unit.server.security.oidc_issuer import Issuer
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))

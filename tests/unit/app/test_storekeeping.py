@@ -17,7 +17,8 @@ from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, serving
 from skerry.cli.main import main
 from skerry.kit import log
-from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.http.message import Peer, Request, Response
+from skerry.server.user import User
 from skerry.store.backup import BackupFile
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))

@@ -11,7 +11,8 @@ import orjson
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, Running, serving
 from skerry.kit import log
-from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.http.message import Peer, Request, Response
+from skerry.server.user import User
 
 ADMIN = Peer(user=User("admin", groups=("system:masters", "system:authenticated")))
 BELOW = "/api/v1/namespaces/default"

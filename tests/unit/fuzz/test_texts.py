@@ -30,8 +30,8 @@ from skerry.logic.machinery.schema.duplicates import duplicate_keys
 from skerry.logic.machinery.selectors import FieldSelector, Selector, SelectorError
 from skerry.logic.workloads.cron import parse_schedule
 from skerry.server.http.target import parsed_target
-from skerry.server.rest.negotiate import negotiate
-from skerry.server.rest.options import decode_continue
+from skerry.server.request.options import decode_continue
+from skerry.server.response.negotiate import negotiate
 from tests.counting import steps
 
 

@@ -15,8 +15,8 @@ from skerry.kit.clock import SystemClock
 from skerry.runtime.kubeconfig import ClientConfig, connect, identify
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream
 from skerry.server.http.server import HttpServer
-from skerry.server.http.tls import server_context
 from skerry.server.security.pki import Authority, open_pki
+from skerry.server.security.tls import server_context
 
 
 @dataclass

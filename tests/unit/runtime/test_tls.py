@@ -22,8 +22,8 @@ from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import TransportError
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
-from skerry.server.http.tls import server_context
 from skerry.server.security.pki import Authority, Pki, open_pki
+from skerry.server.security.tls import server_context
 
 
 @asynccontextmanager

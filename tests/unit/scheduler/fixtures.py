@@ -10,10 +10,10 @@ from skerry.scheduler.cache.cluster import Cluster
 from skerry.scheduler.config.load import Configuration, default_configuration
 from skerry.scheduler.cycle import Decider, Profile
 from skerry.scheduler.framework.evaluation import Evaluator
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.profile import assemble
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import Framework
-from skerry.scheduler.handle import Handle
 from skerry.scheduler.registry import in_tree_registry
 
 

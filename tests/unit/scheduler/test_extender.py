@@ -16,7 +16,7 @@ from skerry.runtime.transport import Answer, AnswerStream, TransportError
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import ExtenderSpec, default_configuration
 from skerry.scheduler.extender import HttpExtender, _tls
-from skerry.scheduler.handle import ExtenderError
+from skerry.scheduler.framework.handle import ExtenderError
 from skerry.scheduler.intake import Intake
 from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.registry import in_tree_registry

@@ -18,9 +18,10 @@ from skerry.logic.machinery.pod_security.configuration import PodSecurityConfigu
 from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
 from skerry.server.engine import ResourceHandler
-from skerry.server.http.message import Answer, Peer, Request, Response, Stream, User
+from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.server.offload.offload import Offload
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 from skerry.store.base import Store
 from skerry.store.memory import MemoryStore
 

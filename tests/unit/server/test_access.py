@@ -11,9 +11,10 @@ import orjson
 
 from skerry.app.security import follow_rbac
 from skerry.server.admission.rbac import EscalationGuard
-from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.http.message import Peer, Request, Response
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.subresources.reviews import AccessReviews
+from skerry.server.user import User
 from tests.sim.loop import virtual
 from tests.unit.server.certificates import encoded_csr
 from tests.unit.server.harness import Reply, Server, serving

@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from skerry.server.access import Attributes, Decision
-from skerry.server.http.message import Answer, Peer, Request, Response, Stream, User
+from skerry.server.http.message import Answer, Peer, Request, Response, Stream
+from skerry.server.user import User
 from tests.sim.loop import virtual
 from tests.unit.server.harness import Everybody, MemorySender, Server, serving
 from tests.unit.server.objects import CORE, config_map

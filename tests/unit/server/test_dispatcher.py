@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skerry.server.watch.change import Change
+from skerry.server.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Write
 from skerry.store.memory import MemoryStore

@@ -11,9 +11,10 @@ from skerry.api.errors import TooManyRequests
 from skerry.kit.clock import LoopClock
 from skerry.server.accounts import AccountSettings
 from skerry.server.flow import FairFlow, FlowSettings
-from skerry.server.http.message import Sender, User
+from skerry.server.http.message import Sender
 from skerry.server.lanes import LaneSettings
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 from tests.unit.server.security.clock import HandClock
 
 GET = RequestInfo("/api/v1/pods", "get", is_resource=True)

@@ -12,7 +12,8 @@ from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
 from skerry.logic.machinery.patch.json_patch import apply_json_patch
 from skerry.server.access import Attributes, Decision
-from skerry.server.http.message import Response, Stream, User
+from skerry.server.http.message import Response, Stream
+from skerry.server.user import User
 from skerry.store.memory import MemoryStore
 from tests.sim.loop import virtual
 from tests.unit.server.harness import Everybody, MemorySender, Server, serving

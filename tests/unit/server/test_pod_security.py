@@ -12,7 +12,7 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy
 from skerry.server.http.message import Peer, Request
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
 from skerry.server.security.audit import audit_event
 from tests.sim.loop import virtual
 from tests.unit.logic.machinery.pod_security.pods import hardened

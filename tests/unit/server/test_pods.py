@@ -7,7 +7,7 @@ from typing import Any
 
 from skerry.api.objects import Object
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 from tests.sim.loop import virtual
 from tests.unit.server.harness import Server, serving
 from tests.unit.server.objects import CORE, pod

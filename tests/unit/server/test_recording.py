@@ -9,11 +9,12 @@ from prometheus_client import CollectorRegistry
 
 from skerry.kit.ids import SeededIds
 from skerry.server.flow import FairFlow
-from skerry.server.http.message import Peer, Request, Response, Sender, Stream, User
+from skerry.server.http.message import Peer, Request, Response, Sender, Stream
 from skerry.server.metrics import ServerMetrics, request_labels, scope
 from skerry.server.recording import AuditIds, RequestRecorder
-from skerry.server.request_info import RequestInfo, request_info
+from skerry.server.request.info import RequestInfo, request_info
 from skerry.server.security.audit import AuditLog, AuditSettings
+from skerry.server.user import User
 from tests.unit.server.security.clock import HandClock
 
 BOB = User("bob", groups=("system:authenticated",))

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from skerry.server.access import Attributes, Decision
-from skerry.server.http.message import Sender, Stream, User
+from skerry.server.http.message import Sender, Stream
 from skerry.server.open_streams import OpenStreams
+from skerry.server.user import User
 from skerry.store.base import Write
 from tests.unit.server.harness import MemorySender, Server, serving
 from tests.unit.server.objects import CORE, config_map

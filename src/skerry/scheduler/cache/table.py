@@ -20,8 +20,7 @@ from skerry.scheduler.cache.counts import PodCounts
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import NodeRequirement, NodeTerm, Taint
-from skerry.scheduler.framework.plugin import Rows
-from skerry.scheduler.framework.table import ChangeLog
+from skerry.scheduler.table import ChangeLog, Rows
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -18,7 +18,6 @@ from skerry.scheduler.framework.plugin import (
     ArrayFilterPlugin,
     ArrayScorePlugin,
     NormalizePlugin,
-    Rows,
     Scope,
     Scores,
     Verdicts,
@@ -27,7 +26,7 @@ from skerry.scheduler.framework.plugin import (
 from skerry.scheduler.framework.runner import filter_refusal, guarded
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status
-from skerry.scheduler.framework.table import TargetTable
+from skerry.scheduler.table import Rows, TargetTable
 
 Item = TypeVar("Item")
 

@@ -32,7 +32,6 @@ from skerry.scheduler.framework.plugin import (
     Diagnosis,
     PreFilterPlugin,
     PreScorePlugin,
-    Rows,
     Scope,
     Scores,
     Verdicts,
@@ -47,7 +46,7 @@ from skerry.scheduler.framework.runner import (
 )
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Code, Status
-from skerry.scheduler.framework.table import TargetTable
+from skerry.scheduler.table import Rows, TargetTable
 
 Item = TypeVar("Item")
 Target = TypeVar("Target")

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from skerry.scheduler.framework.events import Registration
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Code, Status
+from skerry.scheduler.table import Rows
 
-Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
 Codes = NDArray[np.int16]
 

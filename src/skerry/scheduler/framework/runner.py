@@ -18,7 +18,6 @@ from skerry.scheduler.framework.plugin import (
     Diagnosis,
     Plugin,
     PostFilterResult,
-    Rows,
     Scope,
     Scores,
     extends,
@@ -27,6 +26,7 @@ from skerry.scheduler.framework.profile import Assembled
 from skerry.scheduler.framework.recorder import NoRecorder, Recorder
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Code, Status, error, unresolvable
+from skerry.scheduler.table import Rows
 
 Item = TypeVar("Item")
 Target = TypeVar("Target")

@@ -24,13 +24,14 @@ from skerry.logic.fleet.placement.strategy import Candidate, Strategy
 from skerry.scheduler.framework.choose import Domain, Offer, choose
 from skerry.scheduler.framework.columns import evaluate_filter
 from skerry.scheduler.framework.evaluation import Evaluation, Evaluator, raise_errors
-from skerry.scheduler.framework.plugin import Diagnosis, Rows
+from skerry.scheduler.framework.plugin import Diagnosis
 from skerry.scheduler.framework.profile import assemble
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.placement.registry import placement_profile, placement_registry
 from skerry.scheduler.placement.table import LocationTable
 from skerry.scheduler.placement.wish import Wish
+from skerry.scheduler.table import Rows
 
 
 class LocationChooser:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.strategy import Candidate, Taint
-from skerry.scheduler.framework.plugin import Rows
-from skerry.scheduler.framework.table import ChangeLog
+from skerry.scheduler.table import ChangeLog, Rows
 
 
 class LocationTable:

@@ -8,9 +8,9 @@ from typing import Any
 from skerry.api.errors import ApiError
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.pod import PodInfo
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, error
-from skerry.scheduler.handle import Handle
 
 
 class DefaultBinder:

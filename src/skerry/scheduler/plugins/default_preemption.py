@@ -22,7 +22,8 @@ from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult, Rows
+from skerry.scheduler.framework.handle import ExtenderError, Handle
+from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import (
@@ -32,8 +33,7 @@ from skerry.scheduler.framework.status import (
     unresolvable,
     unschedulable,
 )
-from skerry.scheduler.handle import ExtenderError, Handle
-from skerry.scheduler.trial import (
+from skerry.scheduler.framework.trial import (
     Trial,
     Trials,
     filter_with_nominated,
@@ -41,6 +41,7 @@ from skerry.scheduler.trial import (
     recall,
     remember,
 )
+from skerry.scheduler.table import Rows
 
 _NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 _NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")

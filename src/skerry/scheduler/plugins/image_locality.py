@@ -13,9 +13,10 @@ import numpy as np
 
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.framework.plugin import MAX_SCORE, Rows, Scope, Scores
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import MAX_SCORE, Scope, Scores
 from skerry.scheduler.framework.state import CycleState
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _MEBIBYTE = 1024 * 1024
 # Below the first nothing is gained by not pulling; above the second nothing more is.

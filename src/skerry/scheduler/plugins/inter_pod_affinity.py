@@ -18,16 +18,11 @@ from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import AffinityTerm
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
-from skerry.scheduler.framework.plugin import (
-    MAX_SCORE,
-    PreFilterResult,
-    Rows,
-    Scores,
-    Verdicts,
-)
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import MAX_SCORE, PreFilterResult, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
 _ANTI = unschedulable("node(s) didn't match pod anti-affinity rules")

@@ -22,11 +22,12 @@ from skerry.scheduler.cache.terms import (
     required_terms,
 )
 from skerry.scheduler.framework.events import NODE, Action, ClusterEvent, Hint, Registration
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.normalize import proportional
-from skerry.scheduler.framework.plugin import PreFilterResult, Rows, Scope, Scores, Verdicts
+from skerry.scheduler.framework.plugin import PreFilterResult, Scope, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, unresolvable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _REFUSED = unresolvable("node(s) didn't match Pod's node affinity/selector")
 _ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affinity")

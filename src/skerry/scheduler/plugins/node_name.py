@@ -10,10 +10,11 @@ import numpy as np
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import NODE, Action, ClusterEvent, Registration
-from skerry.scheduler.framework.plugin import Rows, Scope, Verdicts
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import Scope, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unresolvable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _REFUSED = unresolvable("node(s) didn't match the requested node name")
 

@@ -10,10 +10,11 @@ import numpy as np
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
-from skerry.scheduler.framework.plugin import PreFilterResult, Rows, Scope, Verdicts
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import PreFilterResult, Scope, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, unschedulable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _REFUSED = unschedulable("node(s) didn't have free ports for the requested pod ports")
 

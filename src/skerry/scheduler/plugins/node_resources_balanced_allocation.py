@@ -14,10 +14,11 @@ from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.resources import CPU, MEMORY, is_scalar
 from skerry.scheduler.framework.allocation import Amounts, evenness, evenness_all
-from skerry.scheduler.framework.plugin import Rows, Scope, Scores
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import Scope, Scores
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 
 class NodeResourcesBalancedAllocation:

@@ -18,10 +18,11 @@ from skerry.scheduler.config.args import node_resources_fit_errors
 from skerry.scheduler.config.errors import aggregated
 from skerry.scheduler.framework.allocation import Amounts, Strategy, allocation_strategy
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
-from skerry.scheduler.framework.plugin import PreFilterResult, Rows, Scope, Scores, Verdicts
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import PreFilterResult, Scope, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unschedulable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 
 class NodeResourcesFit:

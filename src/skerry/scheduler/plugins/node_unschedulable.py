@@ -11,10 +11,11 @@ from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import NO_SCHEDULE, Taint
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
-from skerry.scheduler.framework.plugin import Rows, Scope, Verdicts
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import Scope, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unresolvable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _REFUSED = unresolvable("node(s) were unschedulable")
 _CORDON = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)

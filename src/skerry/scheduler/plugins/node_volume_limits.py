@@ -24,10 +24,10 @@ from skerry.scheduler.framework.events import (
     Hint,
     Registration,
 )
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.plugin import PreFilterResult
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
-from skerry.scheduler.handle import Handle
 
 _REFUSED = unschedulable("node(s) exceed max volume count")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.framework.handle import Handle
 
 
 class Queued(Protocol):

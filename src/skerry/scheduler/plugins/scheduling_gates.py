@@ -7,8 +7,8 @@ from typing import Any
 
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import POD, Action, ClusterEvent, Hint, Registration
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.status import Status, unresolvable
-from skerry.scheduler.handle import Handle
 
 
 class SchedulingGates:

@@ -20,11 +20,12 @@ from skerry.scheduler.cache.terms import (
     untolerated,
 )
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.normalize import proportional
-from skerry.scheduler.framework.plugin import Rows, Scope, Scores, Verdicts
+from skerry.scheduler.framework.plugin import Scope, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unresolvable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 
 class TaintToleration:

@@ -54,10 +54,11 @@ from skerry.scheduler.framework.events import (
     Hint,
     Registration,
 )
-from skerry.scheduler.framework.plugin import PreFilterResult, Rows, Verdicts
+from skerry.scheduler.framework.handle import Handle
+from skerry.scheduler.framework.plugin import PreFilterResult, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, error, unresolvable
-from skerry.scheduler.handle import Handle
+from skerry.scheduler.table import Rows
 
 _UNBOUND = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 _UNREACHABLE = "node(s) had volume node affinity conflict"

@@ -19,10 +19,10 @@ from skerry.scheduler.framework.events import (
     Hint,
     Registration,
 )
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.plugin import PreFilterResult
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP, Status, unresolvable
-from skerry.scheduler.handle import Handle
 
 _REFUSED = unresolvable("node(s) had no available volume zone")
 _CURRENT = {

@@ -14,14 +14,13 @@ from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
-from skerry.server.http.message import User
 from skerry.server.security.authorization import MASTERS
 from skerry.server.security.certificate_requests import (
     RequestError,
     organizations_of,
     parse_request,
 )
-from skerry.server.subresources.reviews import user_info
+from skerry.server.user import User, user_info
 
 GROUP = "certificates.k8s.io"
 TYPE = (GROUP, "certificatesigningrequests")

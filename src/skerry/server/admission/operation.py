@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from skerry.api.objects import Object
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 from skerry.store.base import Write
 
 Verb = Literal["CREATE", "UPDATE", "DELETE"]

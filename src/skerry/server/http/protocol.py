@@ -38,19 +38,11 @@ from skerry.server.http.encoding import (
     error_response,
     gzipped,
 )
-from skerry.server.http.message import (
-    Answer,
-    Handler,
-    Peer,
-    Request,
-    Response,
-    Stream,
-    Upgrade,
-    User,
-)
+from skerry.server.http.message import Answer, Handler, Peer, Request, Response, Stream, Upgrade
 from skerry.server.http.reading import Read, RequestReader, RequestTimeout
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.steps import carried_on, note_step, timed
+from skerry.server.user import User
 
 log = Logger("http")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from skerry.server.rest.call import Call
-from skerry.server.workspaces.schema_checks import conversion_complaint, schema_complaint
+from skerry.logic.machinery.workspaces.schema_checks import conversion_complaint, schema_complaint
+from skerry.server.request.call import Call
 
 Document = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from skerry.api.errors import ApiError
 from skerry.api.objects import Object
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
-from skerry.server.http.message import Request, User
+from skerry.server.http.message import Request
 from skerry.server.offload.checks import CHECKS
 from skerry.server.offload.families import Families
 from skerry.server.offload.messages import (
@@ -28,10 +28,11 @@ from skerry.server.offload.messages import (
     Result,
 )
 from skerry.server.openapi_documents import document
-from skerry.server.rest.call import Call
-from skerry.server.rest.preparation import Birth, Preparation
-from skerry.server.rest.prepare import TRIPPED
-from skerry.server.rest.rendering import representation
+from skerry.server.preparation.pipeline import Birth, Preparation
+from skerry.server.preparation.prepare import TRIPPED
+from skerry.server.request.call import Call
+from skerry.server.response.rendering import representation
+from skerry.server.user import User
 from skerry.store.base import Entry
 
 # The rules a worker applies ask for no rights; whoever asks was authorized before.

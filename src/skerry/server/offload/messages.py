@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from skerry.api.kinds import ResourceInfo
-from skerry.server.request_info import RequestInfo
-from skerry.server.rest.options import WriteOptions
+from skerry.server.request.info import RequestInfo
+from skerry.server.request.options import WriteOptions
 
 
 class TypeRef(msgspec.Struct, frozen=True):

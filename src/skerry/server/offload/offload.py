@@ -13,7 +13,6 @@ from skerry.api.errors import ApiError, from_status
 from skerry.api.objects import Object
 from skerry.logic.machinery.resource import Family, Resource
 from skerry.logic.machinery.work import limited
-from skerry.server.http.message import User
 from skerry.server.offload.checks import CHECKS
 from skerry.server.offload.families import type_ref
 from skerry.server.offload.messages import (
@@ -31,10 +30,11 @@ from skerry.server.offload.messages import (
     TypeRef,
 )
 from skerry.server.openapi_documents import Form, document
-from skerry.server.request_info import RequestInfo
-from skerry.server.rest.body import media_type
-from skerry.server.rest.call import Call
-from skerry.server.rest.options import WriteOptions
+from skerry.server.request.body import media_type
+from skerry.server.request.call import Call
+from skerry.server.request.info import RequestInfo
+from skerry.server.request.options import WriteOptions
+from skerry.server.user import User
 
 R = TypeVar("R")
 

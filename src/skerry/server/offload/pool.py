@@ -21,10 +21,10 @@ from typing import Final, Literal, Protocol
 
 from skerry.api.errors import ServiceUnavailable, TooManyRequests
 from skerry.kit.log import Logger
-from skerry.server.http.message import User
 from skerry.server.offload.framing import HEAD, FrameError, framed, length
 from skerry.server.offload.messages import Job, Missing, Result, decode_result, encode
 from skerry.server.offload.offload import OffloadSettings
+from skerry.server.user import User
 
 log = Logger("offload")
 

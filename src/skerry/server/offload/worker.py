@@ -18,11 +18,11 @@ from types import FrameType
 from typing import BinaryIO, Final
 
 from skerry.api.errors import RequestEntityTooLarge
+from skerry.logic.machinery.workspaces.stamp import ClusterStamp
 from skerry.server.offload.framing import HEAD, framed, length
 from skerry.server.offload.jobs import Jobs
 from skerry.server.offload.messages import Job, Missing, Refused, Result, decode_job, encode
-from skerry.server.rest.preparation import NoStamp, Preparation, Stamp
-from skerry.server.workspaces.stamp import ClusterStamp
+from skerry.server.preparation.pipeline import NoStamp, Preparation, Stamp
 
 # A worker that once needed more than this part of its memory is replaced: what Python has taken
 # from the system it seldom gives back.

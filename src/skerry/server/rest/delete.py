@@ -19,13 +19,13 @@ from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest import prepare
-from skerry.server.rest.call import Call
-from skerry.server.rest.listing import turns
-from skerry.server.rest.options import DeleteOptions, delete_options, list_options
+from skerry.server.preparation import prepare
+from skerry.server.request.call import Call
+from skerry.server.request.options import DeleteOptions, delete_options, list_options
+from skerry.server.request.selection import Selection
+from skerry.server.request.visibility import is_narrow, refuse_unseen
+from skerry.server.response.listing import turns
 from skerry.server.rest.read import Reader
-from skerry.server.rest.selection import Selection
-from skerry.server.rest.visibility import is_narrow, refuse_unseen
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base
 from skerry.store.base import Entry, Store, Write

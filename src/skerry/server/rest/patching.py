@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from skerry.api.errors import FieldError, Invalid
 from skerry.server.http.message import Answer
-from skerry.server.rest.body import media_type
-from skerry.server.rest.call import Call
-from skerry.server.rest.media import APPLY
-from skerry.server.rest.options import WriteOptions, write_options
+from skerry.server.request.body import media_type
+from skerry.server.request.call import Call
+from skerry.server.request.media import APPLY
+from skerry.server.request.options import WriteOptions, write_options
 from skerry.server.rest.write import Writer
 from skerry.store.base import Store
 

@@ -12,9 +12,8 @@ from skerry.kit.text import whole_number
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.messages import Render
 from skerry.server.offload.offload import Offload
-from skerry.server.rest.call import Call
-from skerry.server.rest.listing import Items, collected, turns
-from skerry.server.rest.options import (
+from skerry.server.request.call import Call
+from skerry.server.request.options import (
     ListOptions,
     WriteOptions,
     encode_continue,
@@ -22,10 +21,11 @@ from skerry.server.rest.options import (
     invalid_continue,
     list_options,
 )
-from skerry.server.rest.rendering import representation
-from skerry.server.rest.representation import Representation
-from skerry.server.rest.selection import Selection
-from skerry.server.rest.visibility import is_narrow, refuse_unseen
+from skerry.server.request.selection import Selection
+from skerry.server.request.visibility import is_narrow, refuse_unseen
+from skerry.server.response.listing import Items, collected, turns
+from skerry.server.response.rendering import representation
+from skerry.server.response.representation import Representation
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Compacted, Entry, Future, Store
 

@@ -7,11 +7,11 @@ import asyncio
 from skerry.api.errors import FieldError, Invalid
 from skerry.kit.ids import IdSource
 from skerry.server.http.message import Answer, Sender, Stream
-from skerry.server.rest.call import Call
-from skerry.server.rest.listing import turns
-from skerry.server.rest.options import EVERYTHING, ListOptions, list_options
+from skerry.server.request.call import Call
+from skerry.server.request.options import EVERYTHING, ListOptions, list_options
+from skerry.server.request.selection import Selection
+from skerry.server.response.listing import turns
 from skerry.server.rest.read import Reader
-from skerry.server.rest.selection import Selection
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.watch.stream import WatchStream
 

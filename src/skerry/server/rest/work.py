@@ -20,10 +20,10 @@ from skerry.server.codec import decode, loads
 from skerry.server.offload import messages
 from skerry.server.offload.jobs import same
 from skerry.server.offload.offload import Offload, Worker
-from skerry.server.rest.call import Call
-from skerry.server.rest.draft import Draft
-from skerry.server.rest.options import WriteOptions
-from skerry.server.rest.preparation import Birth, Changed, Mutation, Preparation
+from skerry.server.preparation.draft import Draft
+from skerry.server.preparation.pipeline import Birth, Changed, Mutation, Preparation
+from skerry.server.request.call import Call
+from skerry.server.request.options import WriteOptions
 from skerry.store.base import Entry
 
 

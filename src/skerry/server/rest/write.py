@@ -20,12 +20,12 @@ from skerry.server.admission.operation import Admission, Operation
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.offload import Offload
-from skerry.server.rest.call import Call
-from skerry.server.rest.draft import Draft
-from skerry.server.rest.options import WriteOptions, write_options
-from skerry.server.rest.preparation import Mutation, Preparation
+from skerry.server.preparation.draft import Draft
+from skerry.server.preparation.pipeline import Mutation, Preparation
+from skerry.server.request.call import Call
+from skerry.server.request.options import WriteOptions, write_options
+from skerry.server.request.visibility import is_narrow, refuse_unseen
 from skerry.server.rest.read import Reader
-from skerry.server.rest.visibility import is_narrow, refuse_unseen
 from skerry.server.rest.work import LocalWork, Work, local_work, remote_work
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base

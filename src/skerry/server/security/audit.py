@@ -26,8 +26,9 @@ import orjson
 from skerry.kit.clock import Clock, rfc3339_micro
 from skerry.kit.log import Logger
 from skerry.kit.text import shortened
-from skerry.server.http.message import Request, User
-from skerry.server.request_info import RequestInfo
+from skerry.server.http.message import Request
+from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 
 log = Logger("audit")
 

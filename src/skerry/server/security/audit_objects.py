@@ -15,8 +15,8 @@ import orjson
 
 from skerry.api.errors import ApiError
 from skerry.server.http.message import Request
-from skerry.server.request_info import RequestInfo
-from skerry.server.rest.body import decode_body, media_type, parse_json, parse_yaml
+from skerry.server.request.body import decode_body, media_type, parse_json, parse_yaml
+from skerry.server.request.info import RequestInfo
 
 # On an event: why it has no requestObject.
 OMITTED = "audit.edge.kcp.io/request-object-omitted"

@@ -24,7 +24,7 @@ from skerry.kit.log import Logger
 from skerry.kit.rate import RateLimit
 from skerry.logic.machinery.oidc import OidcError
 from skerry.server.access import Attributes, Authorizer
-from skerry.server.http.message import Request, User
+from skerry.server.http.message import Request
 from skerry.server.security.authorization import forbidden
 from skerry.server.security.client_certificates import (
     AUTHENTICATED,
@@ -40,6 +40,7 @@ from skerry.server.security.tokens import (
     service_account_groups,
     service_account_of,
 )
+from skerry.server.user import User
 
 log = Logger("authentication")
 

@@ -19,7 +19,7 @@ from skerry.logic.machinery.rbac.policy import GROUP, Action, Policy, RulesFor
 from skerry.logic.machinery.rbac.rules import FULL_AUTHORITY, Rule, rules_of
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Attributes, Decision
-from skerry.server.http.message import User
+from skerry.server.user import User
 
 MASTERS = "system:masters"
 _ADMINISTRATORS = frozenset((MASTERS, ADMIN_GROUP))

@@ -21,8 +21,8 @@ from cryptography.x509.oid import NameOID
 from skerry.api.errors import Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
-from skerry.server.http.message import User
 from skerry.server.security.remembered import Remembered
+from skerry.server.user import User
 
 log = Logger("authentication")
 

@@ -24,7 +24,7 @@ from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.codec import dump
 from skerry.server.extensions import Visit
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.body import as_object, parse_json
+from skerry.server.request.body import as_object, parse_json
 from skerry.server.security.encryption import SECRETS_RANGE
 from skerry.server.security.key_ring import EncryptionRotation, KeyRing, RotatingKeys
 from skerry.store.base import Store

@@ -26,11 +26,11 @@ from skerry.logic.machinery.key_rotation import (
     pending_keys,
     record_key,
 )
+from skerry.server.change import Change
 from skerry.server.security.encryption import EncryptionKeys
 from skerry.server.security.encryption_start import KeyMismatch, KeySource, read_keys
 from skerry.server.security.live_servers import LiveServers
 from skerry.server.security.rewriting import Rewritten, is_rewritten, rewrite_page
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Conflict, Store, Write
 

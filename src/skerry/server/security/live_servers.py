@@ -16,7 +16,7 @@ import msgspec
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.logic.machinery.key_rotation import SERVERS_PREFIX, ServerRecord, server_key
-from skerry.server.watch.change import Change
+from skerry.server.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store, StoreError, Write
 

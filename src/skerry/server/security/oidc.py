@@ -21,7 +21,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.rate import RateLimit
 from skerry.logic.machinery.oidc import OidcError, OidcSettings, Person, person_of
-from skerry.server.http.message import User
+from skerry.server.user import User
 
 log = Logger("oidc")
 

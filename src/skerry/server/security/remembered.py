@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from skerry.kit.clock import Clock
-from skerry.server.http.message import User
+from skerry.server.user import User
 
 _MAX_REMEMBERED = 20_000
 

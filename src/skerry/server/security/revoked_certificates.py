@@ -26,11 +26,11 @@ from skerry.api.keys import PLAIN, ObjectKey, type_prefix
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.log import Logger
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
+from skerry.server.change import Change
 from skerry.server.codec import dump
 from skerry.server.extensions import Visit
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.body import as_object, parse_json
-from skerry.server.watch.change import Change
+from skerry.server.request.body import as_object, parse_json
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Conflict, Store, Write
 

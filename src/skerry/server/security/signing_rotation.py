@@ -24,11 +24,11 @@ from skerry.logic.machinery.key_rotation import (
     signing_with,
     signing_without_old,
 )
-from skerry.server.http.tls import server_context
 from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.given_certificate import read_given
 from skerry.server.security.key_ring import update_record
 from skerry.server.security.pki import Authority, open_pki
+from skerry.server.security.tls import server_context
 from skerry.server.security.tokens import ServiceAccountTokens, SigningKey, read_signing_keys
 from skerry.store.base import Store, Write
 

@@ -10,7 +10,7 @@ import hashlib
 import io
 
 from skerry.kit.log import Logger
-from skerry.server.http.message import User
+from skerry.server.user import User
 
 log = Logger("authentication")
 

@@ -23,8 +23,8 @@ from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
-from skerry.server.http.message import User
 from skerry.server.security.pem import blocks, key_id
+from skerry.server.user import User
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 # A hub's, as kcp calls it: clients ask for tokens with this audience.

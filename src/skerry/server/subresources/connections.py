@@ -16,7 +16,7 @@ from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer
-from skerry.server.rest.call import Call, member
+from skerry.server.request.call import Call, member
 from skerry.store.base import Store
 
 _CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")

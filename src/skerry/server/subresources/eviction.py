@@ -15,10 +15,10 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery.selectors import Selector
 from skerry.server.codec import decode, dump, encode
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest import prepare
-from skerry.server.rest.call import Call, member
+from skerry.server.preparation import prepare
+from skerry.server.request.call import Call, member
+from skerry.server.request.options import DeleteOptions, delete_options
 from skerry.server.rest.delete import Deleter
-from skerry.server.rest.options import DeleteOptions, delete_options
 from skerry.store import base
 from skerry.store.base import Store, Write
 

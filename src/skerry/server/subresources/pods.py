@@ -12,11 +12,11 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery.decoding import Limits
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest import prepare
-from skerry.server.rest.body import decode_body
-from skerry.server.rest.call import Call, member
-from skerry.server.rest.options import write_options
-from skerry.server.rest.preparation import LiveObject, Mutate, Mutation, required
+from skerry.server.preparation import prepare
+from skerry.server.preparation.pipeline import LiveObject, Mutate, Mutation, required
+from skerry.server.request.body import decode_body
+from skerry.server.request.call import Call, member
+from skerry.server.request.options import write_options
 from skerry.server.rest.write import Writer
 
 # A namespace with as many labels and annotations as it may have.

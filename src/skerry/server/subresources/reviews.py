@@ -13,12 +13,13 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Response, User
-from skerry.server.rest import prepare
-from skerry.server.rest.body import decode_options
-from skerry.server.rest.call import Call, member
-from skerry.server.rest.options import write_options
+from skerry.server.http.message import Answer, Response
+from skerry.server.preparation import prepare
+from skerry.server.request.body import decode_options
+from skerry.server.request.call import Call, member
+from skerry.server.request.options import write_options
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
+from skerry.server.user import User, user_info
 
 _AUTHORIZATION = "authorization.k8s.io"
 # By which kcp's own components ask one workspace on behalf of another.
@@ -160,15 +161,3 @@ async def whoami(call: Call) -> Answer:
     review = received(call)
     review["status"] = {"userInfo": user_info(call.user)}
     return answered(review)
-
-
-def user_info(user: User) -> dict[str, Any]:
-    """Return a user as Kubernetes writes one."""
-    info: dict[str, Any] = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info

@@ -6,9 +6,9 @@ from skerry.api.errors import MethodNotAllowed
 from skerry.api.objects import Object
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.call import Call
-from skerry.server.rest.options import write_options
-from skerry.server.rest.scaling import scale_of
+from skerry.server.preparation.scaling import scale_of
+from skerry.server.request.call import Call
+from skerry.server.request.options import write_options
 from skerry.server.rest.write import Writer
 from skerry.store.base import Store
 

@@ -11,11 +11,12 @@ from skerry.api.objects import Object
 from skerry.kit.clock import rfc3339
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest import prepare
-from skerry.server.rest.call import Call, member
+from skerry.server.preparation import prepare
+from skerry.server.request.call import Call, member
 from skerry.server.security.authentication import Authentication
 from skerry.server.security.tokens import BoundObject, ServiceAccountTokens, TokenRequest
-from skerry.server.subresources.reviews import answered, received, user_info
+from skerry.server.subresources.reviews import answered, received
+from skerry.server.user import user_info
 from skerry.store.base import Store
 
 _GROUP = "authentication.k8s.io"

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from skerry.kit.log import Logger
-from skerry.server.watch.change import Change
+from skerry.server.change import Change
 from skerry.store.base import Compacted, Event, Store
 
 # Enough for any informer that lost its connection for a moment; beyond it the store remembers.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skerry.server.rest.selection import Selection
-from skerry.server.watch.change import Change, EventType
+from skerry.server.change import Change, EventType
+from skerry.server.request.selection import Selection
 
 
 def noticed(selection: Selection, change: Change) -> EventType | None:

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from skerry.api.errors import ApiError, Gone, ServiceUnavailable
+from skerry.server.change import Change, event_line
 from skerry.server.codec import dump
 from skerry.server.http.message import Sender
-from skerry.server.rest.listing import rendered_turns
-from skerry.server.rest.representation import Representation
-from skerry.server.rest.selection import Selection
-from skerry.server.watch.change import Change, event_line
+from skerry.server.request.selection import Selection
+from skerry.server.response.listing import rendered_turns
+from skerry.server.response.representation import Representation
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.watch.noticing import noticed
 from skerry.store.base import Compacted, Unavailable

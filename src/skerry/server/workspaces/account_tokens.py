@@ -22,7 +22,7 @@ from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE, TokenSecr
 from skerry.server.codec import decode
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.store.base import Store

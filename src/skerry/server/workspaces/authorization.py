@@ -27,9 +27,9 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, SYSTEM_ADMIN, WILDCARD
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX, BOUND_PREFIX, SCOPED
 from skerry.server.access import Attributes, Decision
-from skerry.server.http.message import User
 from skerry.server.security.authentication import impersonation_attributes
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
+from skerry.server.user import User
 from skerry.server.workspaces.edge_authorization import EdgeAuthorizer, is_for_approvers
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState

@@ -38,7 +38,7 @@ from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import may_decide
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
-from skerry.server.http.message import User
+from skerry.server.user import User
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Entry, Store, Write
 

@@ -15,7 +15,7 @@ from skerry.logic.machinery import crd
 from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
 from skerry.logic.machinery.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
 from skerry.server.catalogue import Catalogue, TypeSet, builtin_types
-from skerry.server.watch.change import Change
+from skerry.server.change import Change
 from skerry.server.workspaces.records import BoundType
 from skerry.server.workspaces.state import HubState
 

@@ -17,8 +17,8 @@ from skerry.logic.machinery.resource import ANY_IDENTITY
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.server.engine import PathHandler, ResourceHandler
 from skerry.server.http.message import Answer, Request
-from skerry.server.rest.call import Call
-from skerry.server.rest.negotiate import negotiate
+from skerry.server.request.call import Call
+from skerry.server.response.negotiate import negotiate
 from skerry.server.workspaces.state import HubState
 
 K = TypeVar("K", bound=Hashable)

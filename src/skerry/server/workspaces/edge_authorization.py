@@ -19,7 +19,7 @@ from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
 from skerry.server.extensions import BATCH, CA_BUNDLE, ROOT, WATCH
-from skerry.server.http.message import User
+from skerry.server.user import User
 from skerry.server.workspaces.edge_certificates import LAPSED
 from skerry.server.workspaces.mailboxes import Mailboxes
 

@@ -24,9 +24,9 @@ from skerry.api.errors import Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.server.http.message import User
 from skerry.server.security.client_certificates import NamedCertificate
 from skerry.server.security.pki import Authority
+from skerry.server.user import User
 from skerry.server.workspaces.mailboxes import Mailboxes
 
 # In a user's extra: the certificate has lapsed, and may only request its successor.

@@ -25,8 +25,8 @@ from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import may_decide, signer_of
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
-from skerry.server.http.message import User
 from skerry.server.security.authorization import is_administrator
+from skerry.server.user import User
 from skerry.server.workspaces.bootstrap_credentials import credentials_in
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import CORE

@@ -25,10 +25,10 @@ from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.definitions import TERMINATING
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
-from skerry.server.http.message import User
 from skerry.server.security.authentication import ANONYMOUS
 from skerry.server.security.authorization import MASTERS
 from skerry.server.seeding import Seeder
+from skerry.server.user import User
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import APIS, HubState
 from skerry.store.base import Store, Write

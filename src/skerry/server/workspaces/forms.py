@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skerry.server.admission.operation import Admission, Operation
-from skerry.server.rest.parts import part_of
-from skerry.server.rest.prepare import TRIPPED, refuse_invalid
+from skerry.server.preparation.parts import part_of
+from skerry.server.preparation.prepare import TRIPPED, refuse_invalid
 
 
 class OfForm:

@@ -21,7 +21,7 @@ from skerry.server.access import Authorizer
 from skerry.server.codec import decode, dump
 from skerry.server.engine import ResourceHandler, attributes_of
 from skerry.server.http.message import Answer, Response
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 from skerry.server.security.authorization import forbidden
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.births import WorkspaceBirth

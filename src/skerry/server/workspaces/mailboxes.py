@@ -24,9 +24,9 @@ from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.logic.fleet.syncing.scope import NOTHING, Scope, scope_of, united
 from skerry.logic.machinery.workspaces.names import parent_path
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
+from skerry.server.change import Change
 from skerry.server.codec import decode_as
-from skerry.server.http.message import User
-from skerry.server.watch.change import Change
+from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.records import Cluster
 from skerry.server.workspaces.state import HubState, entries_of

@@ -18,8 +18,8 @@ from skerry.logic.machinery.workspaces import schemas
 from skerry.logic.machinery.workspaces.bindings import Export, Taken
 from skerry.logic.machinery.workspaces.names import ROOT, joined
 from skerry.logic.machinery.workspaces.types import Found, TypeName
+from skerry.server.change import Change
 from skerry.server.codec import decode
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.records import (
     Binding,

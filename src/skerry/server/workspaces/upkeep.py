@@ -30,8 +30,8 @@ from skerry.logic.machinery.workspaces.births import (
 from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.logic.machinery.workspaces.remaining import set_condition
 from skerry.server.catalogue import CRD_PREFIX
+from skerry.server.change import Change
 from skerry.server.codec import decode, encode
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import Emptied, Emptying, mark, without_finalizer

@@ -31,8 +31,8 @@ from skerry.logic.machinery.workspaces.limits import (
     with_annotations,
 )
 from skerry.server.admission.operation import Operation
+from skerry.server.change import Change
 from skerry.server.security.authorization import is_administrator
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import CORE, TENANCY, HubState

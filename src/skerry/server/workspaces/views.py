@@ -30,10 +30,10 @@ from skerry.logic.machinery.workspaces.principals import SCOPED_USERS
 from skerry.server.access import Attributes
 from skerry.server.catalogue import TypeSet
 from skerry.server.engine import Route, attributes_of
-from skerry.server.http.message import User
 from skerry.server.open_streams import Right
-from skerry.server.request_info import RequestInfo
+from skerry.server.request.info import RequestInfo
 from skerry.server.security.client_certificates import AUTHENTICATED
+from skerry.server.user import User
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
 

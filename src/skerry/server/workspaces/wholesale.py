@@ -12,11 +12,11 @@ import asyncio
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Sender, Stream
-from skerry.server.rest.call import Call
-from skerry.server.rest.options import list_options
+from skerry.server.request.call import Call
+from skerry.server.request.options import list_options
+from skerry.server.request.selection import Selection
+from skerry.server.response.representation import Representation
 from skerry.server.rest.read import Reader
-from skerry.server.rest.representation import Representation
-from skerry.server.rest.selection import Selection
 from skerry.store.base import Page, Store
 
 # A few megabytes of usual objects: large enough to be quick, small enough to be forgotten.

@@ -11,8 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skerry.scheduler.framework.plugin import Rows
-from skerry.scheduler.framework.table import ChangeLog
+from skerry.scheduler.table import ChangeLog, Rows
 
 Target = TypeVar("Target")
 

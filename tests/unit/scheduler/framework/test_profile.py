@@ -8,6 +8,7 @@ import pytest
 
 from skerry.scheduler.cache.cluster import Cluster
 from skerry.scheduler.config.load import complete
+from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.profile import (
     Assembled,
     PluginRef,
@@ -17,7 +18,6 @@ from skerry.scheduler.framework.profile import (
     assemble,
 )
 from skerry.scheduler.framework.registry import Registry, RegistryError, installed_plugins
-from skerry.scheduler.handle import Handle
 from skerry.scheduler.registry import in_tree_registry
 
 

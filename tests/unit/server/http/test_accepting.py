@@ -8,11 +8,12 @@ import contextlib
 import pytest
 
 from skerry.server.http.accepting import Bodies, Strangers
-from skerry.server.http.message import Answer, Request, Response, User
+from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import MIB, HttpSettings
-from skerry.server.http.tls import client_context, server_context
 from skerry.server.security.pki import Pki, open_pki, server_names
+from skerry.server.security.tls import client_context, server_context
+from skerry.server.user import User
 from tests.unit.server.http.wire import GET, Client, connected, serving, turn, until
 
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from skerry.server.http.message import User
 from skerry.server.offload.jobs import Jobs
 from skerry.server.offload.messages import (
     Job,
@@ -14,7 +13,8 @@ from skerry.server.offload.messages import (
     encode,
 )
 from skerry.server.offload.offload import Offload, OffloadSettings
-from skerry.server.rest.preparation import Preparation, Stamp
+from skerry.server.preparation.pipeline import Preparation, Stamp
+from skerry.server.user import User
 
 # Everything is heavy.
 EAGER = OffloadSettings(light_bytes=-1, values=-1, bytes=-1)

@@ -14,7 +14,6 @@ import pytest
 
 from skerry.api.errors import ServiceUnavailable, TooManyRequests
 from skerry.server.catalogue import builtin_types
-from skerry.server.http.message import User
 from skerry.server.offload.families import type_ref
 from skerry.server.offload.messages import (
     Done,
@@ -29,8 +28,9 @@ from skerry.server.offload.messages import (
 )
 from skerry.server.offload.offload import Offload, OffloadSettings
 from skerry.server.offload.pool import SystemWorker, WorkerEnded, WorkerPool, system_workers
-from skerry.server.request_info import RequestInfo
-from skerry.server.rest.options import WriteOptions
+from skerry.server.request.info import RequestInfo
+from skerry.server.request.options import WriteOptions
+from skerry.server.user import User
 from tests.unit.server.harness import serving
 
 ANN, BOB = User("ann"), User("bob")

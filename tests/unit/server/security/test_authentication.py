@@ -12,12 +12,13 @@ from skerry.api.errors import BadRequest, Forbidden, Unauthorized
 from skerry.api.keys import PLAIN
 from skerry.kit.ids import SeededIds
 from skerry.logic.machinery.workspaces.principals import RESERVED
-from skerry.server.http.message import Peer, Request, User
+from skerry.server.http.message import Peer, Request
 from skerry.server.security.authentication import ANONYMOUS, Authentication
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.pki import Authority, new_ca
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import ServiceAccountTokens, TokenRequest, open_signing_keys
+from skerry.server.user import User
 from tests.unit.logic.machinery.rbac.test_policy import binding, role, user
 from tests.unit.server.security.clock import HandClock
 from tests.unit.server.security.test_tokens import Objects

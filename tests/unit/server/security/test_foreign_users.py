@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.server.access import Attributes
-from skerry.server.http.message import User
 from skerry.server.security.authorization import RbacAuthorizer
+from skerry.server.user import User
 
 RBAC = "rbac.authorization.k8s.io"
 HERE, ELSEWHERE = "here", "elsewhere"

@@ -22,10 +22,11 @@ from skerry.kit.clock import SystemClock
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig, connect, load
 from skerry.runtime.transport import TransportError
-from skerry.server.http.message import Peer, Request, Response, User
+from skerry.server.http.message import Peer, Request, Response
 from skerry.server.security.client_certificates import has_serial
 from skerry.server.security.pki import Authority, Credential, new_ca
 from skerry.server.security.revoked_certificates import RevokedCertificates, parse_serial
+from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
 from tests.unit.server.workspaces.edges import EdgeHub, in_edge_hub
 

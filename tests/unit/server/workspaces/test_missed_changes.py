@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from skerry.api.keys import ObjectKey, type_prefix
+from skerry.server.change import Change
 from skerry.server.codec import encode
 from skerry.server.observed import ObservedObjects
-from skerry.server.watch.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Write
 from skerry.store.memory import MemoryStore

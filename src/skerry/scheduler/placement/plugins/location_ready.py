@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from skerry.logic.fleet.placement.strategy import Candidate
-from skerry.scheduler.framework.plugin import MAX_SCORE, Rows, Scope, Scores, Verdicts
+from skerry.scheduler.framework.plugin import MAX_SCORE, Scope, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unresolvable
 from skerry.scheduler.placement.table import LocationTable
 from skerry.scheduler.placement.wish import Wish
+from skerry.scheduler.table import Rows
 
 _REFUSED = unresolvable("location(s) had no ready and schedulable SyncTarget")
 

@@ -20,11 +20,12 @@ from skerry.logic.fleet.placement.strategy import (
     untolerated,
 )
 from skerry.scheduler.framework.normalize import proportional
-from skerry.scheduler.framework.plugin import Rows, Scope, Scores, Verdicts
+from skerry.scheduler.framework.plugin import Scope, Scores, Verdicts
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status, unresolvable
 from skerry.scheduler.placement.table import LocationTable
 from skerry.scheduler.placement.wish import Wish
+from skerry.scheduler.table import Rows
 
 
 class LocationTaints:

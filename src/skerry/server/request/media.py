@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.errors import UnsupportedMediaType
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

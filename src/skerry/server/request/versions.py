@@ -5,7 +5,7 @@ from __future__ import annotations
 from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.resource import Resource
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
 
 
 def to_storage(resource: Resource, obj: Object) -> Object:

@@ -16,14 +16,14 @@ from skerry.api.errors import ApiError, Gone
 from skerry.api.objects import Object
 from skerry.logic.machinery.patch.delta import delta
 from skerry.server.access import Attributes
+from skerry.server.change import Change, EventType
 from skerry.server.codec import decode, dump, metadata_of
-from skerry.server.rest.call import Call
-from skerry.server.rest.listing import turns
-from skerry.server.rest.options import EVERYTHING
+from skerry.server.request.call import Call
+from skerry.server.request.options import EVERYTHING
+from skerry.server.request.selection import Selection
+from skerry.server.response.listing import turns
+from skerry.server.response.representation import Representation
 from skerry.server.rest.read import Reader
-from skerry.server.rest.representation import Representation
-from skerry.server.rest.selection import Selection
-from skerry.server.watch.change import Change, EventType
 from skerry.server.watch.noticing import noticed
 from skerry.store.base import Entry
 

@@ -16,10 +16,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo, PodTemplate
+from skerry.scheduler.framework.handle import NominationTable
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Status
-from skerry.scheduler.handle import NominationTable
 
 Promised = tuple[PodInfo, ...]
 T = TypeVar("T")

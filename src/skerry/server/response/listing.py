@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final
 
 from skerry.server.codec import dump, loads
-from skerry.server.rest.representation import Representation
-from skerry.server.rest.selection import Selection
+from skerry.server.request.selection import Selection
+from skerry.server.response.representation import Representation
 from skerry.store.base import Entry
 
 Items = Sequence[tuple[bytes, int]]

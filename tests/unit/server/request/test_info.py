@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.server.request_info import RequestInfo, request_info
+from skerry.server.request.info import RequestInfo, request_info
 
 
 def told(method: str, path: str, **query: str) -> RequestInfo:

@@ -15,10 +15,10 @@ import yaml
 from skerry.api.objects import Object
 from skerry.logic.machinery.printing import partial_metadata, render_table
 from skerry.logic.machinery.resource import Resource
+from skerry.server.change import Form
 from skerry.server.codec import decode, dump, item_wire, partial_wire, wire
-from skerry.server.rest.negotiate import Negotiated
-from skerry.server.rest.versions import from_storage
-from skerry.server.watch.change import Form
+from skerry.server.request.versions import from_storage
+from skerry.server.response.negotiate import Negotiated
 
 Cut = Callable[[bytes, int], bytes]
 # Writing a value as YAML takes 30 us.

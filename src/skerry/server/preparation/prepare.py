@@ -21,10 +21,10 @@ from skerry.logic.machinery.names import generated_name
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
-from skerry.server.rest.body import JSON, decode_options, media_type
-from skerry.server.rest.call import Call
-from skerry.server.rest.options import WriteOptions
-from skerry.server.rest.parts import Part
+from skerry.server.preparation.parts import Part
+from skerry.server.request.body import JSON, decode_options, media_type
+from skerry.server.request.call import Call
+from skerry.server.request.options import WriteOptions
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 # Kinds that are sent but never stored.

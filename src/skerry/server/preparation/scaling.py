@@ -10,10 +10,10 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch
 from skerry.logic.machinery.resource import Scale
 from skerry.logic.machinery.selectors import Selector
-from skerry.server.rest import prepare
-from skerry.server.rest.body import OPTIONS_LIMITS, as_object, media_type, parse_json
-from skerry.server.rest.call import Call, member
-from skerry.server.rest.media import JSON_PATCH
+from skerry.server.preparation import prepare
+from skerry.server.request.body import OPTIONS_LIMITS, as_object, media_type, parse_json
+from skerry.server.request.call import Call, member
+from skerry.server.request.media import JSON_PATCH
 
 
 def wanted_replicas(call: Call) -> Callable[[Object], int]:

@@ -25,8 +25,8 @@ from skerry.logic.fleet.syncing.edge_rights import (
 )
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.codec import decode_as
-from skerry.server.http.message import User
-from skerry.server.rest.call import Call
+from skerry.server.request.call import Call
+from skerry.server.user import User
 
 # What syncers with a ServiceAccount read besides.
 _READ_BEFORE = MAKE_TYPES | {LOGICAL_CLUSTERS}

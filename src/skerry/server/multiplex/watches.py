@@ -34,13 +34,13 @@ from skerry.server.extensions import Visit
 from skerry.server.http.encoding import accepts_gzip
 from skerry.server.http.message import Answer, Request, Sender, Stream
 from skerry.server.http.packing import PackedSender
-from skerry.server.request_info import RequestInfo, selected_name
-from skerry.server.rest.call import Call
-from skerry.server.rest.options import list_options
+from skerry.server.multiplex.channel import Channel
+from skerry.server.request.call import Call
+from skerry.server.request.info import RequestInfo, selected_name
+from skerry.server.request.options import list_options
+from skerry.server.request.selection import Selection
 from skerry.server.rest.read import Reader
-from skerry.server.rest.selection import Selection
 from skerry.server.security.authorization import forbidden
-from skerry.server.watch.channel import Channel
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Compacted, Unavailable
 

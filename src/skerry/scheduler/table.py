@@ -12,8 +12,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skerry.scheduler.framework.plugin import Rows
-
+Rows = NDArray[np.int64]
 TargetT_co = TypeVar("TargetT_co", covariant=True)
 
 

@@ -20,15 +20,15 @@ from skerry.kit.invariant import present
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from skerry.server.codec import decode, encode
-from skerry.server.rest import prepare
-from skerry.server.rest.body import as_object, decode_body, media_type, parse_json, parse_yaml
-from skerry.server.rest.call import Call
-from skerry.server.rest.draft import Draft
-from skerry.server.rest.media import JSON_PATCH, MERGE_PATCH, STRATEGIC, unsupported
-from skerry.server.rest.options import WriteOptions
-from skerry.server.rest.parts import part_of
-from skerry.server.rest.scaling import put, scale_of, wanted_replicas
-from skerry.server.rest.versions import Versions, from_storage, to_storage
+from skerry.server.preparation import prepare
+from skerry.server.preparation.draft import Draft
+from skerry.server.preparation.parts import part_of
+from skerry.server.preparation.scaling import put, scale_of, wanted_replicas
+from skerry.server.request.body import as_object, decode_body, media_type, parse_json, parse_yaml
+from skerry.server.request.call import Call
+from skerry.server.request.media import JSON_PATCH, MERGE_PATCH, STRATEGIC, unsupported
+from skerry.server.request.options import WriteOptions
+from skerry.server.request.versions import Versions, from_storage, to_storage
 from skerry.store.base import Entry
 
 # The live object, a new copy each time; None where there is none.

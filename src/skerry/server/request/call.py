@@ -11,8 +11,9 @@ from skerry.api.errors import Forbidden, NotFound
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
 from skerry.server.catalogue import TypeSet
-from skerry.server.http.message import Request, User
-from skerry.server.request_info import RequestInfo
+from skerry.server.http.message import Request
+from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 
 
 def _refuse(verb: str) -> None:

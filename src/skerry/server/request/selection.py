@@ -9,9 +9,9 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.resource import ANY_IDENTITY
 from skerry.logic.machinery.selectors import Selector
 from skerry.server.codec import Metadata, decode, metadata_of
-from skerry.server.rest.call import Call
-from skerry.server.rest.options import ListOptions
-from skerry.server.rest.visibility import view_of
+from skerry.server.request.call import Call
+from skerry.server.request.options import ListOptions
+from skerry.server.request.visibility import view_of
 
 _METADATA_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 

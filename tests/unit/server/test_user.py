@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.server.http.message import User
+from skerry.server.user import User
 
 GROUPS = ("system:serviceaccounts", "system:authenticated")
 ROBOT = User("system:serviceaccount:ci:robot", "7", GROUPS, home="c1")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from skerry.server.rest.call import Call
-from skerry.server.rest.negotiate import negotiate
-from skerry.server.rest.options import truth
-from skerry.server.rest.representation import Representation
+from skerry.server.request.call import Call
+from skerry.server.request.options import truth
+from skerry.server.response.negotiate import negotiate
+from skerry.server.response.representation import Representation
 
 
 def representation(call: Call, now: Callable[[], datetime]) -> Representation:

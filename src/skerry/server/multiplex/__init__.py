@@ -1,0 +1,1 @@
+"""Several watches in one stream, resumed from one revision."""

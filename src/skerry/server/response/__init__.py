@@ -1,0 +1,1 @@
+"""Stored values as the answer to a request: negotiated, at the version asked for, in turns."""
