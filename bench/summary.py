@@ -31,16 +31,16 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
+from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.accumulator import Accumulator, total
 from skerry.logic.fleet.summary.content import MOST_DETAILS, NAMESPACED, Subject, summary_content
 from skerry.logic.fleet.summary.ledger import Ledger, Source
 from skerry.logic.fleet.summary.report import Report, report_of
-from skerry.logic.fleet.translation.items import Item
-from skerry.logic.fleet.translation.what import mailbox_name
 from skerry.runtime.client import Client, WatchEvent
 
 _SUITE = "summary"
@@ -119,7 +119,7 @@ def _pure() -> list[Row]:
 
 def _through_ledger(reports: Sequence[Report]) -> float:
     ledger, place = Ledger(), Place("wmw", "p")
-    item = Item("apps", "deployments", "shop", "web")
+    item = ObjectRef("", "apps", "deployments", "shop", "web")
     ledger.put_placement(place, lambda *_: True)
     ledger.set_destinations(place, [_destination(number) for number in range(_DESTINATIONS)])
     ledger.put_namespace("wmw", "shop", {})
@@ -159,7 +159,7 @@ async def _furnish(client: Client) -> list[str]:
     clusters = [""] * _EDGES
 
     async def edge(number: int) -> None:
-        name = mailbox_name("imw", f"uid-{number:05}")
+        name = Mailbox("imw", f"uid-{number:05}").workspace
         path = await make_workspace(client, PROVIDER, name)
         made = await client.at("", PROVIDER).get(WORKSPACES, name)
         clusters[number] = made["spec"]["cluster"]

@@ -32,6 +32,7 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
+from skerry.api.edge import Mailbox
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
@@ -42,6 +43,10 @@ COPIES = Selection(labels="edge.kcp.io/projected=yes")
 
 MAILBOXES = 1000
 OBJECTS = 20
+
+
+def _uid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012}"
 
 
 @dataclass
@@ -75,14 +80,15 @@ class Bench:
                 "cluster": "bench",
                 "locationName": f"l{number:05}",
                 "syncTargetName": f"l{number:05}",
-                "syncTargetUID": f"{number:05}",
+                "syncTargetUID": _uid(number),
             }
             for number in range(mailboxes)
         ]
         await workload.create(SLICES, slice_of(made, destinations))
 
     async def _mailbox(self, number: int) -> None:
-        mailbox = await make_workspace(self.client, PROVIDER, f"bench-mb-{number:05}")
+        workspace = Mailbox("bench", _uid(number)).workspace
+        mailbox = await make_workspace(self.client, PROVIDER, workspace)
         await bind(self.client, mailbox, "edge.kcp.io")
 
     @contextlib.asynccontextmanager

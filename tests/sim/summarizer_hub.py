@@ -9,7 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from skerry.api.edge import APPLIED
+from skerry.api.edge import APPLIED, Mailbox
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import Parts
@@ -21,7 +21,6 @@ from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
-from skerry.logic.fleet.translation.what import mailbox_name
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.context import ControllerContext
@@ -160,7 +159,7 @@ class Hub:
     async def add_edge(self, name: str) -> None:
         """Make a mailbox, as the mailbox controller would."""
         self.uids[name] = f"uid-{name}"
-        workspace = mailbox_name("imw", self.uids[name])
+        workspace = Mailbox("imw", self.uids[name]).workspace
         await self.workspace(PROVIDER, workspace)
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
         await self.bind(self.clusters[name], "bind-edge", PROVIDER, "edge.kcp.io")

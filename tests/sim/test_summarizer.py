@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
-from skerry.logic.fleet.translation.what import mailbox_name
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.summarizer_history import EDGES, History
@@ -397,7 +397,7 @@ async def test_a_mailbox_made_anew_is_followed_where_it_is_now() -> None:
         await hub.report("florin", DEPLOYMENTS, "web", "shop", running())
         await asyncio.sleep(2)
         assert (await hub.summaries("shop"))["p-deployments-web"]["healthy"] == 1
-        await hub.at(PROVIDER).delete(WORKSPACES, mailbox_name("imw", "uid-florin"))
+        await hub.at(PROVIDER).delete(WORKSPACES, Mailbox("imw", "uid-florin").workspace)
         await asyncio.sleep(5)
         summary = (await hub.summaries("shop"))["p-deployments-web"]
         assert (summary["healthy"], summary["details"][0]["reason"]) == (0, "NotInMailbox")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from skerry.api.edge import Mailbox
 from skerry.api.objects import Object
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
@@ -14,7 +15,6 @@ from skerry.controllers.placement_translator.keys import (
     WORKSPACES,
 )
 from skerry.controllers.placement_translator.settings import TranslatorSettings
-from skerry.logic.fleet.translation.what import mailbox_name
 from tests.sim.faults import Rates
 from tests.sim.loop import virtual
 from tests.sim.translator_hub import (
@@ -683,7 +683,7 @@ async def test_a_mailbox_made_after_its_placement_is_filled_when_it_appears() ->
         await hub.add_edge("florin")
         await hub.settle()
         assert await hub.found("florin", DEPLOYMENTS, "web", "shop")
-        name = mailbox_name(await hub.cluster_of("root:imw"), hub.uids["florin"])
+        name = Mailbox(await hub.cluster_of("root:imw"), hub.uids["florin"]).workspace
         await hub.at(PROVIDER).delete(WORKSPACES, name)
         await hub.settle()
         await hub.workspace(PROVIDER, name)

@@ -7,8 +7,8 @@ import pytest
 from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.kit import log
-from skerry.logic.fleet.translation.items import Item
 from tests.sim.faults import Rates
 from tests.sim.loop import run_virtual, virtual
 from tests.sim.translator_history import EDGES, OWNERS, History
@@ -449,7 +449,7 @@ class Owners(GrantHistory):
 async def _nothing_goes(seed: int) -> None:
     hub = Hub(seed, Rates())
     async with hub.running(EDGES, OWNERS):
-        history, seen = Owners(hub, seed), dict[str, dict[Item, bytes]]()
+        history, seen = Owners(hub, seed), dict[str, dict[ObjectRef, bytes]]()
         await hub.report("Observe")
         await history.begin()
         async with hub.translating():

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from skerry.api.edge import is_projected
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
     EDGE_PLACEMENTS,
@@ -17,8 +19,6 @@ from skerry.controllers.placement_translator.keys import (
     SYNCER_CONFIGS,
 )
 from skerry.kit.ids import SeededIds
-from skerry.logic.fleet.translation.copies import is_projected
-from skerry.logic.fleet.translation.items import Item
 from tests.sim.translator_hub import (
     BINDINGS,
     CLUSTER_ROLES,
@@ -315,5 +315,5 @@ class History:
         await self._hub.put(gvr, obj, space, self._one(OWNERS))
 
 
-def _gvr(item: Item) -> GroupVersionResource:
+def _gvr(item: ObjectRef) -> GroupVersionResource:
     return GroupVersionResource(item.group, _VERSIONS.get(item.group, "v1"), item.resource)

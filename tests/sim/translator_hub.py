@@ -9,10 +9,18 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
+from skerry.api.edge import (
+    CONFIRM,
+    LOCATION_CONSENT_NAME,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    Mailbox,
+    is_projected,
+)
 from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.app.api_server import Parts
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
@@ -42,11 +50,9 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.grants import Rule, grant_of
 from skerry.logic.fleet.placement.records import Place, place_of
-from skerry.logic.fleet.translation.copies import digest, is_projected
-from skerry.logic.fleet.translation.items import Item, LocationName
+from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.types import common_types, workspace_types
-from skerry.logic.fleet.translation.what import mailbox_name
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.context import ControllerContext
@@ -75,7 +81,7 @@ CLUSTER_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "cluster
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 EVENTS = GroupVersionResource("", "v1", "events")
 WIDGETS = GroupVersionResource("example.io", "v1", "widgets")
-WIDGET_DEFINITION = Item(*DEFINITIONS.group_resource, "", "widgets.example.io")
+WIDGET_DEFINITION = ObjectRef("", *DEFINITIONS.group_resource, "", "widgets.example.io")
 _WIDGET_TYPE = WIDGETS.group_resource
 NO_FAULTS = Rates(0, 0, 0, 0, 0)
 EDGE = "edge.kcp.io/v1alpha1"
@@ -259,7 +265,7 @@ class Hub:
         """Make an edge and its mailbox, as an administrator and the mailbox controller would."""
         if name not in self.uids:
             await self.add_target(name, **labels)
-        workspace = mailbox_name(await self.cluster_of("root:imw"), self.uids[name])
+        workspace = Mailbox(await self.cluster_of("root:imw"), self.uids[name]).workspace
         await self.workspace(PROVIDER, workspace)
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
         await self.bind(self.clusters[name], "bind-edge", PROVIDER, "edge.kcp.io")
@@ -422,13 +428,13 @@ class Hub:
     async def events(self, owner: str = "wmw") -> list[Object]:
         return (await self.at(f"root:{owner}").list(EVENTS)).items
 
-    async def copies(self, edge: str) -> dict[Item, bytes]:
+    async def copies(self, edge: str) -> dict[ObjectRef, bytes]:
         """Return everything in a mailbox that says it is a copy, by proof of content."""
         objects = await self._everything(self.clusters[edge])
         return {
-            Item(*resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): digest(
-                resource, obj
-            )
+            ObjectRef(
+                "", *resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+            ): digest(resource, obj)
             for resource, found in objects.items()
             for obj in found
             if is_projected(obj)
@@ -482,16 +488,18 @@ class Hub:
     async def assert_as_expected(self, *edges: str, **settings: Any) -> None:
         """Check every mailbox against the reference."""
         inventory = await self.cluster_of("root:imw")
-        names = {edge: mailbox_name(inventory, self.uids[edge]) for edge in edges}
+        names = {edge: Mailbox(inventory, self.uids[edge]) for edge in edges}
         copies = {name: set(await self.copies(edge)) for edge, name in names.items()}
         expected = await self.expected(copies=copies, **settings)
         for edge, name in names.items():
             frozen = expected.frozen.get(name, set())
             if WIDGET_DEFINITION in frozen and WIDGET_DEFINITION not in copies[name]:
                 # What is granted waits for its kind, which is not.
-                frozen |= {item for item in expected.contents[name] if item.type == _WIDGET_TYPE}
+                frozen |= {
+                    item for item in expected.contents[name] if item.group_resource == _WIDGET_TYPE
+                }
             wanted = {
-                item: digest(item.type, obj)
+                item: digest(item.group_resource, obj)
                 for item, obj in expected.contents.get(name, {}).items()
                 if item not in frozen
             }
@@ -541,9 +549,9 @@ class Scanned:
     def is_observed(self, inventory: str) -> bool:
         return self._scan.mode(inventory) == "Observe"
 
-    def rules(self, source: str, location: LocationName, mailbox: str) -> list[Rule]:
-        where = Place(*location)
-        if mailbox.rpartition("-mb-")[2] not in self._scan.instances(where):
+    def rules(self, source: str, location: ObjectRef, mailbox: Mailbox) -> list[Rule]:
+        where = Place(location.cluster, location.name)
+        if mailbox.uid not in self._scan.instances(where):
             return []
         found = {"rules": self._scan.rules(source, where)}
         made = grant_of({"metadata": {"name": "scanned"}, "spec": found})

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS
+from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS, Mailbox
 from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
 from skerry.app.explain_names import (
     Unanswered,
@@ -68,8 +69,6 @@ from skerry.logic.fleet.translation.categories import (
     NAMESPACES,
     is_never_copied,
 )
-from skerry.logic.fleet.translation.items import Item
-from skerry.logic.fleet.translation.what import mailbox_name
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.discovery import ServedTypes, discover
 from skerry.runtime.kubeconfig import kubeconfig_paths
@@ -189,7 +188,7 @@ class Hub:
         place = place_of(placement)
         what = what_or_none(placement)
         near = self._destinations(index, place, chosen, slices)
-        wanted = {mailbox_name(d.cluster, d.uid) for d in near} & mailboxes.keys()
+        wanted = {Mailbox(d.cluster, d.uid).workspace for d in near} & mailboxes.keys()
         copies, unreadable = await self._copies(
             [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in asked}
         )
@@ -205,7 +204,7 @@ class Hub:
             subjects,
             await self._customizers(),
             copies,
-            lambda item: item.type in statuses,
+            lambda item: item.group_resource in statuses,
             copies_are_inert(await self._own.version()),
         )
         found = answer(facts, every_pair=bool(question.object or question.location))
@@ -213,7 +212,9 @@ class Hub:
 
     async def _with_defined(self, types: ServedTypes, asked: list[Subject]) -> list[Subject]:
         """Add everything else when a definition is asked about: what it defines decides."""
-        if not any(each.item.type in (DEFINITIONS, BINDINGS.group_resource) for each in asked):
+        if not any(
+            each.item.group_resource in (DEFINITIONS, BINDINGS.group_resource) for each in asked
+        ):
             return asked
         items = {each.item for each in asked}
         return asked + [each for each in await self._subjects(types, "") if each.item not in items]
@@ -266,14 +267,16 @@ class Hub:
         return {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in items}
 
     async def _copies(
-        self, mailboxes: Sequence[Object], types: ServedTypes, items: set[Item]
-    ) -> tuple[dict[tuple[str, Item], Object], dict[str, str]]:
+        self, mailboxes: Sequence[Object], types: ServedTypes, items: set[ObjectRef]
+    ) -> tuple[dict[tuple[str, ObjectRef], Object], dict[str, str]]:
         """Read the copies of *items*, mailbox by mailbox and kind by kind."""
         infos = types.preferred()
-        kinds = [infos[each] for each in sorted({item.type for item in items}) if each in infos]
+        kinds = [
+            infos[each] for each in sorted({item.group_resource for item in items}) if each in infos
+        ]
         asked = [(mailbox, info) for mailbox in mailboxes for info in kinds]
         lists = await self._all([self._copies_in(mailbox, info) for mailbox, info in asked])
-        copies: dict[tuple[str, Item], Object] = {}
+        copies: dict[tuple[str, ObjectRef], Object] = {}
         unreadable: dict[str, str] = {}
         for (mailbox, info), found in zip(asked, lists, strict=True):
             name = mailbox["metadata"]["name"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.workqueue import WorkQueue
 
-K = TypeVar("K", bound=tuple[object, ...])
+K = TypeVar("K", bound=Hashable)
 O = TypeVar("O")  # noqa: E741 - what was observed
 
 

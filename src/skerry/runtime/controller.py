@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from skerry.api.errors import Conflict
+from skerry.api.refs import ObjectRef
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
@@ -121,7 +122,8 @@ class Controller(Generic[K, O]):
 
     def _about(self, key: K) -> Logger:
         """Return the log of one reconcile; most have nothing to say, and need none."""
-        return self._log.bind(key=str(key), reconcile_id=self._ids.suffix(8))
+        shown = key.qualified_name if isinstance(key, ObjectRef) else str(key)
+        return self._log.bind(key=shown, reconcile_id=self._ids.suffix(8))
 
     def _count(self, result: str) -> None:
         self._counts[result].inc()

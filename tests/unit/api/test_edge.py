@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from skerry.api.edge import is_projected, is_report, is_system_object, is_upsynced
+from skerry.api.edge import (
+    API_VERSION,
+    Mailbox,
+    is_projected,
+    is_report,
+    is_system_object,
+    is_upsynced,
+    mailbox_named,
+    placement_of_slice,
+)
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 
 BINDINGS = GroupResource("apis.kcp.io", "apibindings")
+UID = "0b4e8f5a-0000-4000-8000-00000000000a"
+OWNER = {"apiVersion": API_VERSION, "kind": "EdgePlacement", "name": "p", "uid": "u"}
 
 
 def marked(projected: str = "", upsynced: str = "") -> Object:
@@ -59,3 +72,37 @@ def test_the_bindings_that_every_mailbox_has_are_system_objects() -> None:
     assert not is_system_object(BINDINGS, binding("shop.example"))
     other = GroupResource("apps", "deployments")
     assert not is_system_object(other, binding("edge.kcp.io"))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [
+        ({"name": "p"}, "p"),
+        ({"name": "p-2", "labels": {"edge.kcp.io/source-placement": "p"}}, "p"),
+        (
+            {
+                "name": "p-2",
+                "labels": {"edge.kcp.io/source-placement": "hash"},
+                "ownerReferences": [OWNER],
+            },
+            "p",
+        ),
+        ({"name": "p", "ownerReferences": [{**OWNER, "kind": "Other", "name": "q"}]}, "p"),
+        ({"name": "p", "ownerReferences": [{**OWNER, "apiVersion": "v1", "name": "q"}]}, "p"),
+    ],
+)
+def test_a_slice_belongs_to_its_owner_else_to_whom_its_label_or_name_says(
+    metadata: dict[str, Any], name: str
+) -> None:
+    assert placement_of_slice({"metadata": metadata}) == name
+
+
+def test_a_mailbox_is_read_from_the_name_of_its_workspace() -> None:
+    mailbox = Mailbox("2x88b5rebkw8e6tc", UID)
+    assert mailbox_named(mailbox.workspace) == mailbox
+    assert str(mailbox) == f"2x88b5rebkw8e6tc-mb-{UID}"
+
+
+@pytest.mark.parametrize("name", ["imw", f"-mb-{UID}", "imw-mb-u1", f"a-mb-b-mb-{UID}", ""])
+def test_another_workspace_is_no_mailbox(name: str) -> None:
+    assert mailbox_named(name) is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import LOCATION_GRANTS
+from skerry.api.edge import LOCATION_GRANTS, Mailbox
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.explain import LOCATIONS, SYNC_TARGETS, Question
 from skerry.app.explain import Hub as AskedHub
@@ -17,7 +17,6 @@ from skerry.logic.fleet.explanation.answer import Answer
 from skerry.logic.fleet.explanation.text import changes_text
 from skerry.logic.fleet.placement.records import place_of
 from skerry.logic.fleet.placement.slices import SLICES
-from skerry.logic.fleet.translation.what import mailbox_name
 from tests.sim.loop import virtual
 from tests.sim.summarizer_hub import (
     CONFIG_MAPS,
@@ -66,7 +65,7 @@ class Town(Hub):
         await inventory.create(LOCATIONS, location(name, labels))
         self.uids[name] = target["metadata"]["uid"]
         imw = place_of(target).cluster
-        workspace = mailbox_name(imw, self.uids[name])
+        workspace = Mailbox(imw, self.uids[name]).workspace
         await self.workspace(PROVIDER, workspace)
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
         await self.bind(self.clusters[name], "bind-kubernetes", "root:compute", "kubernetes")

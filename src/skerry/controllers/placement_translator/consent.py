@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from skerry.api.edge import ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
+from skerry.api.edge import ENFORCE, LOCATION_CONSENT_NAME, OBSERVE, Mailbox, location_ref
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.grants import Rule, grant_of
@@ -23,12 +24,9 @@ from skerry.logic.fleet.placement.records import (
     place_of,
     sync_target_of,
 )
-from skerry.logic.fleet.translation.grants import inventory_of
-from skerry.logic.fleet.translation.grants import sync_target_of as sync_target_of_mailbox
-from skerry.logic.fleet.translation.items import LocationName
 
 # A Location and the source workspaces whose objects there must be reconciled; None: all.
-Concerned = tuple[LocationName, frozenset[str] | None]
+Concerned = tuple[ObjectRef, frozenset[str] | None]
 
 
 class GrantedPlaces:
@@ -55,7 +53,7 @@ class GrantedPlaces:
         # What is set once everything has been read; None until there is a first grant.
         self._read: Sequence[asyncio.Event] | None = None
         # Cache of rules; cleared whenever anything that grants depend on changes.
-        self._rules: dict[tuple[str, LocationName, str], tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[str, ObjectRef, Mailbox], tuple[Rule, ...]] = {}
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -64,11 +62,11 @@ class GrantedPlaces:
         """Whether there ever was a grant since the start."""
         return self._read is not None
 
-    def governs(self, mailbox: str) -> bool:
+    def governs(self, mailbox: Mailbox) -> bool:
         """Return whether the inventory workspace of a mailbox has grants."""
-        return self.is_used and self._index.mode(inventory_of(mailbox)) is not None
+        return self.is_used and self._index.mode(mailbox.cluster) is not None
 
-    def is_ready(self, mailbox: str) -> bool:
+    def is_ready(self, mailbox: Mailbox) -> bool:
         """Return whether everything has been read that decides about a mailbox's grants."""
         if self._read is None or all(event.is_set() for event in self._read):
             return True
@@ -80,7 +78,7 @@ class GrantedPlaces:
     def is_observed(self, inventory: str) -> bool:
         return self._index.mode(inventory) == OBSERVE
 
-    def rules(self, source: str, location: LocationName, mailbox: str) -> Sequence[Rule]:
+    def rules(self, source: str, location: ObjectRef, mailbox: Mailbox) -> Sequence[Rule]:
         """Return what *source* may place in a mailbox by way of a Location."""
         key = (source, location, mailbox)
         known = self._rules.get(key)
@@ -88,23 +86,20 @@ class GrantedPlaces:
             known = self._rules[key] = self._found(*key)
         return known
 
-    def _found(self, source: str, location: LocationName, mailbox: str) -> tuple[Rule, ...]:
-        number = self._inventory.location_number(Place(*location))
+    def _found(self, source: str, location: ObjectRef, mailbox: Mailbox) -> tuple[Rule, ...]:
+        number = self._inventory.location_number(Place(location.cluster, location.name))
         if number is None:
             return ()
-        uid = sync_target_of_mailbox(mailbox)
-        if not any(each.uid == uid for each in self._inventory.destinations(number)):
+        if not any(each.uid == mailbox.uid for each in self._inventory.destinations(number)):
             return ()
         grants = self._index.admitting(source, number)
         return tuple(rule for grant in grants for rule in grant.rules)
 
-    def refusing(self, mailbox: str) -> str:
+    def refusing(self, mailbox: Mailbox) -> str:
         """Return, for people, the grants that decide about a mailbox."""
-        inventory = inventory_of(mailbox)
-        path = self.path(inventory)
-        counting = [g for g in self._index.grants_in(inventory) if g.enforces] or (
-            self._index.grants_in(inventory)
-        )
+        grants = self._index.grants_in(mailbox.cluster)
+        path = self.path(mailbox.cluster)
+        counting = [grant for grant in grants if grant.enforces] or grants
         if len(counting) == 1:
             return f"{path}/{counting[0].place.name}"
         return f"any grant of {path}"
@@ -159,7 +154,7 @@ class GrantedPlaces:
                 number = self._inventory.remove_location(place)
                 self._index.location_removed(number, before)
                 self._rules.clear()
-                self._concern([(LocationName(*place), None)])
+                self._concern([(location_ref(place.cluster, place.name), None)])
             return
         touched = self._put_location(new)
         if touched is not None:
@@ -217,4 +212,4 @@ class GrantedPlaces:
             if sources is None or sources:
                 for number in locations:
                     place = self._inventory.location_at(number).place
-                    yield LocationName(*place), sources
+                    yield location_ref(place.cluster, place.name), sources

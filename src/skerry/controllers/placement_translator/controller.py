@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
+from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS, Mailbox
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.decide import decide
 from skerry.controllers.placement_translator.execution import MailboxExecutor
@@ -18,7 +19,6 @@ from skerry.controllers.placement_translator.held import (
     HeldObjects,
     HoldsExecutor,
     HoldsObserver,
-    InventoryKey,
     ObservedHolds,
     decide_holds,
 )
@@ -38,7 +38,7 @@ from skerry.controllers.placement_translator.keys import (
 )
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
 from skerry.controllers.placement_translator.marks import CONFIG, Marks
-from skerry.controllers.placement_translator.observe import Accepted, MailboxKey, Observer
+from skerry.controllers.placement_translator.observe import Accepted, Observer
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.relations import Relations
 from skerry.controllers.placement_translator.resolve import Resolver
@@ -51,7 +51,6 @@ from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
-from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.types import common_types
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
@@ -107,11 +106,11 @@ class PlacementTranslator:
         self._context = context
         self._settings = settings
         self._recorder = EventRecorder(context.client, NAME, metrics=context.metrics)
-        self.queue: WorkQueue[MailboxKey] = context.queue(NAME)
-        self.status_queue: WorkQueue[PlacementName] = context.queue(f"{NAME}-status")
-        self.consent_queue: WorkQueue[InventoryKey] = context.queue(f"{NAME}-consent")
+        self.queue: WorkQueue[Mailbox] = context.queue(NAME)
+        self.status_queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-status")
+        self.consent_queue: WorkQueue[ClusterName] = context.queue(f"{NAME}-consent")
         self.held = HeldObjects(lambda key: self.consent_queue.add_after(key, _REPORT_SECONDS))
-        self.marks = Marks(lambda mailbox: self.queue.add(MailboxKey(mailbox)))
+        self.marks = Marks(self.queue.add)
         self.problems = Problems(self._look_at_status)
         self.mailboxes = Mailboxes()
         self.feeds = Feeds(context.client, context.ids, context.metrics, self._object_changed)
@@ -191,7 +190,7 @@ class PlacementTranslator:
     def _mark_concerned(self, concerned: Iterable[Concerned]) -> None:
         self._waking.consent_changed(concerned)
 
-    def _stays(self, mailbox: str, item: Item) -> bool:
+    def _stays(self, mailbox: Mailbox, item: ObjectRef) -> bool:
         """Tell whether a mailbox has a copy whose removal nobody has confirmed."""
         cluster = self.mailboxes.cluster(mailbox)
         record = self.workspaces.record(cluster, item) if cluster is not None else None
@@ -220,7 +219,7 @@ class PlacementTranslator:
         self.consent.consent_changed(old, new)
         about = new or old
         if about is not None:
-            self.consent_queue.add(InventoryKey(cluster_of(about)))
+            self.consent_queue.add(cluster_of(about))
 
     def _controllers(self) -> None:
         context, accepted = self._context, Accepted()
@@ -285,7 +284,7 @@ class PlacementTranslator:
 
     def _report_loop(
         self, informers: list[Informer], announce: Announce
-    ) -> Controller[InventoryKey, ObservedHolds]:
+    ) -> Controller[ClusterName, ObservedHolds]:
         context = self._context
         clock = context.client.clock
         executor = HoldsExecutor(
@@ -369,10 +368,10 @@ class PlacementTranslator:
     def _object_changed(self, feed: Feed, old: Record | None, new: Record | None) -> None:
         self._waking.object_changed(feed, old, new)
 
-    def _look_at_status(self, name: PlacementName) -> None:
+    def _look_at_status(self, name: ObjectRef) -> None:
         self.status_queue.add_after(name, self._settings.status_delay_seconds)
 
-    def _mailboxes_of(self, name: PlacementName) -> list[str]:
+    def _mailboxes_of(self, name: ObjectRef) -> list[Mailbox]:
         """Return the mailboxes there are at a placement's destinations."""
         placement = self.relations.get(name)
         where = placement.where if placement is not None else ()

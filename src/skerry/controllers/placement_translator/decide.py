@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from skerry.api.edge import is_projected
 from skerry.controllers.placement_translator.observe import Look, Observed
 from skerry.kit.invariant import invariant
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.configs import config_object
-from skerry.logic.fleet.translation.copies import is_projected, replacement
+from skerry.logic.fleet.translation.copies import replacement
 from skerry.logic.machinery.plan import (
     Action,
     Create,
@@ -76,7 +77,9 @@ def _action(look: Look) -> Action:
     if look.live is None:
         return Create(look.target, look.wanted, PLACED)
     reason = CHANGED if is_projected(look.live) else ADOPTED
-    return Update(look.target, replacement(look.item.type, look.live, look.wanted), reason)
+    return Update(
+        look.target, replacement(look.item.group_resource, look.live, look.wanted), reason
+    )
 
 
 def _config(look: Look) -> list[Action]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from skerry.api.edge import Mailbox
 from skerry.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import phases, target_of
 from skerry.controllers.placement_translator.keys import NAME
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
@@ -16,7 +18,6 @@ from skerry.controllers.placement_translator.problems import Problems
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.copies import digest
-from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.merging import Told
 from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
@@ -44,7 +45,7 @@ class MailboxExecutor(Executor):
         mailboxes: Mailboxes,
         problems: Problems,
         accepted: Accepted,
-        placements: Callable[[str, Item], list[PlacementName]],
+        placements: Callable[[Mailbox, ObjectRef], list[ObjectRef]],
         serves: Callable[[str, GroupResource], bool],
         *,
         metrics: RuntimeMetrics | None = None,
@@ -100,26 +101,26 @@ class MailboxExecutor(Executor):
         if outcome.result not in ("created", "updated", "deleted"):
             return
         if item == CONFIG:
-            _log.info(f"{word} SyncerConfig", v=2, mbwsName=mailbox, name=item.name)
+            _log.info(f"{word} SyncerConfig", v=2, mbwsName=mailbox.workspace, name=item.name)
         else:
             _log.info(
                 f"{word} object in mailbox workspace",
                 v=3,
-                mbwsName=mailbox,
+                mbwsName=mailbox.workspace,
                 group=item.group,
                 resource=item.resource,
                 namespace=item.namespace,
                 name=item.name,
             )
 
-    def _remember(self, mailbox: str, item: Item, outcome: Outcome) -> None:
+    def _remember(self, mailbox: Mailbox, item: ObjectRef, outcome: Outcome) -> None:
         """Note what the server made of a copy, if it did not keep it as it was sent."""
         key = (mailbox, item)
         self._accepted.pop(key, None)
         action, answer = outcome.action, outcome.object
         if item == CONFIG or answer is None or not isinstance(action, Create | Update):
             return
-        sent, kept = digest(item.type, action.object), digest(item.type, answer)
+        sent, kept = digest(item.group_resource, action.object), digest(item.group_resource, answer)
         if sent != kept:
             self._accepted[key] = (sent, kept)
 
@@ -164,5 +165,5 @@ def _is_passing(error: ApiError) -> bool:
     return any(each.get("reason") == _TERMINATING for each in causes)
 
 
-def _item(target: Target) -> Item:
-    return Item(target.gvr.group, target.gvr.resource, target.namespace, target.name)
+def _item(target: Target) -> ObjectRef:
+    return ObjectRef("", target.gvr.group, target.gvr.resource, target.namespace, target.name)

@@ -21,8 +21,10 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
+from skerry.api.edge import binding_reference, is_projected, is_system_object, is_upsynced
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import (
     CustomizerName,
     customizer_name,
@@ -31,19 +33,14 @@ from skerry.logic.fleet.customization.customize import (
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
     DEFINITIONS,
-    binding_reference,
     category_of,
     is_never_copied,
-    is_system_object,
 )
 from skerry.logic.fleet.translation.copies import (
     copied,
     digest,
-    is_projected,
-    is_upsynced,
     labelled,
 )
-from skerry.logic.fleet.translation.items import Item
 from skerry.runtime.client import EVERYWHERE, EventKind, Selection, cluster_of
 
 METADATA = Selection(metadata_only=True)
@@ -66,7 +63,7 @@ class FeedKey(NamedTuple):
     presence: bool = False
 
     @property
-    def type(self) -> GroupResource:
+    def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
 
     @property
@@ -118,7 +115,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 def record_of(key: FeedKey, obj: Object) -> Record:
     """Return what is to be remembered of *obj*."""
-    resource, metadata = key.type, obj["metadata"]
+    resource, metadata = key.group_resource, obj["metadata"]
     projected = is_projected(obj)
     system = is_system_object(resource, obj)
     text, proof = None, b""
@@ -247,14 +244,17 @@ class Feed:
         for names in self._held.get(cluster, {}).values():
             yield from names.values()
 
-    def customized_by(self, cluster: str, customizer: CustomizerName) -> list[Item]:
+    def customized_by(self, cluster: str, customizer: CustomizerName) -> list[ObjectRef]:
         """Return what names a Customizer."""
         found = self._customizers.get((cluster, customizer), ())
-        return [Item(*self.key.type, namespace, name) for namespace, name in sorted(found)]
+        return [
+            ObjectRef("", *self.key.group_resource, namespace, name)
+            for namespace, name in sorted(found)
+        ]
 
-    def item(self, record: Record) -> Item:
+    def item(self, record: Record) -> ObjectRef:
         """Return the name of what *record* is about."""
-        return Item(*self.key.type, record.namespace, record.name)
+        return ObjectRef("", *self.key.group_resource, record.namespace, record.name)
 
     # What the reflector calls.
 

@@ -13,9 +13,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, OBJECT_ID
+from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, OBJECT_ID, Mailbox
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
@@ -28,8 +29,6 @@ from skerry.logic.fleet.placement.consent_record import (
     without_ids,
 )
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
-from skerry.logic.fleet.translation.grants import inventory_of
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome
@@ -37,46 +36,37 @@ from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 from skerry.runtime.metrics import RuntimeMetrics
 
-# An object in a mailbox: the mailbox's name, then the item's members.
-Element = tuple[str, str, str, str, str]
-
-
-class InventoryKey(NamedTuple):
-    """What the queue holds: an inventory workspace by its cluster."""
-
-    cluster: str
-
-    def __str__(self) -> str:
-        return self.cluster
+# An object in a mailbox: what its id is made of, so the order and number of members stay.
+Element = tuple[Mailbox, str, str, str, str]
 
 
 class HeldObjects:
     """What is held, what is refused, and what may go because somebody confirmed it."""
 
-    def __init__(self, enqueue: Callable[[InventoryKey], None]) -> None:
+    def __init__(self, enqueue: Callable[[ClusterName], None]) -> None:
         """*enqueue* gets the inventory workspaces that have something new to report."""
         self._enqueue = enqueue
         self.holds: Holds[Element] = Holds(OBJECT_ID)
         self.refusals: Refusals[Element] = Refusals()
         self._released: set[Element] = set()
         # Items that are held or refused, by mailbox.
-        self._noted: dict[str, set[Item]] = {}
+        self._noted: dict[Mailbox, set[ObjectRef]] = {}
 
-    def note(self, mailbox: str, item: Item, source: str, *, held: bool) -> None:
+    def note(self, mailbox: Mailbox, item: ObjectRef, source: str, *, held: bool) -> None:
         """Take that *source* is not granted an object; *held*: a copy of it is there and stays."""
-        element = (mailbox, *item)
+        element = (mailbox, *item[1:])
         self._noted.setdefault(mailbox, set()).add(item)
-        group = Group(inventory_of(mailbox), source)
-        refusal = {} if held else _refused(group, item.type)
+        group = Group(mailbox.cluster, source)
+        refusal = {} if held else _refused(group, item.group_resource)
         changed = self.holds.put(element, group if held else None)
         self._report(changed | self.refusals.replace(element, refusal))
 
-    def settle(self, mailbox: str, item: Item, *, released: bool = False) -> None:
+    def settle(self, mailbox: Mailbox, item: ObjectRef, *, released: bool = False) -> None:
         """Drop an object from the report: it is granted, or nobody wants it.
 
         *released*: a confirmation for it stays good, as it is still not granted.
         """
-        element = (mailbox, *item)
+        element = (mailbox, *item[1:])
         if not released:
             self._released.discard(element)
         noted = self._noted.get(mailbox)
@@ -87,8 +77,8 @@ class HeldObjects:
             del self._noted[mailbox]
         self._report(self.holds.put(element, None) | self.refusals.replace(element, {}))
 
-    def is_released(self, mailbox: str, item: Item) -> bool:
-        return (mailbox, *item) in self._released
+    def is_released(self, mailbox: Mailbox, item: ObjectRef) -> bool:
+        return (mailbox, *item[1:]) in self._released
 
     def release(self, elements: Iterable[Element]) -> None:
         """Let copies go: a person has confirmed that."""
@@ -98,18 +88,18 @@ class HeldObjects:
         """Drop confirmations: whoever led meanwhile holds again what they were about."""
         self._released.clear()
 
-    def gone(self, mailbox: str, item: Item) -> None:
+    def gone(self, mailbox: Mailbox, item: ObjectRef) -> None:
         """Take that a copy is not there: should it come again, it is held again."""
-        self._released.discard((mailbox, *item))
+        self._released.discard((mailbox, *item[1:]))
 
-    def forget_mailbox(self, mailbox: str) -> None:
+    def forget_mailbox(self, mailbox: Mailbox) -> None:
         """Drop everything about a mailbox that is not there any more."""
         for item in sorted(self._noted.get(mailbox, ())):
             self.settle(mailbox, item)
 
     def _report(self, inventories: Iterable[str]) -> None:
         for cluster in sorted(inventories):
-            self._enqueue(InventoryKey(cluster))
+            self._enqueue(cluster)
 
 
 @lru_cache(maxsize=1024)
@@ -129,7 +119,7 @@ class HeldEntry(NamedTuple):
     elements: frozenset[Element]
 
     def written(self) -> dict[str, Any]:
-        kinds = {str(Item(*each[1:]).type) for each in self.elements}
+        kinds = {str(ObjectRef("", *each[1:]).group_resource) for each in self.elements}
         return {
             "id": self.id,
             "workspace": self.workspace,
@@ -156,17 +146,17 @@ class HoldsObserver:
         self._consents = consents
         self._path = path
 
-    async def observe(self, key: InventoryKey) -> ObservedHolds | None:
-        record = self._consents.index.get(Key(key.cluster, "", LOCATION_CONSENT_NAME))
+    async def observe(self, cluster: ClusterName) -> ObservedHolds | None:
+        record = self._consents.index.get(Key(cluster, "", LOCATION_CONSENT_NAME))
         if record is None:
             return None  # the edge scheduler makes it; that it is there is an event
         holds, refusals = self._state.holds, self._state.refusals
         return ObservedHolds(
-            key.cluster,
+            cluster,
             record,
             tuple(
                 HeldEntry(holds.id(group), self._path(group.source), holds.elements(group))
-                for group in holds.groups(key.cluster)
+                for group in holds.groups(cluster)
             ),
             tuple(
                 {
@@ -174,7 +164,7 @@ class HoldsObserver:
                     "objects": refusals.count(group),
                     "resources": refusals.names(group, MAX_NAMES),
                 }
-                for group in refusals.groups(key.cluster)
+                for group in refusals.groups(cluster)
             ),
         )
 
@@ -238,7 +228,7 @@ class HoldsExecutor(Executor):
         self,
         client: Client,
         state: HeldObjects,
-        mark: Callable[[str, Iterable[Item]], None],
+        mark: Callable[[Mailbox, Iterable[ObjectRef]], None],
         controller: str,
         *,
         metrics: RuntimeMetrics,
@@ -254,9 +244,9 @@ class HoldsExecutor(Executor):
         outcomes = await super().execute(plan)
         if isinstance(plan, HoldsPlan) and plan.releases and self._acts:
             self._state.release(plan.releases)
-            by_mailbox: dict[str, set[Item]] = {}
+            by_mailbox: dict[Mailbox, set[ObjectRef]] = {}
             for element in plan.releases:
-                by_mailbox.setdefault(element[0], set()).add(Item(*element[1:]))
+                by_mailbox.setdefault(element[0], set()).add(ObjectRef("", *element[1:]))
             for mailbox in sorted(by_mailbox):
                 self._mark(mailbox, by_mailbox[mailbox])
         return outcomes

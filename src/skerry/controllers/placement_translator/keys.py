@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from skerry.api.edge import (
+    Mailbox,
+    edge_placement_ref,
+    location_ref,
+    mailbox_named,
+    placement_of_slice,
+)
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Feed, Record
 from skerry.controllers.placement_translator.held import HeldObjects
@@ -19,8 +27,7 @@ from skerry.controllers.placement_translator.workspaces import Feeds, Workspaces
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
-from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName, namespace_item
-from skerry.logic.fleet.translation.what import placement_of_slice, what_of, where_of
+from skerry.logic.fleet.translation.what import what_of, where_of
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 
@@ -36,6 +43,8 @@ SCHEMAS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apiresourceschemas")
 
 # What of these is wanted depends on everything else in a workspace.
 _BASIC = (BINDINGS, DEFINITIONS, NAMESPACES)
+
+_NAMELESS: Object = {"metadata": {"name": ""}}
 
 _log = Logger(NAME)
 
@@ -59,8 +68,8 @@ class Waking:
         resolver: Resolver,
         marks: Marks,
         problems: Problems,
-        slices: Callable[[PlacementName], list[Object]],
-        look_at_status: Callable[[PlacementName], None],
+        slices: Callable[[ObjectRef], list[Object]],
+        look_at_status: Callable[[ObjectRef], None],
         *,
         consent: GrantedPlaces,
         held: HeldObjects,
@@ -84,7 +93,7 @@ class Waking:
         about = new or old
         if about is None:
             return
-        name = PlacementName(cluster_of(about), about["metadata"]["name"])
+        name = edge_placement_ref(cluster_of(about), about["metadata"]["name"])
         if new is None:
             _log.info("Delete", map="what", key=_shown(name))
             self._placement_gone(name)
@@ -106,7 +115,7 @@ class Waking:
             self._relations.set_what(name, None)
         self._mark_whole(placement, placement.where, before)
 
-    def _placement_gone(self, name: PlacementName) -> None:
+    def _placement_gone(self, name: ObjectRef) -> None:
         placement = self._relations.get(name)
         if placement is None:
             return
@@ -130,7 +139,7 @@ class Waking:
                 self._where_changed(placement, where_of(pieces))
 
     def _where_changed(
-        self, placement: Placement, where: dict[str, tuple[LocationName, ...]]
+        self, placement: Placement, where: dict[Mailbox, tuple[ObjectRef, ...]]
     ) -> None:
         old = placement.where
         if old == where:
@@ -144,7 +153,7 @@ class Waking:
         self._mark_whole(placement, changed)
 
     def _mark_whole(
-        self, placement: Placement, mailboxes: Iterable[str], also: Iterable[Item] = ()
+        self, placement: Placement, mailboxes: Iterable[Mailbox], also: Iterable[ObjectRef] = ()
     ) -> None:
         items = {*self._relations.items(placement), *also, CONFIG}
         for mailbox in mailboxes:
@@ -165,7 +174,7 @@ class Waking:
         about = new or old
         if about is None or (old is not None and new is not None and _says(old) == _says(new)):
             return
-        location = LocationName(cluster_of(about), about["metadata"]["name"])
+        location = location_ref(cluster_of(about), about["metadata"]["name"])
         for name in self._relations.at_location(location):
             placement = self._relations.get(name)
             if placement is None:
@@ -177,7 +186,7 @@ class Waking:
 
     def consent_changed(self, concerned: Iterable[Concerned]) -> None:
         """Mark what goes to Locations of which grants say something else now."""
-        by_placement: dict[PlacementName, set[LocationName]] = {}
+        by_placement: dict[ObjectRef, set[ObjectRef]] = {}
         for location, sources in concerned:
             for name in self._relations.at_location(location):
                 if sources is None or name.cluster in sources:
@@ -193,10 +202,9 @@ class Waking:
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
         before, now = mailbox_cluster(old), mailbox_cluster(new)
-        about = new or old
-        if before == now or about is None:
+        name = mailbox_named((new or old or _NAMELESS)["metadata"]["name"])
+        if before == now or name is None:
             return
-        name = about["metadata"]["name"]
         if before:
             self._mailboxes.remove(name)
             self._workspaces.leave(before)
@@ -209,19 +217,19 @@ class Waking:
             self._mark_mailbox(name, now)
 
     def _mark_mailbox(
-        self, name: str, cluster: str, types: frozenset[GroupResource] | None = None
+        self, name: Mailbox, cluster: str, types: frozenset[GroupResource] | None = None
     ) -> None:
         """Mark everything that is or should be in a mailbox, or that of some types."""
         items = {
             feed.item(record)
             for _, feed in self._workspaces.followed_types(cluster)
-            if types is None or feed.key.type in types
+            if types is None or feed.key.group_resource in types
             for record in feed.everything(cluster)
             if record.projected
         }
         for placement in self._relations.placements_at(name):
             wanted = self._relations.items(placement)
-            items.update(item for item in wanted if types is None or item.type in types)
+            items.update(item for item in wanted if types is None or item.group_resource in types)
         self._marks.mark(name, {*items, CONFIG})
 
     def retyped(self, cluster: str, types: frozenset[GroupResource]) -> None:
@@ -245,10 +253,10 @@ class Waking:
         """Take that everything of a type has been read: look again at what waited for it."""
         if feed in (self._workspaces.bindings, self._workspaces.definitions):
             self._workspaces.retype_all()
-        if feed.key.type in _BASIC:
+        if feed.key.group_resource in _BASIC:
             self._marks.bring_back()
         else:
-            self._marks.bring_back({feed.key.type, *_BASIC, CONFIG.type})
+            self._marks.bring_back({feed.key.group_resource, *_BASIC, CONFIG.group_resource})
 
     # Objects.
 
@@ -256,7 +264,7 @@ class Waking:
         about = new or old
         if about is None:
             return
-        if feed.key.type in (BINDINGS, DEFINITIONS) and _lean(old) != _lean(new):
+        if feed.key.group_resource in (BINDINGS, DEFINITIONS) and _lean(old) != _lean(new):
             self._workspaces.retype(about.cluster)
         mailbox = self._mailboxes.name(about.cluster)
         if mailbox is not None:
@@ -265,7 +273,7 @@ class Waking:
             self._source_changed(feed, about, old, new)
 
     def _copy_changed(
-        self, mailbox: str, feed: Feed, old: Record | None, new: Record | None
+        self, mailbox: Mailbox, feed: Feed, old: Record | None, new: Record | None
     ) -> None:
         if old is not None and new is not None and _same(old, new):
             return
@@ -281,11 +289,11 @@ class Waking:
                 self._marks.mark(mailbox, [CONFIG])
             if old.namespace:
                 # Its namespace may have been waiting for this one to go.
-                self._marks.mark(mailbox, [namespace_item(old.namespace)])
-            elif feed.key.type == NAMESPACES:
+                self._marks.mark(mailbox, [namespace_ref(old.namespace)])
+            elif feed.key.group_resource == NAMESPACES:
                 self._mark_room(mailbox, old.name)
 
-    def _mark_room(self, mailbox: str, namespace: str) -> None:
+    def _mark_room(self, mailbox: Mailbox, namespace: str) -> None:
         """Mark what belongs into a namespace that has gone from a mailbox and may come anew."""
         for placement in self._relations.placements_at(mailbox):
             if namespace in placement.namespaces:
@@ -295,7 +303,7 @@ class Waking:
         self, feed: Feed, about: Record, old: Record | None, new: Record | None
     ) -> None:
         cluster, item = about.cluster, feed.item(about)
-        if self._workspaces.feed(cluster, item.type) is not feed:
+        if self._workspaces.feed(cluster, item.group_resource) is not feed:
             # The same objects at another version, or another type of the same name.
             self._mark_item(cluster, item)
         elif item.namespace:
@@ -305,9 +313,9 @@ class Waking:
         else:
             self._cluster_scoped_changed(feed, cluster, item, new)
 
-    def _mark_definition(self, feed: Feed, cluster: str, item: Item) -> None:
+    def _mark_definition(self, feed: Feed, cluster: str, item: ObjectRef) -> None:
         """Have what defines a type looked at when its first object comes or its last goes."""
-        served = self._workspaces.served(cluster, item.type)
+        served = self._workspaces.served(cluster, item.group_resource)
         if served is None or served.definition is None:
             return
         sources = sum(record.is_source for record in feed.within(cluster, item.namespace).values())
@@ -315,16 +323,16 @@ class Waking:
             choosing = self._relations.choosing(cluster, item.namespace)
             self._mark_defining(served.definition, self._relations.mailboxes_of(choosing))
 
-    def _mark_defining(self, definition: Item, mailboxes: Iterable[str]) -> None:
+    def _mark_defining(self, definition: ObjectRef, mailboxes: Iterable[Mailbox]) -> None:
         for mailbox in mailboxes:
-            rivals = self._resolver.rivals(mailbox) if definition.type == BINDINGS else ()
+            rivals = self._resolver.rivals(mailbox) if definition.group_resource == BINDINGS else ()
             self._marks.mark(mailbox, {definition, CONFIG, *rivals})
 
     def _cluster_scoped_changed(
-        self, feed: Feed, cluster: str, item: Item, new: Record | None
+        self, feed: Feed, cluster: str, item: ObjectRef, new: Record | None
     ) -> None:
         affected = self._relations.named_changed(cluster, item, new)
-        if item.type == NAMESPACES:
+        if item.group_resource == NAMESPACES:
             chosen = self._relations.namespace_changed(cluster, item.name, new)
             for name in sorted(chosen):
                 placement = self._relations.get(name)
@@ -333,22 +341,22 @@ class Waking:
             affected = affected | chosen
         for mailbox in self._relations.mailboxes_of(affected):
             self._marks.mark(mailbox, [item, CONFIG])
-        if item.type in (BINDINGS, DEFINITIONS):
+        if item.group_resource in (BINDINGS, DEFINITIONS):
             everybody = self._relations.in_cluster(cluster)
             self._mark_defining(item, self._relations.mailboxes_of(everybody))
         else:
             self._mark_item(cluster, item)
-        served = self._workspaces.served(cluster, item.type)
+        served = self._workspaces.served(cluster, item.group_resource)
         if affected and served is not None and served.definition is not None:
             self._mark_defining(served.definition, self._relations.mailboxes_of(affected))
 
     def _mark_namespace(
-        self, placement: Placement, namespace: str, mailboxes: Iterable[str]
+        self, placement: Placement, namespace: str, mailboxes: Iterable[Mailbox]
     ) -> None:
         """Mark everything of a namespace that a placement chooses, or has ceased to choose."""
         cluster = placement.name.cluster
-        items = {namespace_item(namespace), CONFIG}
-        definitions: set[Item] = set()
+        items = {namespace_ref(namespace), CONFIG}
+        definitions: set[ObjectRef] = set()
         for served, feed in self._workspaces.travelling(cluster):
             records = feed.within(cluster, namespace).values() if served.namespaced else ()
             items.update(map(feed.item, records))
@@ -358,11 +366,11 @@ class Waking:
             rivals = self._resolver.rivals(mailbox) if definitions else ()
             self._marks.mark(mailbox, {*items, *definitions, *rivals})
 
-    def _mark_item(self, cluster: str, item: Item) -> None:
+    def _mark_item(self, cluster: str, item: ObjectRef) -> None:
         """Mark one workspace's object wherever it goes."""
         if item.namespace:
             names = self._relations.choosing(cluster, item.namespace)
-        elif item.type == NAMESPACES:
+        elif item.group_resource == NAMESPACES:
             names = self._relations.choosing(cluster, item.name)
         else:
             names = self._relations.naming(cluster, item)
@@ -379,16 +387,16 @@ class Waking:
             self._marks.mark(mailbox, [CONFIG])
 
 
-def slice_owner(piece: Object) -> Iterable[PlacementName]:
+def slice_owner(piece: Object) -> Iterable[ObjectRef]:
     """Index slices by the placement they belong to."""
     return (_owner(piece),)
 
 
-def _owner(piece: Object) -> PlacementName:
-    return PlacementName(cluster_of(piece), placement_of_slice(piece))
+def _owner(piece: Object) -> ObjectRef:
+    return edge_placement_ref(cluster_of(piece), placement_of_slice(piece))
 
 
-def _shown(name: PlacementName) -> str:
+def _shown(name: ObjectRef) -> str:
     return f"{name.cluster}:{name.name}"
 
 

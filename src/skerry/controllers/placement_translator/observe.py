@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
+from skerry.api.edge import Mailbox, is_projected
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Record
 from skerry.controllers.placement_translator.held import HeldObjects
@@ -25,9 +26,8 @@ from skerry.controllers.placement_translator.workspaces import Workspaces
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.configs import EMPTY_SPEC
-from skerry.logic.fleet.translation.copies import digest, is_projected
+from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.grants import not_granted
-from skerry.logic.fleet.translation.items import Item, namespace_item
 from skerry.logic.fleet.translation.merging import Told
 from skerry.logic.machinery.plan import Target
 from skerry.runtime.client import Client
@@ -40,15 +40,6 @@ NAMESPACE_GOING = "NamespaceTerminating"
 _SIDE_BY_SIDE = 16
 
 
-class MailboxKey(NamedTuple):
-    """What the queue holds."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """One object of a mailbox that is not as it should be.
@@ -56,7 +47,7 @@ class Look:
     ``wanted`` None: it should not be there. ``live`` None: it is not there.
     """
 
-    item: Item
+    item: ObjectRef
     target: Target
     wanted: Object | None
     live: Object | None = None
@@ -67,12 +58,12 @@ class Look:
 class Observed:
     """Everything that has to be done in one mailbox. ``config`` is a spec and what is there."""
 
-    mailbox: str
+    mailbox: Mailbox
     looks: tuple[Look, ...]
     config: Look | None = None
 
 
-Accepted = dict[tuple[str, Item], tuple[bytes, bytes]]
+Accepted = dict[tuple[Mailbox, ObjectRef], tuple[bytes, bytes]]
 
 
 class Observer:
@@ -104,8 +95,7 @@ class Observer:
         self._consent = consent
         self._held = held
 
-    async def observe(self, key: MailboxKey) -> Observed | None:
-        mailbox = key.name
+    async def observe(self, mailbox: Mailbox) -> Observed | None:
         cluster = self._mailboxes.cluster(mailbox)
         if cluster is None:
             self._marks.forget(mailbox)  # everything is marked when it appears
@@ -131,12 +121,12 @@ class Observer:
 
     # One object.
 
-    def _look(self, mailbox: str, cluster: str, item: Item) -> Look | None:
+    def _look(self, mailbox: Mailbox, cluster: str, item: ObjectRef) -> Look | None:
         """Return what is wrong with an item.
 
         What is right is settled; what is not known yet is put aside.
         """
-        agreed = self._resolver.version(mailbox, item.type).version
+        agreed = self._resolver.version(mailbox, item.group_resource).version
         gvr = self._gvr(cluster, item, agreed)
         known = self._resolver.ready(mailbox, item, agreed)
         if not known or not self._knows_mailbox(cluster, item, gvr):
@@ -166,18 +156,20 @@ class Observer:
         target = Target(gvr, item.name, item.namespace, cluster)
         return Look(item, target, wanted, uid=existing.uid if existing else "")
 
-    def _gvr(self, cluster: str, item: Item, version: str) -> GroupVersionResource | None:
+    def _gvr(self, cluster: str, item: ObjectRef, version: str) -> GroupVersionResource | None:
         """Return the version to write at: the agreed one, else what the mailbox prefers."""
-        here = self._workspaces.served(cluster, item.type)
+        here = self._workspaces.served(cluster, item.group_resource)
         if here is not None and version not in here.versions:
             version = here.versions[0]
         return GroupVersionResource(item.group, version, item.resource) if version else None
 
-    def _knows_mailbox(self, cluster: str, item: Item, gvr: GroupVersionResource | None) -> bool:
-        return self._workspaces.knows(cluster, item.type, gvr.version if gvr else "")
+    def _knows_mailbox(
+        self, cluster: str, item: ObjectRef, gvr: GroupVersionResource | None
+    ) -> bool:
+        return self._workspaces.knows(cluster, item.group_resource, gvr.version if gvr else "")
 
     def _is_right(
-        self, mailbox: str, item: Item, proof: bytes | None, existing: Record | None
+        self, mailbox: Mailbox, item: ObjectRef, proof: bytes | None, existing: Record | None
     ) -> bool:
         if proof is None:
             return existing is None or not existing.projected or existing.deleting
@@ -192,7 +184,7 @@ class Observer:
         return self._accepted.get((mailbox, item)) == (proof, existing.proof)
 
     def _is_frozen(
-        self, mailbox: str, item: Item, resolved: Resolved, existing: Record | None
+        self, mailbox: Mailbox, item: ObjectRef, resolved: Resolved, existing: Record | None
     ) -> bool:
         """Tell whether a copy stays as it is, for want of a grant and of a confirmation."""
         there = existing is not None and existing.projected and not existing.deleting
@@ -200,8 +192,8 @@ class Observer:
 
     def _judged(
         self,
-        mailbox: str,
-        item: Item,
+        mailbox: Mailbox,
+        item: ObjectRef,
         resolved: Resolved,
         existing: Record | None,
         *,
@@ -225,26 +217,26 @@ class Observer:
         problem = not_granted(item, self._consent.refusing(mailbox), held=frozen)
         return tuple(Told(name, problem) for name in named)
 
-    def _obstacle(self, cluster: str, item: Item, existing: Record | None) -> Problem | None:
+    def _obstacle(self, cluster: str, item: ObjectRef, existing: Record | None) -> Problem | None:
         """Return what keeps a copy from being made; when it is out of the way, that is an event."""
         if existing is not None and existing.upsynced and not existing.projected:
             return Problem(OCCUPIED, f"{item} was born at the edge and is left alone")
-        space = namespace_item(item.namespace)
+        space = namespace_ref(item.namespace)
         room = self._workspaces.record(cluster, space) if item.namespace else None
         if room is not None and room.deleting:
             text = f"{item} waits until {space} has gone from the mailbox, to be made anew"
             return Problem(NAMESPACE_GOING, text)
         return None
 
-    def _may_go(self, mailbox: str, cluster: str, item: Item) -> bool:
+    def _may_go(self, mailbox: Mailbox, cluster: str, item: ObjectRef) -> bool:
         """Tell whether there is reason enough to remove a copy.
 
         If not, the mark is settled: whatever changes that marks anew.
         """
-        if item.type == NAMESPACES and not self._workspaces.knows_everything(cluster):
+        if item.group_resource == NAMESPACES and not self._workspaces.knows_everything(cluster):
             self._marks.put_aside(mailbox, item)
             return False
-        held = item.type == NAMESPACES and self._holds_foreign(cluster, item.name)
+        held = item.group_resource == NAMESPACES and self._holds_foreign(cluster, item.name)
         if held or self._resolver.malformed(mailbox):
             self._marks.settle(mailbox, item)
             return False
@@ -260,7 +252,7 @@ class Observer:
 
     # SyncerConfig.
 
-    def _look_at_config(self, mailbox: str, cluster: str) -> Look | None:
+    def _look_at_config(self, mailbox: Mailbox, cluster: str) -> Look | None:
         if not self._resolver.config_ready(mailbox):
             self._marks.put_aside(mailbox, CONFIG)
             return None
@@ -281,7 +273,7 @@ class Observer:
 
     # The newest versions.
 
-    async def _refreshed(self, mailbox: str, looks: list[Look]) -> list[Look]:
+    async def _refreshed(self, mailbox: Mailbox, looks: list[Look]) -> list[Look]:
         """Return *looks* with the newest version of what is to be changed; drops what is right."""
         changes = [look for look in looks if look.uid and look.wanted is not None]
         if not changes:
@@ -315,5 +307,5 @@ def _is_as_wanted(look: Look, live: Object) -> bool:
     wanted = look.wanted or {}
     if look.item == CONFIG:
         return bool(live.get("spec") == wanted["spec"])
-    resource = look.item.type
+    resource = look.item.group_resource
     return is_projected(live) and digest(resource, live) == digest(resource, wanted)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from skerry.api.edge import Mailbox
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.merging import Told
 
-Where = tuple[str, Item]
+Where = tuple[Mailbox, ObjectRef]
 # Refusals are told beside what merging tells of the same object.
 _REFUSED = "refused"
 _MERGED = "merged"
@@ -21,43 +22,43 @@ _MERGED = "merged"
 class Problems:
     """Problems by placement, each at the mailboxes it is met in."""
 
-    def __init__(self, changed: Callable[[PlacementName], None]) -> None:
+    def __init__(self, changed: Callable[[ObjectRef], None]) -> None:
         self._changed = changed
         self._told: dict[tuple[str, Where], tuple[Told, ...]] = {}
-        self._by_placement: dict[PlacementName, dict[tuple[str, Where], list[Problem]]] = {}
-        self._complete: set[str] = set()
-        self._waiting: dict[str, set[PlacementName]] = {}
+        self._by_placement: dict[ObjectRef, dict[tuple[str, Where], list[Problem]]] = {}
+        self._complete: set[Mailbox] = set()
+        self._waiting: dict[Mailbox, set[ObjectRef]] = {}
 
-    def merged(self, mailbox: str, item: Item, told: Iterable[Told]) -> None:
+    def merged(self, mailbox: Mailbox, item: ObjectRef, told: Iterable[Told]) -> None:
         """Take what is to be told of one object in one mailbox, in place of what was."""
         self._put((_MERGED, (mailbox, item)), tuple(told))
 
-    def refused(self, mailbox: str, item: Item, told: Iterable[Told]) -> None:
+    def refused(self, mailbox: Mailbox, item: ObjectRef, told: Iterable[Told]) -> None:
         """Take what the mailbox said of an attempt to write; nothing when it went well."""
         self._put((_REFUSED, (mailbox, item)), tuple(told))
 
-    def complete(self, mailbox: str) -> None:
+    def complete(self, mailbox: Mailbox) -> None:
         """Take that everything in a mailbox has been looked at."""
         self._complete.add(mailbox)
         for placement in sorted(self._waiting.pop(mailbox, ())):
             self._changed(placement)
 
-    def awaits(self, placement: PlacementName, mailboxes: Iterable[str]) -> bool:
+    def awaits(self, placement: ObjectRef, mailboxes: Iterable[Mailbox]) -> bool:
         """Tell whether some of *mailboxes* is still to be looked at; that it was, will be news."""
         pending = [mailbox for mailbox in mailboxes if mailbox not in self._complete]
         for mailbox in pending:
             self._waiting.setdefault(mailbox, set()).add(placement)
         return bool(pending)
 
-    def of(self, placement: PlacementName) -> dict[tuple[Problem, Item], list[str]]:
+    def of(self, placement: ObjectRef) -> dict[tuple[Problem, ObjectRef], list[Mailbox]]:
         """Return a placement's problems with the objects and mailboxes they are about."""
-        found: dict[tuple[Problem, Item], list[str]] = {}
+        found: dict[tuple[Problem, ObjectRef], list[Mailbox]] = {}
         for (_, (mailbox, item)), problems in self._by_placement.get(placement, {}).items():
             for problem in problems:
                 found.setdefault((problem, item), []).append(mailbox)
         return found
 
-    def forget_mailbox(self, mailbox: str) -> None:
+    def forget_mailbox(self, mailbox: Mailbox) -> None:
         """Drop what is known of a mailbox that is not there any more."""
         self._complete.discard(mailbox)
         for placement in sorted(self._waiting.pop(mailbox, ())):

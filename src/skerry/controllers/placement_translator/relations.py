@@ -10,27 +10,28 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.controllers.placement_translator.feeds import Feed, Record
 from skerry.controllers.placement_translator.workspaces import Workspaces
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName, namespace_item
 from skerry.logic.fleet.translation.what import What, Where
 
 K = TypeVar("K", bound=Hashable)
 
-_NOBODY: frozenset[PlacementName] = frozenset()
+_NOBODY: frozenset[ObjectRef] = frozenset()
 
 
 @dataclass
 class Placement:
     """A placement as it is known now. ``what`` is None while malformed."""
 
-    name: PlacementName
+    name: ObjectRef
     what: What | None = None
     where: Where = field(default_factory=dict)
     namespaces: set[str] = field(default_factory=set)
-    named: set[Item] = field(default_factory=set)
+    named: set[ObjectRef] = field(default_factory=set)
 
 
 class Relations:
@@ -38,16 +39,16 @@ class Relations:
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
-        self._placements: dict[PlacementName, Placement] = {}
-        self._by_cluster: dict[str, set[PlacementName]] = {}
-        self._by_namespace: dict[tuple[str, str], set[PlacementName]] = {}
-        self._by_named: dict[tuple[str, Item], set[PlacementName]] = {}
-        self._by_mailbox: dict[str, dict[str, set[PlacementName]]] = {}
-        self._by_location: dict[LocationName, set[PlacementName]] = {}
+        self._placements: dict[ObjectRef, Placement] = {}
+        self._by_cluster: dict[str, set[ObjectRef]] = {}
+        self._by_namespace: dict[tuple[str, str], set[ObjectRef]] = {}
+        self._by_named: dict[tuple[str, ObjectRef], set[ObjectRef]] = {}
+        self._by_mailbox: dict[Mailbox, dict[str, set[ObjectRef]]] = {}
+        self._by_location: dict[ObjectRef, set[ObjectRef]] = {}
 
     # Changing.
 
-    def add(self, name: PlacementName) -> Placement:
+    def add(self, name: ObjectRef) -> Placement:
         """Return the placement *name*; one not known yet begins with nothing."""
         found = self._placements.get(name)
         if found is None:
@@ -55,21 +56,21 @@ class Relations:
             self._by_cluster.setdefault(name.cluster, set()).add(name)
         return found
 
-    def remove(self, name: PlacementName) -> None:
+    def remove(self, name: ObjectRef) -> None:
         """Forget a placement and all it is related to."""
         self.set_what(name, None)
         self.set_where(name, {})
         del self._placements[name]
         _take(self._by_cluster, name.cluster, name)
 
-    def set_what(self, name: PlacementName, what: What | None) -> None:
+    def set_what(self, name: ObjectRef, what: What | None) -> None:
         """Let a placement mean *what* and find everything that is meant."""
         placement = self._placements[name]
         placement.what = what
         self._set_namespaces(placement, set() if what is None else set(self._chosen(name, what)))
         self._set_named(placement, set() if what is None else set(self._named(name, what)))
 
-    def set_where(self, name: PlacementName, where: Where) -> None:
+    def set_where(self, name: ObjectRef, where: Where) -> None:
         placement = self._placements[name]
         for mailbox, locations in placement.where.items():
             contributors = self._by_mailbox[mailbox]
@@ -84,9 +85,7 @@ class Relations:
             for location in locations:
                 self._by_location.setdefault(location, set()).add(name)
 
-    def namespace_changed(
-        self, cluster: str, name: str, record: Record | None
-    ) -> set[PlacementName]:
+    def namespace_changed(self, cluster: str, name: str, record: Record | None) -> set[ObjectRef]:
         """Take a new state of a namespace; return whose choice of it is different."""
         affected = set()
         for each in self._by_cluster.get(cluster, ()):
@@ -98,7 +97,7 @@ class Relations:
                 _turn(self._by_namespace, (cluster, name), each, on=chosen)
         return affected
 
-    def named_changed(self, cluster: str, item: Item, record: Record | None) -> set[PlacementName]:
+    def named_changed(self, cluster: str, item: ObjectRef, record: Record | None) -> set[ObjectRef]:
         """Take a new state of a cluster-scoped object; return whose choice by name is different."""
         affected = set()
         for each in self._by_cluster.get(cluster, ()):
@@ -117,47 +116,47 @@ class Relations:
 
     # Asking.
 
-    def get(self, name: PlacementName) -> Placement | None:
+    def get(self, name: ObjectRef) -> Placement | None:
         return self._placements.get(name)
 
     def __iter__(self) -> Iterator[Placement]:
         return iter(list(self._placements.values()))
 
-    def in_cluster(self, cluster: str) -> Iterable[PlacementName]:
+    def in_cluster(self, cluster: str) -> Iterable[ObjectRef]:
         return sorted(self._by_cluster.get(cluster, ()))
 
-    def choosing(self, cluster: str, namespace: str) -> Iterable[PlacementName]:
+    def choosing(self, cluster: str, namespace: str) -> Iterable[ObjectRef]:
         return self._by_namespace.get((cluster, namespace), _NOBODY)
 
-    def naming(self, cluster: str, item: Item) -> Iterable[PlacementName]:
+    def naming(self, cluster: str, item: ObjectRef) -> Iterable[ObjectRef]:
         return self._by_named.get((cluster, item), _NOBODY)
 
-    def at_location(self, location: LocationName) -> Iterable[PlacementName]:
+    def at_location(self, location: ObjectRef) -> Iterable[ObjectRef]:
         return sorted(self._by_location.get(location, ()))
 
-    def contributors(self, mailbox: str) -> Mapping[str, set[PlacementName]]:
+    def contributors(self, mailbox: Mailbox) -> Mapping[str, set[ObjectRef]]:
         """Return the placements that go to a mailbox, by their workspace."""
         return self._by_mailbox.get(mailbox, {})
 
-    def placements_at(self, mailbox: str) -> Iterator[Placement]:
+    def placements_at(self, mailbox: Mailbox) -> Iterator[Placement]:
         for names in self.contributors(mailbox).values():
             for name in sorted(names):
                 yield self._placements[name]
 
-    def mailboxes_of(self, names: Iterable[PlacementName]) -> list[str]:
+    def mailboxes_of(self, names: Iterable[ObjectRef]) -> list[Mailbox]:
         """Return where these placements go, each mailbox once, in order."""
         return sorted({mailbox for name in names for mailbox in self._placements[name].where})
 
-    def wanting(self, mailbox: str, cluster: str, item: Item) -> list[PlacementName]:
+    def wanting(self, mailbox: Mailbox, cluster: str, item: ObjectRef) -> list[ObjectRef]:
         """Return the placements of a workspace that want its *item* in a mailbox for itself."""
         here = self.contributors(mailbox).get(cluster, _NOBODY)
         if item.namespace:
             return sorted(here & set(self.choosing(cluster, item.namespace)))
-        if item.type == NAMESPACES:
+        if item.group_resource == NAMESPACES:
             return sorted(here & set(self.choosing(cluster, item.name)))
         return sorted(here & set(self.naming(cluster, item)))
 
-    def needing(self, mailbox: str, cluster: str, definition: Item) -> list[PlacementName]:
+    def needing(self, mailbox: Mailbox, cluster: str, definition: ObjectRef) -> list[ObjectRef]:
         """Return the placements that place something of a type which *definition* brings."""
         brought = [
             (served, feed)
@@ -167,7 +166,9 @@ class Relations:
         found = []
         for name in sorted(self.contributors(mailbox).get(cluster, _NOBODY)):
             placement = self._placements[name]
-            if any(self._places(placement, served.type, feed) for served, feed in brought):
+            if any(
+                self._places(placement, served.group_resource, feed) for served, feed in brought
+            ):
                 found.append(name)
         return found
 
@@ -178,7 +179,7 @@ class Relations:
         if any(each.covers(*resource) for each in placement.what.upsync):
             return True
         cluster = placement.name.cluster
-        if any(item.type == resource for item in placement.named):
+        if any(item.group_resource == resource for item in placement.named):
             return True
         return any(
             record.is_source
@@ -186,12 +187,12 @@ class Relations:
             for record in feed.within(cluster, namespace).values()
         )
 
-    def items(self, placement: Placement) -> Iterator[Item]:
+    def items(self, placement: Placement) -> Iterator[ObjectRef]:
         """Yield everything a placement sends, definitions that go along included."""
         cluster = placement.name.cluster
-        yield from map(namespace_item, placement.namespaces)
+        yield from map(namespace_ref, placement.namespaces)
         yield from placement.named
-        definitions: set[Item] = set()
+        definitions: set[ObjectRef] = set()
         for served, feed in self._workspaces.travelling(cluster):
             if served.definition is not None:
                 definitions.add(served.definition)
@@ -200,7 +201,7 @@ class Relations:
                     yield from map(feed.item, feed.within(cluster, namespace).values())
         yield from definitions
 
-    def customized_items(self, placement: Placement) -> Iterator[Item]:
+    def customized_items(self, placement: Placement) -> Iterator[ObjectRef]:
         """Yield what a placement sends that differs from place to place."""
         cluster = placement.name.cluster
         for item in placement.named:
@@ -215,12 +216,12 @@ class Relations:
 
     # Finding what is meant.
 
-    def _chosen(self, name: PlacementName, what: What) -> Iterator[str]:
+    def _chosen(self, name: ObjectRef, what: What) -> Iterator[str]:
         for record in self._workspaces.namespaces.within(name.cluster).values():
             if _chooses(what, record):
                 yield record.name
 
-    def _named(self, name: PlacementName, what: What) -> Iterator[Item]:
+    def _named(self, name: ObjectRef, what: What) -> Iterator[ObjectRef]:
         if not what.named:
             return
         feeds = [
@@ -242,7 +243,7 @@ class Relations:
             _turn(self._by_namespace, (cluster, name), placement.name, on=True)
         placement.namespaces = chosen
 
-    def _set_named(self, placement: Placement, named: set[Item]) -> None:
+    def _set_named(self, placement: Placement, named: set[ObjectRef]) -> None:
         cluster = placement.name.cluster
         for item in placement.named - named:
             _turn(self._by_named, (cluster, item), placement.name, on=False)
@@ -255,14 +256,14 @@ def _chooses(what: What, record: Record | None) -> bool:
     return record is not None and record.is_source and what.namespaces.matches(record.labels)
 
 
-def _turn(table: dict[K, set[PlacementName]], key: K, name: PlacementName, *, on: bool) -> None:
+def _turn(table: dict[K, set[ObjectRef]], key: K, name: ObjectRef, *, on: bool) -> None:
     if on:
         table.setdefault(key, set()).add(name)
     else:
         _take(table, key, name)
 
 
-def _take(table: dict[K, set[PlacementName]], key: K, name: PlacementName) -> None:
+def _take(table: dict[K, set[ObjectRef]], key: K, name: ObjectRef) -> None:
     names = table.get(key, set())
     names.discard(name)
     if not names:

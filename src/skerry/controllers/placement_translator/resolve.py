@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from skerry.api.edge import Mailbox, binding_reference
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.feeds import Record
 from skerry.controllers.placement_translator.relations import Placement, Relations
@@ -22,22 +24,15 @@ from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
+    DEFAULT_NAMESPACE,
     DEFINITIONS,
     NAMESPACES,
     Category,
-    binding_reference,
     category_of,
 )
 from skerry.logic.fleet.translation.configs import config_spec
 from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled
-from skerry.logic.fleet.translation.grants import Kind, granted_upsync, inventory_of, permitted
-from skerry.logic.fleet.translation.items import (
-    EVERYWHERE,
-    Item,
-    LocationName,
-    PlacementName,
-    namespace_item,
-)
+from skerry.logic.fleet.translation.grants import Kind, granted_upsync, permitted
 from skerry.logic.fleet.translation.merging import VERSIONS_DISAGREE, Origin, Told, Way, merged
 from skerry.logic.fleet.translation.reference import withheld_kind
 from skerry.logic.fleet.translation.types import ServedType
@@ -45,7 +40,7 @@ from skerry.logic.fleet.translation.versions import Agreement, agreed_version
 from skerry.logic.fleet.translation.what import UpsyncSet
 
 # A workspace whose object is wanted, the object's record, and by whom.
-Wanted = tuple[str, Record, list[PlacementName]]
+Wanted = tuple[str, Record, list[ObjectRef]]
 Lookup = Callable[[str, str, str], Object | None]
 _DEFINING = (BINDINGS, DEFINITIONS)
 
@@ -61,7 +56,7 @@ class Resolved:
     proof: bytes | None
     make: Callable[[], Object] | None = None
     told: tuple[Told, ...] = ()
-    refused: tuple[PlacementName, ...] = ()
+    refused: tuple[ObjectRef, ...] = ()
     frozen: bool = False
 
 
@@ -87,7 +82,7 @@ class Resolver:
         customizer: Lookup,
         location: Lookup,
         consent: GrantedPlaces,
-        stays: Callable[[str, Item], bool],
+        stays: Callable[[Mailbox, ObjectRef], bool],
     ) -> None:
         """*customizer* and *location* look one up by cluster, namespace and name.
 
@@ -105,30 +100,30 @@ class Resolver:
 
     # Whether enough is known.
 
-    def ready(self, mailbox: str, item: Item, version: str) -> bool:
+    def ready(self, mailbox: Mailbox, item: ObjectRef, version: str) -> bool:
         """Tell whether everything has been read that decides about *item* at *version*."""
         if not self._consent.is_ready(mailbox):
             return False
         for cluster in self._relations.contributors(mailbox):
-            if item.type in _DEFINING:
+            if item.group_resource in _DEFINING:
                 if not self._workspaces.knows_everything(cluster):
                     return False
             elif not self._workspaces.knows(
-                cluster, item.type, self._served(cluster, item, version)
+                cluster, item.group_resource, self._served(cluster, item, version)
             ):
                 return False
         return True
 
-    def _served(self, cluster: str, item: Item, version: str) -> str:
+    def _served(self, cluster: str, item: ObjectRef, version: str) -> str:
         """Return *version* if a workspace serves it, else its own preference."""
-        served = self._workspaces.served(cluster, item.type)
+        served = self._workspaces.served(cluster, item.group_resource)
         return version if served is not None and version in served.versions else ""
 
-    def malformed(self, mailbox: str) -> bool:
+    def malformed(self, mailbox: Mailbox) -> bool:
         """Tell whether a placement that goes to a mailbox cannot be understood."""
         return any(each.what is None for each in self._relations.placements_at(mailbox))
 
-    def version(self, mailbox: str, resource: GroupResource) -> Agreement:
+    def version(self, mailbox: Mailbox, resource: GroupResource) -> Agreement:
         """Return the version at which a type is written to a mailbox; empty when none is."""
         contributors = self._relations.contributors(mailbox)
         found = list(self._serving(resource, self._admitted(mailbox, contributors)))
@@ -140,7 +135,7 @@ class Resolver:
         return agreed_version(found) if found else Agreement("", shared=True)
 
     def _serving(
-        self, resource: GroupResource, contributors: Mapping[str, set[PlacementName]]
+        self, resource: GroupResource, contributors: Mapping[str, set[ObjectRef]]
     ) -> Iterator[ServedType]:
         for cluster, names in contributors.items():
             served = self._workspaces.served(cluster, resource)
@@ -148,8 +143,8 @@ class Resolver:
                 yield served
 
     def _admitted(
-        self, mailbox: str, contributors: Mapping[str, set[PlacementName]]
-    ) -> Mapping[str, set[PlacementName]]:
+        self, mailbox: Mailbox, contributors: Mapping[str, set[ObjectRef]]
+    ) -> Mapping[str, set[ObjectRef]]:
         """Return those of the placements that go to a mailbox which are granted anything."""
         if not self._is_enforced(mailbox):
             return contributors
@@ -158,19 +153,19 @@ class Resolver:
             for cluster, names in contributors.items()
         }
 
-    def _understood(self, name: PlacementName) -> bool:
+    def _understood(self, name: ObjectRef) -> bool:
         placement = self._relations.get(name)
         return placement is not None and placement.what is not None
 
     # Objects.
 
-    def placements(self, mailbox: str, item: Item) -> list[PlacementName]:
+    def placements(self, mailbox: Mailbox, item: ObjectRef) -> list[ObjectRef]:
         """Return whoever wants *item* in *mailbox* and may have it there."""
         return [name for _, _, names in self._granted(mailbox, item) for name in names]
 
-    def resolve(self, mailbox: str, item: Item) -> Resolved:
+    def resolve(self, mailbox: Mailbox, item: ObjectRef) -> Resolved:
         """Return what *item* is to be in *mailbox*."""
-        if item == EVERYWHERE:
+        if item == DEFAULT_NAMESPACE:
             return NOTHING
         wanted = list(self._wanted(mailbox, item))
         if not wanted:
@@ -185,8 +180,8 @@ class Resolver:
         unnamed = self._named_in_vain(mailbox, item, granted)
         return replace(found, refused=tuple(sorted({*refused, *unnamed})), frozen=bool(unnamed))
 
-    def _merged(self, mailbox: str, item: Item, wanted: list[Wanted]) -> Resolved:
-        if item.type == NAMESPACES:
+    def _merged(self, mailbox: Mailbox, item: ObjectRef, wanted: list[Wanted]) -> Resolved:
+        if item.group_resource == NAMESPACES:
             wanted = [
                 (c, r, named)
                 for c, r, names in wanted
@@ -195,15 +190,15 @@ class Resolver:
             if not wanted:
                 bare = bare_namespace(item.name)
                 return Resolved(digest(NAMESPACES, bare), lambda: bare)
-        if self.withholds_denatured and category_of(item.type) is Category.DENATURED:
+        if self.withholds_denatured and category_of(item.group_resource) is Category.DENATURED:
             problem = withheld_kind(item)
             told = tuple(Told(name, problem) for _, _, names in wanted for name in names)
             return Resolved(None, told=told)
-        if item.type == BINDINGS and not self._first_of_its_export(mailbox, item):
+        if item.group_resource == BINDINGS and not self._first_of_its_export(mailbox, item):
             return NOTHING
         return self._resolved(mailbox, item, wanted)
 
-    def _resolved(self, mailbox: str, item: Item, wanted: list[Wanted]) -> Resolved:
+    def _resolved(self, mailbox: Mailbox, item: ObjectRef, wanted: list[Wanted]) -> Resolved:
         if len(wanted) == 1 and not wanted[0][1].customized:
             record = wanted[0][1]
             return Resolved(record.proof, lambda: labelled(record.copy()))
@@ -212,18 +207,18 @@ class Resolver:
         found = result.object
         if found is None:
             return Resolved(None, told=result.told)
-        return Resolved(digest(item.type, found), lambda: found, result.told)
+        return Resolved(digest(item.group_resource, found), lambda: found, result.told)
 
-    def _wanted(self, mailbox: str, item: Item) -> Iterator[Wanted]:
+    def _wanted(self, mailbox: Mailbox, item: ObjectRef) -> Iterator[Wanted]:
         """Yield each workspace whose *item* is wanted, with its record and by whom."""
-        version = self.version(mailbox, item.type).version
+        version = self.version(mailbox, item.group_resource).version
         for cluster in sorted(self._relations.contributors(mailbox)):
             at = self._served(cluster, item, version)
             record = self._workspaces.record(cluster, item, at)
             if record is None or not record.is_source:
                 continue
             names = self._relations.wanting(mailbox, cluster, item)
-            if item.type in _DEFINING:
+            if item.group_resource in _DEFINING:
                 needing = self._relations.needing(mailbox, cluster, item)
                 names = sorted({*names, *needing})
             if names:
@@ -231,36 +226,38 @@ class Resolver:
 
     # Grants.
 
-    def would_refuse(self, mailbox: str, item: Item) -> tuple[PlacementName, ...]:
+    def would_refuse(self, mailbox: Mailbox, item: ObjectRef) -> tuple[ObjectRef, ...]:
         """Return the placements that want *item* and would not get it if grants enforced."""
-        if not self._consent.is_observed(inventory_of(mailbox)):
+        if not self._consent.is_observed(mailbox.cluster):
             return ()
         wanted = list(self._wanted(mailbox, item))
         granted = self._permitted_of(mailbox, item, wanted)
         return tuple(sorted(_placements(wanted) - _placements(granted)))
 
-    def is_admitted(self, mailbox: str, name: PlacementName) -> bool:
+    def is_admitted(self, mailbox: Mailbox, name: ObjectRef) -> bool:
         """Tell whether a placement is granted anything at a mailbox that has grants."""
         return bool(self._rules(mailbox, name))
 
-    def _granted(self, mailbox: str, item: Item) -> Iterable[Wanted]:
+    def _granted(self, mailbox: Mailbox, item: ObjectRef) -> Iterable[Wanted]:
         """Return each workspace whose *item* is wanted and let through."""
         wanted = self._wanted(mailbox, item)
         if not self._is_enforced(mailbox):
             return wanted
         return self._permitted_of(mailbox, item, wanted)
 
-    def _permitted_of(self, mailbox: str, item: Item, wanted: Iterable[Wanted]) -> Iterator[Wanted]:
-        bare = item.type == NAMESPACES
+    def _permitted_of(
+        self, mailbox: Mailbox, item: ObjectRef, wanted: Iterable[Wanted]
+    ) -> Iterator[Wanted]:
+        bare = item.group_resource == NAMESPACES
         for cluster, record, names in wanted:
             found = [name for name in names if self._ways(mailbox, item, name, bare=bare)]
             if found:
                 yield cluster, record, found
 
-    def _is_enforced(self, mailbox: str) -> bool:
-        return self._consent.is_used and self._consent.is_enforced(inventory_of(mailbox))
+    def _is_enforced(self, mailbox: Mailbox) -> bool:
+        return self._consent.is_used and self._consent.is_enforced(mailbox.cluster)
 
-    def _rules(self, mailbox: str, name: PlacementName) -> list[Rule]:
+    def _rules(self, mailbox: Mailbox, name: ObjectRef) -> list[Rule]:
         return [
             rule
             for location in self._locations(name, mailbox)
@@ -268,19 +265,21 @@ class Resolver:
         ]
 
     def _ways(
-        self, mailbox: str, item: Item, name: PlacementName, *, bare: bool = False
-    ) -> tuple[LocationName, ...]:
+        self, mailbox: Mailbox, item: ObjectRef, name: ObjectRef, *, bare: bool = False
+    ) -> tuple[ObjectRef, ...]:
         """Return by which Locations a placement's *item* may go to a mailbox that has grants."""
         locations = self._locations(name, mailbox)
         brought: list[Kind] = []
-        if item.type == BINDINGS:
+        if item.group_resource == BINDINGS:
             served = self._workspaces.types(name.cluster).served.values()
-            brought = [(each.type, each.namespaced) for each in served if each.definition == item]
+            brought = [
+                (each.group_resource, each.namespaced) for each in served if each.definition == item
+            ]
         return permitted(self._consent, name.cluster, mailbox, locations, item, brought, bare=bare)
 
     def _named_well(
-        self, mailbox: str, cluster: str, item: Item, names: Iterable[PlacementName]
-    ) -> list[PlacementName]:
+        self, mailbox: Mailbox, cluster: str, item: ObjectRef, names: Iterable[ObjectRef]
+    ) -> list[ObjectRef]:
         """Return the placements that name a Namespace and may."""
         named = self._named(cluster, item, names)
         if not self._is_enforced(mailbox):
@@ -288,10 +287,10 @@ class Resolver:
         return [name for name in named if self._ways(mailbox, item, name)]
 
     def _named_in_vain(
-        self, mailbox: str, item: Item, granted: Iterable[Wanted]
-    ) -> set[PlacementName]:
+        self, mailbox: Mailbox, item: ObjectRef, granted: Iterable[Wanted]
+    ) -> set[ObjectRef]:
         """Return the placements that name a Namespace and only get one to hold copies."""
-        if item.type != NAMESPACES:
+        if item.group_resource != NAMESPACES:
             return set()
         return {
             name
@@ -300,13 +299,16 @@ class Resolver:
             if not self._ways(mailbox, item, name)
         }
 
-    def _named(
-        self, cluster: str, item: Item, names: Iterable[PlacementName]
-    ) -> list[PlacementName]:
+    def _named(self, cluster: str, item: ObjectRef, names: Iterable[ObjectRef]) -> list[ObjectRef]:
         return sorted(set(names) & set(self._relations.naming(cluster, item)))
 
     def _origin(
-        self, mailbox: str, item: Item, cluster: str, record: Record, names: list[PlacementName]
+        self,
+        mailbox: Mailbox,
+        item: ObjectRef,
+        cluster: str,
+        record: Record,
+        names: list[ObjectRef],
     ) -> Origin:
         by = self._is_enforced(mailbox)
         ways = [
@@ -330,13 +332,13 @@ class Resolver:
             tuple((one, found) for one, found in known if found is not None),
         )
 
-    def _locations(self, name: PlacementName, mailbox: str) -> tuple[LocationName, ...]:
+    def _locations(self, name: ObjectRef, mailbox: Mailbox) -> tuple[ObjectRef, ...]:
         placement = self._relations.get(name)
         return () if placement is None else placement.where.get(mailbox, ())
 
     # Bindings.
 
-    def _first_of_its_export(self, mailbox: str, item: Item) -> bool:
+    def _first_of_its_export(self, mailbox: Mailbox, item: ObjectRef) -> bool:
         """Tell whether *item* is the one of several bindings of an export that is made."""
         wanted = self._wanted_bindings(mailbox)
         mine = wanted[item][0]
@@ -347,16 +349,16 @@ class Resolver:
         ]
         return min(rivals)[1] == item.name
 
-    def _wanted_bindings(self, mailbox: str) -> dict[Item, tuple[tuple[str, str], bool]]:
+    def _wanted_bindings(self, mailbox: Mailbox) -> dict[ObjectRef, tuple[tuple[str, str], bool]]:
         """Return every binding wanted in a mailbox: its export, and whether nobody named it."""
-        found: dict[Item, tuple[tuple[str, str], bool]] = {}
+        found: dict[ObjectRef, tuple[tuple[str, str], bool]] = {}
         names = {
             record.name
             for cluster in self._relations.contributors(mailbox)
             for record in self._workspaces.bindings.within(cluster).values()
             if record.is_source
         }
-        for item in (Item(*BINDINGS, "", name) for name in names):
+        for item in (ObjectRef("", *BINDINGS, "", name) for name in names):
             wanted = list(self._granted(mailbox, item))
             if wanted:
                 newest = max(wanted, key=lambda each: _newness(each[1]))[1]
@@ -364,10 +366,10 @@ class Resolver:
                 found[item] = (binding_reference(orjson.loads(newest.lean or b"{}")), unnamed)
         return found
 
-    def rivals(self, mailbox: str) -> list[Item]:
+    def rivals(self, mailbox: Mailbox) -> list[ObjectRef]:
         """Return every binding that might be wanted in a mailbox."""
         return [
-            Item(*BINDINGS, "", record.name)
+            ObjectRef("", *BINDINGS, "", record.name)
             for cluster in self._relations.contributors(mailbox)
             for record in self._workspaces.bindings.within(cluster).values()
             if record.is_source
@@ -375,12 +377,12 @@ class Resolver:
 
     # What the syncer is told.
 
-    def config_ready(self, mailbox: str) -> bool:
+    def config_ready(self, mailbox: Mailbox) -> bool:
         clusters = self._relations.contributors(mailbox)
         known = all(map(self._workspaces.knows_everything, clusters))
         return known and self._consent.is_ready(mailbox)
 
-    def config(self, mailbox: str) -> Config:
+    def config(self, mailbox: Mailbox) -> Config:
         """Return what the syncer of a mailbox is to be told."""
         contributors = self._relations.contributors(mailbox)
         if not contributors:
@@ -391,68 +393,70 @@ class Resolver:
         agreements = self._carried(mailbox, {p.name.cluster for p in placements if spaces[p.name]})
         objects: dict[GroupResource, tuple[str, list[str]]] = {}
         for item in self._cluster_scoped(mailbox):
-            agreement = agreements.setdefault(item.type, self.version(mailbox, item.type))
-            objects.setdefault(item.type, (agreement.version, []))[1].append(item.name)
+            agreement = agreements.setdefault(
+                item.group_resource, self.version(mailbox, item.group_resource)
+            )
+            objects.setdefault(item.group_resource, (agreement.version, []))[1].append(item.name)
         resources = {t: a.version for t, a in agreements.items() if t not in objects}
         upsync = [each for p in placements for each in self._upsync(mailbox, p)]
         told = tuple(self._disagreements(mailbox, agreements))
         return Config(config_spec(namespaces, resources, objects, upsync), told)
 
-    def _spaces(self, mailbox: str, placement: Placement) -> set[str]:
+    def _spaces(self, mailbox: Mailbox, placement: Placement) -> set[str]:
         """Return the namespaces of a placement whose copies the syncer carries."""
         if not self._is_enforced(mailbox):
             return placement.namespaces
         return {
             name
             for name in placement.namespaces
-            if self._ways(mailbox, namespace_item(name), placement.name, bare=True)
-            or self._stays(mailbox, namespace_item(name))
+            if self._ways(mailbox, namespace_ref(name), placement.name, bare=True)
+            or self._stays(mailbox, namespace_ref(name))
         }
 
-    def _upsync(self, mailbox: str, placement: Placement) -> Iterable[UpsyncSet]:
+    def _upsync(self, mailbox: Mailbox, placement: Placement) -> Iterable[UpsyncSet]:
         """Return what a placement has come up, as far as grants let it."""
         sets = placement.what.upsync if placement.what is not None else ()
         if not sets or not self._is_enforced(mailbox):
             return sets
         return granted_upsync(sets, self._rules(mailbox, placement.name))
 
-    def _carried(self, mailbox: str, clusters: Iterable[str]) -> dict[GroupResource, Agreement]:
+    def _carried(self, mailbox: Mailbox, clusters: Iterable[str]) -> dict[GroupResource, Agreement]:
         """Return the namespaced types carried to the edge, and at which version."""
         return {
-            served.type: self.version(mailbox, served.type)
+            served.group_resource: self.version(mailbox, served.group_resource)
             for cluster in clusters
             for served in self._workspaces.types(cluster).served.values()
-            if served.namespaced and category_of(served.type).to_edge
+            if served.namespaced and category_of(served.group_resource).to_edge
         }
 
-    def _cluster_scoped(self, mailbox: str) -> Iterator[Item]:
+    def _cluster_scoped(self, mailbox: Mailbox) -> Iterator[ObjectRef]:
         """Yield the cluster-scoped objects in a mailbox that go on to the edge."""
         items = {item for each in self._relations.placements_at(mailbox) for item in each.named}
         for cluster in self._relations.contributors(mailbox):
             for record in self._workspaces.definitions.within(cluster).values():
-                items.add(Item(*DEFINITIONS, "", record.name))
+                items.add(ObjectRef("", *DEFINITIONS, "", record.name))
         for item in items:
-            if category_of(item.type).to_edge and self._goes(mailbox, item):
+            if category_of(item.group_resource).to_edge and self._goes(mailbox, item):
                 yield item
 
-    def _goes(self, mailbox: str, item: Item) -> bool:
-        if item.type == NAMESPACES and item not in self._named_namespaces(mailbox):
+    def _goes(self, mailbox: Mailbox, item: ObjectRef) -> bool:
+        if item.group_resource == NAMESPACES and item not in self._named_namespaces(mailbox):
             return False
         found = self.resolve(mailbox, item)
         if found.frozen:
             return self._stays(mailbox, item)
         return found.proof is not None
 
-    def _named_namespaces(self, mailbox: str) -> set[Item]:
+    def _named_namespaces(self, mailbox: Mailbox) -> set[ObjectRef]:
         return {
             item
             for each in self._relations.placements_at(mailbox)
             for item in each.named
-            if item.type == NAMESPACES and item.name in each.namespaces
+            if item.group_resource == NAMESPACES and item.name in each.namespaces
         }
 
     def _disagreements(
-        self, mailbox: str, agreements: dict[GroupResource, Agreement]
+        self, mailbox: Mailbox, agreements: dict[GroupResource, Agreement]
     ) -> Iterator[Told]:
         for resource, agreement in agreements.items():
             if agreement.shared:
@@ -464,7 +468,7 @@ class Resolver:
                     yield from (Told(name, problem) for name in sorted(names))
 
 
-def _placements(wanted: Iterable[Wanted]) -> set[PlacementName]:
+def _placements(wanted: Iterable[Wanted]) -> set[ObjectRef]:
     return {name for _, _, names in wanted for name in names}
 
 

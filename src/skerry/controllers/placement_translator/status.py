@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from skerry.api.edge import Mailbox
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.keys import EDGE_PLACEMENTS
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.merging import CONFLICTS
 from skerry.logic.fleet.translation.what import what_of
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
@@ -37,7 +38,7 @@ class StatusObserved:
     """A placement and its problems, each with the mailboxes it is met in."""
 
     placement: Object
-    problems: Mapping[tuple[Problem, Item], Sequence[str]]
+    problems: Mapping[tuple[Problem, ObjectRef], Sequence[Mailbox]]
     malformed: str = ""
 
 
@@ -48,14 +49,14 @@ class StatusObserver:
         self,
         placements: Informer,
         problems: Problems,
-        mailboxes: Callable[[PlacementName], Iterable[str]],
+        mailboxes: Callable[[ObjectRef], Iterable[Mailbox]],
     ) -> None:
         """*mailboxes* returns the mailboxes there are at a placement's destinations."""
         self._placements = placements
         self._problems = problems
         self._mailboxes = mailboxes
 
-    async def observe(self, name: PlacementName) -> StatusObserved | None:
+    async def observe(self, name: ObjectRef) -> StatusObserved | None:
         placement = self._placements.index.get(Key(name.cluster, "", name.name))
         # The scheduler writes first what the rest of the status must have.
         if placement is None or "specGeneration" not in (placement.get("status") or {}):

@@ -15,6 +15,7 @@ import orjson
 
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.feeds import (
     METADATA,
     Changed,
@@ -26,7 +27,6 @@ from skerry.controllers.placement_translator.feeds import (
 )
 from skerry.kit.ids import IdSource
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
 from skerry.runtime.client import EVERYTHING, EVERYWHERE, Client
 from skerry.runtime.metrics import RuntimeMetrics
@@ -236,8 +236,8 @@ class Workspaces:
             return None
         return self._feeds.get(_feed_key(cluster, served, version or served.versions[0]))
 
-    def record(self, cluster: str, item: Item, version: str = "") -> Record | None:
-        feed = self.feed(cluster, item.type, version)
+    def record(self, cluster: str, item: ObjectRef, version: str = "") -> Record | None:
+        feed = self.feed(cluster, item.group_resource, version)
         return None if feed is None else feed.get(cluster, item.namespace, item.name)
 
     def followed_types(self, cluster: str) -> Iterator[tuple[ServedType, Feed]]:
@@ -250,7 +250,7 @@ class Workspaces:
     def travelling(self, cluster: str) -> Iterator[tuple[ServedType, Feed]]:
         """Yield each type of a workspace whose objects travel, Namespaces not counted."""
         for served, feed in self.followed_types(cluster):
-            if served.travels and served.type != NAMESPACES:
+            if served.travels and served.group_resource != NAMESPACES:
                 yield served, feed
 
     def knows_types(self, cluster: str) -> bool:
@@ -289,7 +289,7 @@ def _leans(feed: Feed, cluster: str) -> list[bytes]:
 
 def _is_followed(served: ServedType) -> bool:
     """Tell whether a type matters: it travels, or may be found in a mailbox's namespace."""
-    if not served.versions or served.type in _IGNORED:
+    if not served.versions or served.group_resource in _IGNORED:
         return False
     return served.travels or served.namespaced
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.forms import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
 from skerry.controllers.summarizer.names import Cause, Names
 from skerry.logic.fleet.placement.records import Place, is_leaving, place_of
@@ -18,7 +19,6 @@ from skerry.logic.fleet.placement.slices import destinations_in, placement_name
 from skerry.logic.fleet.summary.ledger import Ledger, Source
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What, what_of
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
@@ -218,7 +218,7 @@ class Board:
             labels = labels_of(obj)
             source = Source(labels, kind.version, kind.kind, kind.has_status, obj.get("digest", ""))
             self.ledger.put_source(cluster, item, source)
-            if item.type == NAMESPACES:
+            if item.group_resource == NAMESPACES:
                 self.ledger.put_namespace(cluster, item.name, labels)
 
     def _drop(self, kind: Kind, obj: Object) -> None:
@@ -228,7 +228,7 @@ class Board:
             self.ledger.drop_copy(uid, item)
         else:
             self.ledger.drop_source(cluster, item)
-            if item.type == NAMESPACES:
+            if item.group_resource == NAMESPACES:
                 self.ledger.drop_namespace(cluster, item.name)
 
     def _settle(self) -> None:
@@ -252,6 +252,6 @@ class Board:
                 self._wake_summary(key)
 
 
-def _item(kind: Kind, obj: Object) -> Item:
+def _item(kind: Kind, obj: Object) -> ObjectRef:
     metadata = obj["metadata"]
-    return Item(kind.group, kind.resource, metadata.get("namespace", ""), metadata["name"])
+    return ObjectRef("", kind.group, kind.resource, metadata.get("namespace", ""), metadata["name"])

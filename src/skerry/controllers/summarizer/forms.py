@@ -11,13 +11,12 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
+from skerry.api.edge import is_projected, is_system_object
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.slices import placement_name
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
-from skerry.logic.fleet.translation.categories import is_system_object
-from skerry.logic.fleet.translation.copies import is_projected
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import key_of
 

@@ -233,7 +233,7 @@ def travels(resource: GroupResource) -> bool:
 def defined_kind(definition: Object) -> Kind | None:
     """Return the kind a CustomResourceDefinition makes; None while it makes none that travels."""
     served = defined_type(definition)
-    if served is None or not served.versions or not travels(served.type):
+    if served is None or not served.versions or not travels(served.group_resource):
         return None
     version = served.versions[0]
     subresources = next(
@@ -241,7 +241,7 @@ def defined_kind(definition: Object) -> Kind | None:
         for each in definition["spec"]["versions"]
         if each["name"] == version
     )
-    has_status = reports_status(served.type, subresources)
+    has_status = reports_status(served.group_resource, subresources)
     return Kind(served.group, version, served.resource, served.kind, has_status)
 
 

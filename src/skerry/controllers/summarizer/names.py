@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.summary.content import Subject, summary_name
-from skerry.logic.fleet.translation.items import Item
 from skerry.runtime.index import Key
 
 
@@ -19,7 +19,7 @@ class Cause(NamedTuple):
     """What a summary is there for: an object, placed by a placement."""
 
     place: Place
-    item: Item
+    item: ObjectRef
 
 
 class Names:

@@ -88,7 +88,7 @@ class Observer:
         """Tell whether enough has been read: of the object's kind, or to know it has gone."""
         if cause is None:
             return self._kinds.is_settled(key.cluster)
-        return self._kinds.is_readable(key.cluster, cause.item.type)
+        return self._kinds.is_readable(key.cluster, cause.item.group_resource)
 
     def _wanted(self, cause: Cause) -> Wanted | None:
         place, item = cause
@@ -115,7 +115,7 @@ class Observer:
         tally, source = self._found(cause)
         if owner is None or not owner.singleton or tally is None or source is None:
             return None
-        if not comes_back(item.type):
+        if not comes_back(item.group_resource):
             return None
         details = list(tally.details())
         if len(details) != 1 or details[0].report.digest in ("", source.digest):

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import (
     ADOPTED,
     CHANGED,
@@ -20,7 +22,6 @@ from skerry.controllers.placement_translator.marks import CONFIG
 from skerry.controllers.placement_translator.observe import Look, Observed
 from skerry.kit.invariant import InvariantError
 from skerry.logic.fleet.translation.copies import labelled
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.machinery.plan import (
     Create,
     Delete,
@@ -31,29 +32,32 @@ from skerry.logic.machinery.plan import (
     Update,
 )
 
-CLUSTER = "mailbox"
+MAILBOX, CLUSTER = Mailbox("imw", "u"), "mailbox"
 
 
 def _look(
-    item: Item, wanted: dict[str, Any] | None, live: dict[str, Any] | None = None, uid: str = ""
+    item: ObjectRef,
+    wanted: dict[str, Any] | None,
+    live: dict[str, Any] | None = None,
+    uid: str = "",
 ) -> Look:
     gvr = GroupVersionResource(item.group, "v1", item.resource)
     return Look(item, Target(gvr, item.name, item.namespace, CLUSTER), wanted, live, uid)
 
 
-PAGE = Item("", "configmaps", "shop", "page")
-SPACE = Item("", "namespaces", "", "shop")
-BINDING = Item("apis.kcp.io", "apibindings", "", "bind-kube")
+PAGE = ObjectRef("", "", "configmaps", "shop", "page")
+SPACE = ObjectRef("", "", "namespaces", "", "shop")
+BINDING = ObjectRef("", "apis.kcp.io", "apibindings", "", "bind-kube")
 COPY = labelled({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "page"}})
 
 
 def test_what_is_missing_is_made() -> None:
-    plan = decide(Observed("m", (_look(PAGE, COPY),)))
+    plan = decide(Observed(MAILBOX, (_look(PAGE, COPY),)))
     assert list(plan) == [Create(_look(PAGE, None).target, COPY, PLACED)]
 
 
 def test_what_should_not_be_there_is_deleted_by_its_uid() -> None:
-    plan = decide(Observed("m", (_look(PAGE, None, uid="u"),)))
+    plan = decide(Observed(MAILBOX, (_look(PAGE, None, uid="u"),)))
     assert list(plan) == [Delete(_look(PAGE, None).target, NOT_PLACED, uid="u")]
 
 
@@ -63,7 +67,7 @@ def test_what_should_not_be_there_is_deleted_by_its_uid() -> None:
 def test_what_differs_is_replaced_as_it_was_read(labels: dict[str, str], reason: str) -> None:
     metadata = {"name": "page", "uid": "u", "resourceVersion": "7", "labels": labels}
     live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": "x"}}
-    (action,) = decide(Observed("m", (_look(PAGE, COPY, live, "u"),)))
+    (action,) = decide(Observed(MAILBOX, (_look(PAGE, COPY, live, "u"),)))
     assert isinstance(action, Update)
     assert action.reason == reason
     assert action.object["metadata"]["resourceVersion"] == "7"
@@ -72,9 +76,9 @@ def test_what_differs_is_replaced_as_it_was_read(labels: dict[str, str], reason:
 
 
 def test_definitions_and_room_come_before_objects_and_go_after_them() -> None:
-    other = Item("", "namespaces", "", "old")
-    old = Item("", "configmaps", "old", "x")
-    gone = Item("apis.kcp.io", "apibindings", "", "unneeded")
+    other = ObjectRef("", "", "namespaces", "", "old")
+    old = ObjectRef("", "", "configmaps", "old", "x")
+    gone = ObjectRef("", "apis.kcp.io", "apibindings", "", "unneeded")
     looks = (
         _look(other, None, uid="1"),
         _look(gone, None, uid="2"),
@@ -85,7 +89,7 @@ def test_definitions_and_room_come_before_objects_and_go_after_them() -> None:
     )
     names = [
         [getattr(action, "target").name for action in turn]  # noqa: B009 - of a union
-        for turn in phases(decide(Observed("m", looks)))
+        for turn in phases(decide(Observed(MAILBOX, looks)))
     ]
     assert names == [["bind-kube"], ["shop"], ["page"], ["x"], ["old"], ["unneeded"]]
 
@@ -93,7 +97,7 @@ def test_definitions_and_room_come_before_objects_and_go_after_them() -> None:
 def _config(live: dict[str, Any] | None) -> Observed:
     target = Target(SYNCER_CONFIGS, "the-one", "", CLUSTER)
     spec: dict[str, Any] = {"namespaceScope": {}}
-    return Observed("m", (), Look(CONFIG, target, {"spec": spec}, live))
+    return Observed(MAILBOX, (), Look(CONFIG, target, {"spec": spec}, live))
 
 
 def test_a_new_syncer_config_has_a_status_from_the_beginning() -> None:

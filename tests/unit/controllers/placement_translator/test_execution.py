@@ -11,22 +11,26 @@ from collections.abc import Mapping
 
 import pytest
 
+from skerry.api.edge import Mailbox, edge_placement_ref
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.execution import MailboxExecutor
 from skerry.controllers.placement_translator.mailboxes import Mailboxes
 from skerry.controllers.placement_translator.marks import Marks
 from skerry.controllers.placement_translator.problems import Problems
-from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.machinery.plan import Create, Plan, Target
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.answering import AnsweringTransport
 
-MAILBOX, CLUSTER = "imw-mb-u1", "c1"
+MAILBOX, CLUSTER = Mailbox("imw", "u1"), "c1"
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
-PAGE, WEB = Item("", "configmaps", "shop", "page"), Item("apps", "deployments", "shop", "web")
+PAGE, WEB = (
+    ObjectRef("", "", "configmaps", "shop", "page"),
+    ObjectRef("", "apps", "deployments", "shop", "web"),
+)
 
 NO_SUCH_PAGE = Answer(404, {"content-type": "text/plain"}, b"404 page not found\n")
 
@@ -40,7 +44,7 @@ def refusal(code: int, reason: str, message: str, *causes: str) -> Answer:
 
 TERMINATING_TYPE = refusal(405, "MethodNotAllowed", "create not allowed while terminating")
 TERMINATING_NAMESPACE = refusal(403, "Forbidden", "being terminated", "NamespaceTerminating")
-PLACEMENT = PlacementName("wmw", "p")
+PLACEMENT = edge_placement_ref("wmw", "p")
 
 
 class Serving(AnsweringTransport):
@@ -69,7 +73,7 @@ class Writing:
     def __init__(self, server: Serving, *known: GroupResource) -> None:
         mailboxes = Mailboxes()
         mailboxes.put(MAILBOX, CLUSTER)
-        self.woken: list[str] = []
+        self.woken: list[Mailbox] = []
         self.problems = Problems(lambda _: None)
         self.marks = Marks(self.woken.append)
         self.executor = MailboxExecutor(
@@ -90,24 +94,24 @@ class Writing:
         )
 
 
-def _creation(gvr: GroupVersionResource, item: Item) -> Create:
+def _creation(gvr: GroupVersionResource, item: ObjectRef) -> Create:
     obj = {"metadata": {"name": item.name, "namespace": item.namespace, "resourceVersion": "1"}}
     return Create(Target(gvr, item.name, item.namespace, CLUSTER), json.loads(json.dumps(obj)), "")
 
 
 @pytest.mark.parametrize("otherwise", [NO_SUCH_PAGE, TERMINATING_TYPE], ids=["absent", "going"])
 async def test_a_copy_waits_until_the_mailbox_is_known_to_serve_its_type(otherwise: Answer) -> None:
-    writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.type)
+    writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.group_resource)
     await writing.place()
     assert writing.marks.take(MAILBOX) == []
     writing.woken.clear()
-    writing.marks.bring_back({WEB.type})
+    writing.marks.bring_back({WEB.group_resource})
     assert writing.woken == [MAILBOX]
     assert writing.marks.take(MAILBOX) == [WEB]
 
 
 async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again() -> None:
-    writing = Writing(Serving("configmaps"), PAGE.type, WEB.type)
+    writing = Writing(Serving("configmaps"), PAGE.group_resource, WEB.group_resource)
     with pytest.raises(NotFound):
         await writing.place()
     assert writing.marks.take(MAILBOX) == [WEB]
@@ -119,7 +123,9 @@ async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again
     ids=["no type", "type going", "namespace going"],
 )
 async def test_what_will_pass_is_tried_again_and_nobody_is_told(otherwise: Answer) -> None:
-    writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.type, WEB.type)
+    writing = Writing(
+        Serving("configmaps", otherwise=otherwise), PAGE.group_resource, WEB.group_resource
+    )
     with pytest.raises(ApiError):
         await writing.place()
     assert writing.problems.of(PLACEMENT) == {}
@@ -127,7 +133,9 @@ async def test_what_will_pass_is_tried_again_and_nobody_is_told(otherwise: Answe
 
 async def test_a_refusal_that_is_about_the_object_is_told() -> None:
     refused = refusal(403, "Forbidden", "not you")
-    writing = Writing(Serving("configmaps", otherwise=refused), PAGE.type, WEB.type)
+    writing = Writing(
+        Serving("configmaps", otherwise=refused), PAGE.group_resource, WEB.group_resource
+    )
     with pytest.raises(ApiError):
         await writing.place()
     [(problem, item)] = writing.problems.of(PLACEMENT)

@@ -7,25 +7,24 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import CONFIRM
+from skerry.api.edge import CONFIRM, Mailbox
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.held import (
     HeldEntry,
     HeldObjects,
     HoldsPlan,
-    InventoryKey,
     ObservedHolds,
     decide_holds,
 )
 from skerry.logic.fleet.placement.consent_record import new_record
 from skerry.logic.fleet.placement.holds import Group
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-MAILBOX = "imw-mb-uid"
-SECRET = Item("", "secrets", "a", "s")
-ROLE = Item("rbac.authorization.k8s.io", "clusterroles", "", "r")
-HELD = HeldEntry("o-1", "root:bank", frozenset({(MAILBOX, *SECRET), (MAILBOX, *ROLE)}))
+MAILBOX, OTHER = Mailbox("imw", "uid"), Mailbox("imw", "other")
+SECRET = ObjectRef("", "", "secrets", "a", "s")
+ROLE = ObjectRef("", "rbac.authorization.k8s.io", "clusterroles", "", "r")
+HELD = HeldEntry("o-1", "root:bank", frozenset({(MAILBOX, *SECRET[1:]), (MAILBOX, *ROLE[1:])}))
 
 
 def record(ids: str = "", **more: Any) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def test_the_id_shown_releases_what_it_stands_for_and_is_used_up() -> None:
 
 
 def test_an_object_is_held_or_refused_or_neither() -> None:
-    told: list[InventoryKey] = []
+    told: list[str] = []
     state = HeldObjects(told.append)
     group = Group("imw", "bank")
     state.note(MAILBOX, SECRET, "bank", held=True)
@@ -78,7 +77,7 @@ def test_an_object_is_held_or_refused_or_neither() -> None:
     assert (len(state.holds.elements(group)), state.refusals.count(group)) == (0, 1)
     state.settle(MAILBOX, SECRET)
     assert (len(state.holds.elements(group)), state.refusals.count(group)) == (0, 0)
-    assert set(told) == {InventoryKey("imw")}
+    assert set(told) == {"imw"}
     told.clear()
     state.settle(MAILBOX, SECRET)
     assert told == []
@@ -87,7 +86,7 @@ def test_an_object_is_held_or_refused_or_neither() -> None:
 def test_a_release_ends_with_the_copy_or_with_a_grant() -> None:
     state = HeldObjects(lambda _: None)
     for end in (state.gone, state.settle):
-        state.release([(MAILBOX, *SECRET)])
+        state.release([(MAILBOX, *SECRET[1:])])
         assert state.is_released(MAILBOX, SECRET)
         end(MAILBOX, SECRET)
         assert not state.is_released(MAILBOX, SECRET)
@@ -97,7 +96,7 @@ def test_nothing_is_held_in_a_mailbox_that_has_gone() -> None:
     state = HeldObjects(lambda _: None)
     state.note(MAILBOX, SECRET, "bank", held=True)
     state.note(MAILBOX, ROLE, "bank", held=False)
-    state.note("imw-mb-other", SECRET, "bank", held=True)
+    state.note(OTHER, SECRET, "bank", held=True)
     state.forget_mailbox(MAILBOX)
-    assert state.holds.elements(Group("imw", "bank")) == {("imw-mb-other", *SECRET)}
+    assert state.holds.elements(Group("imw", "bank")) == {(OTHER, *SECRET[1:])}
     assert state.refusals.groups("imw") == []

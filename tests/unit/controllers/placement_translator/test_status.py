@@ -5,17 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from skerry.api.edge import Mailbox, edge_placement_ref
+from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.controllers.placement_translator.status import StatusObserved, decide_status
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.translation.items import Item, PlacementName
 from skerry.logic.fleet.translation.merging import Told
 from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
-P, Q = PlacementName("c", "p"), PlacementName("c", "q")
-PAGE = Item("", "configmaps", "shop", "page")
+M, N = Mailbox("imw", "m"), Mailbox("imw", "n")
+P, Q = edge_placement_ref("c", "p"), edge_placement_ref("c", "q")
+PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 LOST = Problem("CustomizerNotFound", "there is no Customizer")
 CLASH = Problem("ConflictingObjects", "somebody else has one")
 
@@ -51,7 +53,7 @@ def test_others_conditions_stay_and_a_transition_is_dated() -> None:
     first = _conditions(decide_status(StatusObserved(_placement(other), {}), NOW))
     assert first["Scheduled"] == other
     later = datetime(2030, 1, 3, tzinfo=UTC)
-    problems = {(LOST, PAGE): ["m1"]}
+    problems = {(LOST, PAGE): [M]}
     plan = decide_status(StatusObserved(_placement(*first.values()), problems), later)
     found = _conditions(plan)
     assert found["Translated"]["lastTransitionTime"] == "2030-01-03T00:00:00Z"
@@ -63,8 +65,7 @@ def test_others_conditions_stay_and_a_transition_is_dated() -> None:
 
 def test_one_line_stands_for_all_destinations_and_the_rest_is_counted() -> None:
     problems = {
-        (Problem("CustomizerNotFound", f"object {number}"), PAGE): ["m1", "m2"]
-        for number in range(7)
+        (Problem("CustomizerNotFound", f"object {number}"), PAGE): [M, N] for number in range(7)
     }
     found = _conditions(decide_status(StatusObserved(_placement(), problems), NOW))
     message = found["Translated"]["message"]
@@ -73,29 +74,29 @@ def test_one_line_stands_for_all_destinations_and_the_rest_is_counted() -> None:
 
 
 def test_conflicts_have_a_condition_of_their_own() -> None:
-    found = _conditions(decide_status(StatusObserved(_placement(), {(CLASH, PAGE): ["m"]}), NOW))
+    found = _conditions(decide_status(StatusObserved(_placement(), {(CLASH, PAGE): [M]}), NOW))
     assert found["Translated"]["status"] == "True"
     assert found["ConflictFree"]["reason"] == "ConflictingObjects"
 
 
 def test_a_malformed_selector_comes_before_everything_else() -> None:
-    observed = StatusObserved(_placement(), {(LOST, PAGE): ["m"]}, "spec.x: wrong")
+    observed = StatusObserved(_placement(), {(LOST, PAGE): [M]}, "spec.x: wrong")
     found = _conditions(decide_status(observed, NOW))
     assert found["Translated"]["reason"] == "InvalidSelector"
     assert found["Translated"]["message"] == "spec.x: wrong"
 
 
 def test_problems_tell_only_what_is_news() -> None:
-    told: list[PlacementName] = []
+    told: list[ObjectRef] = []
     problems = Problems(told.append)
-    problems.merged("m", PAGE, [Told(P, LOST)])
-    problems.merged("m", PAGE, [Told(P, LOST)])
+    problems.merged(M, PAGE, [Told(P, LOST)])
+    problems.merged(M, PAGE, [Told(P, LOST)])
     assert told == [P]
-    problems.refused("m", PAGE, [Told(P, CLASH)])
-    assert problems.of(P) == {(LOST, PAGE): ["m"], (CLASH, PAGE): ["m"]}
-    problems.merged("m", PAGE, [Told(Q, LOST)])
-    assert problems.of(P) == {(CLASH, PAGE): ["m"]}
-    problems.forget_mailbox("m")
+    problems.refused(M, PAGE, [Told(P, CLASH)])
+    assert problems.of(P) == {(LOST, PAGE): [M], (CLASH, PAGE): [M]}
+    problems.merged(M, PAGE, [Told(Q, LOST)])
+    assert problems.of(P) == {(CLASH, PAGE): [M]}
+    problems.forget_mailbox(M)
     assert problems.of(P) == problems.of(Q) == {}
 
 

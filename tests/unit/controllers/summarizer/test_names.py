@@ -5,13 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.names import Cause, Names
 from skerry.logic.fleet.placement.records import Place
-from skerry.logic.fleet.translation.items import Item
 from skerry.runtime.index import Key
 
 causes = st.builds(
-    lambda placement, group, name: Cause(Place("c", placement), Item(group, "pods", "shop", name)),
+    lambda placement, group, name: Cause(
+        Place("c", placement), ObjectRef("", group, "pods", "shop", name)
+    ),
     st.sampled_from(["a", "a-pods"]),
     st.sampled_from(["", "example.org"]),
     st.sampled_from(["b", "pods-b"]),
@@ -45,7 +47,7 @@ def test_any_history_ends_in_the_same_names(history: list[tuple[bool, Cause]]) -
 
 def test_a_name_nobody_else_wants_is_plain() -> None:
     names = Names()
-    cause = Cause(Place("c", "a"), Item("apps", "deployments", "shop", "web"))
+    cause = Cause(Place("c", "a"), ObjectRef("", "apps", "deployments", "shop", "web"))
     (key,) = names.claim(cause)
     assert str(key) == "c|shop/a-deployments-web"
     assert names.claim(cause) == set()

@@ -9,7 +9,9 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from skerry.api.edge import Mailbox
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link
 from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
@@ -19,8 +21,7 @@ from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.translation.categories import Category, category_of
-from skerry.logic.fleet.translation.items import Item
-from skerry.logic.fleet.translation.what import What, mailbox_name
+from skerry.logic.fleet.translation.what import What
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class Facts:
     # Customizers by namespace and name.
     customizers: Mapping[tuple[str, str], Object]
     # What is in mailboxes, by mailbox and item; kinds on which edges report.
-    copies: Mapping[tuple[str, Item], Object]
-    has_status: Callable[[Item], bool]
+    copies: Mapping[tuple[str, ObjectRef], Object]
+    has_status: Callable[[ObjectRef], bool]
     # Whether copies have no effect on the hub, whatever their kind; on a foreign one they have.
     copies_are_inert: bool = True
 
@@ -68,7 +69,7 @@ class LocationAnswer:
 class ObjectAnswer:
     """Whether an object is meant."""
 
-    item: Item
+    item: ObjectRef
     link: Link
 
     def as_json(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class ObjectAnswer:
 class PairAnswer:
     """How far an object gets on the way to one destination."""
 
-    item: Item
+    item: ObjectRef
     place: Place
     sync_target: str
     chain: Chain
@@ -103,7 +104,7 @@ class Answer:
     objects: tuple[ObjectAnswer, ...]
     pairs: tuple[PairAnswer, ...]
 
-    def about(self, items: AbstractSet[Item]) -> Answer:
+    def about(self, items: AbstractSet[ObjectRef]) -> Answer:
         """Return only what is about *items*."""
         return replace(
             self,
@@ -166,7 +167,7 @@ def _ways(facts: Facts, place: Place, where: Explanation) -> Iterator[Surroundin
     location = facts.locations[place]
     targets = targets_at(facts.index, place, where)
     for name, uid in targets:
-        mailbox = mailbox_name(place.cluster, uid)
+        mailbox = Mailbox(place.cluster, uid).workspace
         yield Surroundings(
             where,
             location,
@@ -198,7 +199,9 @@ def _pairs(
         item = subject.item
         name = customizer_name(subject.object)
         customizer = None if name is None else facts.customizers.get((name.namespace, name.name))
-        would_act = not facts.copies_are_inert and category_of(item.type) is Category.DENATURED
+        would_act = (
+            not facts.copies_are_inert and category_of(item.group_resource) is Category.DENATURED
+        )
         found = facts.copies.get((around.mailbox_name, item))
         copy = Copy(found, facts.has_status(item), would_act)
         chain = way(selection, subject, customizer, around, copy)
@@ -211,5 +214,5 @@ def _why(link: Link) -> dict[str, Any]:
     return found
 
 
-def _named(item: Item) -> dict[str, Any]:
+def _named(item: ObjectRef) -> dict[str, Any]:
     return {"object": item._asdict()}

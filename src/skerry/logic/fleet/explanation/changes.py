@@ -13,7 +13,7 @@ from typing import Any
 from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
     Destination,
@@ -28,7 +28,6 @@ from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, destinations_in
 from skerry.logic.fleet.placement.whatif import Change, Difference, Put, Record, Remove
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What, what_of
 from skerry.logic.machinery.patch.merge_patch import apply_merge_patch
 from skerry.logic.machinery.selectors import SelectorError
@@ -41,7 +40,7 @@ class Workload:
     """A workspace with placements: what each means, and what there is."""
 
     placements: Mapping[str, What | None]
-    items: Mapping[Item, Labels] = field(default_factory=dict)
+    items: Mapping[ObjectRef, Labels] = field(default_factory=dict)
 
     def with_placement(self, name: str, what: What | None) -> Workload:
         return replace(self, placements={**self.placements, name: what})
@@ -49,16 +48,16 @@ class Workload:
     def without_placement(self, name: str) -> Workload:
         return replace(self, placements={k: v for k, v in self.placements.items() if k != name})
 
-    def with_item(self, item: Item, labels: Labels) -> Workload:
+    def with_item(self, item: ObjectRef, labels: Labels) -> Workload:
         return replace(self, items={**self.items, item: labels})
 
-    def without_item(self, item: Item) -> Workload:
+    def without_item(self, item: ObjectRef) -> Workload:
         """Return it without an object; with a Namespace goes what is in it."""
-        inside = item.name if item.type == NAMESPACES else None
+        inside = item.name if item.group_resource == NAMESPACES else None
         kept = {k: v for k, v in self.items.items() if k != item and k.namespace != (inside or "-")}
         return replace(self, items=kept)
 
-    def selected(self, name: str) -> set[Item]:
+    def selected(self, name: str) -> set[ObjectRef]:
         """Return what a placement means; nothing of one that is not there."""
         if name not in self.placements:
             return set()
@@ -67,8 +66,12 @@ class Workload:
             item for item, labels in self.items.items() if selects(item, labels, self._within(item))
         }
 
-    def _within(self, item: Item) -> Labels:
-        return self.items.get(Item(*NAMESPACES, "", item.namespace), {}) if item.namespace else {}
+    def _within(self, item: ObjectRef) -> Labels:
+        return (
+            self.items.get(ObjectRef("", *NAMESPACES, "", item.namespace), {})
+            if item.namespace
+            else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,8 @@ class PlacementChange:
     place: Place
     destinations_added: tuple[Destination, ...] = ()
     destinations_removed: tuple[Destination, ...] = ()
-    objects_added: tuple[Item, ...] = ()
-    objects_removed: tuple[Item, ...] = ()
+    objects_added: tuple[ObjectRef, ...] = ()
+    objects_removed: tuple[ObjectRef, ...] = ()
     # What stays until its removal is confirmed, and what needs no confirmation any more.
     destinations_held: tuple[Destination, ...] = ()
     destinations_freed: tuple[Destination, ...] = ()
@@ -210,8 +213,8 @@ def what_or_none(placement: Object) -> What | None:
         return None
 
 
-def item_of(info: ResourceInfo, obj: Object) -> Item:
+def item_of(info: ResourceInfo, obj: Object) -> ObjectRef:
     """Return the name of an object of a kind; without a namespace it is in ``default``."""
     metadata = obj["metadata"]
     namespace = metadata.get("namespace", "default") if info.namespaced else ""
-    return Item(info.group, info.resource, namespace, metadata["name"])
+    return ObjectRef("", info.group, info.resource, namespace, metadata["name"])

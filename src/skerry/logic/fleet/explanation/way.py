@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skerry.api.edge import SYNC_ERROR
+from skerry.api.edge import SYNC_ERROR, is_projected
 from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import Withheld, customize
 from skerry.logic.fleet.explanation.links import Chain, Link, followed
@@ -15,7 +15,7 @@ from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.summary.report import NOT_APPLIED, report_of
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.logic.fleet.translation.categories import NAMESPACES, Category, category_of
-from skerry.logic.fleet.translation.copies import copied, digest, is_projected, labelled
+from skerry.logic.fleet.translation.copies import copied, digest, labelled
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD
 from skerry.logic.fleet.translation.reference import withheld_kind
@@ -105,7 +105,9 @@ def _links(
     yield chosen(around)
     if around.rules is not None:
         yield _granted(subject, around.rules, around.granting, copy)
-    result = customize(copied(subject.item.type, subject.object), customizer, around.location)
+    result = customize(
+        copied(subject.item.group_resource, subject.object), customizer, around.location
+    )
     if isinstance(result, Withheld):
         problem = result.problem
         yield Link("customization", False, problem.reason, (problem.message,))
@@ -119,7 +121,7 @@ def _links(
 def _granted(subject: Subject, rules: tuple[Rule, ...], granting: str, copy: Copy) -> Link:
     """Tell whether a grant lets the object through, in an inventory that enforces them."""
     item = subject.item
-    if item.type == NAMESPACES:
+    if item.group_resource == NAMESPACES:
         passes = holds_namespaces(rules)
     else:
         brought = [(kind, scope) for kind in defined_by(subject) for scope in (True, False)]
@@ -159,9 +161,11 @@ def _copy(subject: Subject, wanted: Object, copy: Copy) -> Link:
     if not is_projected(found):
         text = "an object of that name is in the mailbox and is not a copy"
         return Link("copy", False, "NameTaken", (text,))
-    if subject.item.type == NAMESPACES:
+    if subject.item.group_resource == NAMESPACES:
         return Link("copy", True)  # only its name need be the same
-    if digest(subject.item.type, found) != digest(subject.item.type, labelled(wanted)):
+    if digest(subject.item.group_resource, found) != digest(
+        subject.item.group_resource, labelled(wanted)
+    ):
         text = "the copy in the mailbox differs: an older content, or another workspace's object"
         return Link("copy", None, "CopyDiffers", (text,))
     return Link("copy", True)
@@ -169,10 +173,10 @@ def _copy(subject: Subject, wanted: Object, copy: Copy) -> Link:
 
 def _at_the_edge(subject: Subject, copy: Copy) -> Iterator[Link]:
     item, found = subject.item, copy.object
-    if found is None or category_of(item.type) is Category.MAILBOX_ONLY:
+    if found is None or category_of(item.group_resource) is Category.MAILBOX_ONLY:
         return
     yield _applied(found)
-    if copy.has_status and category_of(item.type) not in _WITHOUT_REPORT:
+    if copy.has_status and category_of(item.group_resource) not in _WITHOUT_REPORT:
         verdict = report_of(item.group, str(found.get("kind", "")), found).health
         holds = {"True": True, "False": False}.get(verdict.status)
         messages = (verdict.message,) if verdict.message else ()

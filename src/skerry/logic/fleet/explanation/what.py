@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from skerry.api.edge import is_system_object
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.links import Link
 from skerry.logic.fleet.placement.explain import joining_edits
 from skerry.logic.fleet.placement.terms import Terms, failing, terms_of
@@ -18,9 +20,7 @@ from skerry.logic.fleet.translation.categories import (
     Category,
     category_of,
     is_edge_object,
-    is_system_object,
 )
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import NamedObjects, What
 from skerry.logic.machinery.selectors import Selector
 
@@ -35,7 +35,7 @@ Edits = tuple[tuple[str, str | None], ...]
 class Subject:
     """An object of the workload's workspace; ``within`` are its namespace's labels."""
 
-    item: Item
+    item: ObjectRef
     object: Object
     # None: the namespace is not there (any more).
     within: Labels | None = None
@@ -48,17 +48,17 @@ class Subject:
 def travelling(subject: Subject) -> Link:
     """Tell whether objects like this one go to edges at all."""
     item = subject.item
-    category = category_of(item.type)
+    category = category_of(item.group_resource)
     if category is Category.MAILBOX_ONLY:
-        text = f"{item.type} goes to the mailbox and not on to the edge"
+        text = f"{item.group_resource} goes to the mailbox and not on to the edge"
         return Link("category", True, "MailboxOnly", (text,))
     if not category.to_mailbox:
         reason = "UnsupportedKind" if category is Category.UNSUPPORTED else "NotForTheEdge"
-        return Link("category", False, reason, (f"{item.type}: {category.value}",))
-    if is_system_object(item.type, subject.object):
+        return Link("category", False, reason, (f"{item.group_resource}: {category.value}",))
+    if is_system_object(item.group_resource, subject.object):
         text = "every workspace has its own such object, which is never copied"
         return Link("category", False, "SystemObject", (text,))
-    if is_edge_object(item.type, subject.object):
+    if is_edge_object(item.group_resource, subject.object):
         text = "every mailbox has its own such object for its edge, which is never copied"
         return Link("category", False, "SystemObject", (text,))
     return Link("category", True)
@@ -75,7 +75,7 @@ def selected(what: What | None, subject: Subject) -> Link:
             text = f"there is no Namespace {item.namespace}"
             return Link("selection", False, "NamespaceMissing", (text,))
         return _by_namespace(what.namespaces, item.namespace, subject.within)
-    if item.type == NAMESPACES:
+    if item.group_resource == NAMESPACES:
         return _by_namespace(what.namespaces, item.name, subject.labels)
     return _by_name(what.named, subject)
 
@@ -87,7 +87,7 @@ def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
     """
     found = [selected(what, subject) for subject in subjects]
     types = {
-        subject.item.type
+        subject.item.group_resource
         for subject, link in zip(subjects, found, strict=True)
         if link.holds and travelling(subject).holds
     }
@@ -108,10 +108,10 @@ def _implied(subject: Subject, types: AbstractSet[GroupResource]) -> Link | None
 def defined_by(subject: Subject) -> Iterator[GroupResource]:
     """Yield the types that a CustomResourceDefinition or an APIBinding brings."""
     obj = subject.object
-    if subject.item.type == DEFINITIONS:
+    if subject.item.group_resource == DEFINITIONS:
         spec = obj.get("spec") or {}
         yield GroupResource(spec.get("group", ""), (spec.get("names") or {}).get("plural", ""))
-    elif subject.item.type == BINDINGS:
+    elif subject.item.group_resource == BINDINGS:
         for bound in (obj.get("status") or {}).get("boundResources") or ():
             yield GroupResource(bound.get("group", ""), bound.get("resource", ""))
 
@@ -149,7 +149,7 @@ def _by_name(named: Sequence[NamedObjects], subject: Subject) -> Link:
         for selector in each.selectors
         if (edits := joining_edits(terms_of(selector) or (), labels)) is not None
     ]
-    who = f"{item.type} {item.name}"
+    who = f"{item.group_resource} {item.name}"
     edit = label_edit(who, min(found, key=len, default=None))
     return Link("selection", False, "ObjectNotSelected", tuple(messages), edit)
 
@@ -167,7 +167,7 @@ def _entry_failures(path: str, entry: NamedObjects, subject: Subject) -> Iterato
             yield from _failures(f"{path}.labelSelectors[{number}]", terms, labels)
 
 
-def _about(entry: NamedObjects, item: Item) -> bool:
+def _about(entry: NamedObjects, item: ObjectRef) -> bool:
     listed = entry.resources is None or item.resource in entry.resources
     return entry.group == item.group and listed
 

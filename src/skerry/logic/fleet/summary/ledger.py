@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.summary.accumulator import Accumulator
 from skerry.logic.fleet.summary.report import ABSENT, Report
-from skerry.logic.fleet.translation.items import Item
 
 Labels = Mapping[str, str]
 
@@ -36,7 +36,7 @@ class Source:
     digest: str = ""
 
 
-Selects = Callable[[Item, Labels, Labels], bool]
+Selects = Callable[[ObjectRef, Labels, Labels], bool]
 """Tells whether an item with labels, in a namespace with labels, is placed."""
 
 
@@ -44,28 +44,28 @@ class Change(NamedTuple):
     """A summary, or with a kind that has no status the delivery count, that may be different."""
 
     placement: Place
-    item: Item
+    item: ObjectRef
 
 
 @dataclass(slots=True)
 class _Placement:
     selects: Selects
     destinations: dict[str, Destination] = field(default_factory=dict)
-    tallies: dict[Item, Accumulator] = field(default_factory=dict)
+    tallies: dict[ObjectRef, Accumulator] = field(default_factory=dict)
     # Items without status that are placed.
-    plain: set[Item] = field(default_factory=set)
+    plain: set[ObjectRef] = field(default_factory=set)
     delivered: int = 0
 
 
 @dataclass(slots=True)
 class _Workspace:
-    items: dict[Item, Source] = field(default_factory=dict)
-    by_namespace: dict[str, set[Item]] = field(default_factory=dict)
+    items: dict[ObjectRef, Source] = field(default_factory=dict)
+    by_namespace: dict[str, set[ObjectRef]] = field(default_factory=dict)
     namespaces: dict[str, Labels] = field(default_factory=dict)
     placements: set[Place] = field(default_factory=set)
 
 
-def _nothing(_: Item, __: Labels, ___: Labels) -> bool:
+def _nothing(_: ObjectRef, __: Labels, ___: Labels) -> bool:
     return False
 
 
@@ -75,8 +75,8 @@ class Ledger:
     def __init__(self) -> None:
         self._workspaces: dict[str, _Workspace] = {}
         self._placements: dict[Place, _Placement] = {}
-        self._copies: dict[Item, dict[str, Report]] = {}
-        self._placing: dict[Item, set[Place]] = {}
+        self._copies: dict[ObjectRef, dict[str, Report]] = {}
+        self._placing: dict[ObjectRef, set[Place]] = {}
         self._targeting: dict[str, set[Place]] = {}
         self._changes: dict[Change, None] = {}
 
@@ -87,12 +87,12 @@ class Ledger:
         found, self._changes = sorted(self._changes), {}
         return found
 
-    def tally(self, placement: Place, item: Item) -> Accumulator | None:
+    def tally(self, placement: Place, item: ObjectRef) -> Accumulator | None:
         """Return the reports of an object; None unless it is placed and its kind has a status."""
         known = self._placements.get(placement)
         return None if known is None else known.tallies.get(item)
 
-    def tallies(self, placement: Place) -> Mapping[Item, Accumulator]:
+    def tallies(self, placement: Place) -> Mapping[ObjectRef, Accumulator]:
         """Return every object with a summary."""
         known = self._placements.get(placement)
         return {} if known is None else known.tallies
@@ -107,11 +107,11 @@ class Ledger:
         known = self._placements.get(placement)
         return {} if known is None else known.destinations
 
-    def source(self, cluster: str, item: Item) -> Source | None:
+    def source(self, cluster: str, item: ObjectRef) -> Source | None:
         workspace = self._workspaces.get(cluster)
         return None if workspace is None else workspace.items.get(item)
 
-    def placing(self, cluster: str, item: Item) -> Iterator[Place]:
+    def placing(self, cluster: str, item: ObjectRef) -> Iterator[Place]:
         """Yield the placements of a workspace that place *item*."""
         return (place for place in self._placing.get(item, ()) if place.cluster == cluster)
 
@@ -156,7 +156,7 @@ class Ledger:
             if known.destinations.get(uid) != destination:
                 self._reach(place, known, destination)
 
-    def put_source(self, cluster: str, item: Item, source: Source) -> None:
+    def put_source(self, cluster: str, item: ObjectRef, source: Source) -> None:
         """Take in an object of a workspace, or how it is now."""
         workspace = self._workspace(cluster)
         old = workspace.items.get(item)
@@ -170,7 +170,7 @@ class Ledger:
             if old is not None and old != source and item in known.tallies:
                 self._changes[Change(place, item)] = None
 
-    def drop_source(self, cluster: str, item: Item) -> None:
+    def drop_source(self, cluster: str, item: ObjectRef) -> None:
         """Forget an object of a workspace."""
         workspace = self._workspaces.get(cluster)
         if workspace is None or workspace.items.pop(item, None) is None:
@@ -198,14 +198,14 @@ class Ledger:
             self._select_namespace(workspace, name)
             self._forget_if_empty(cluster)
 
-    def put_copy(self, uid: str, item: Item, report: Report) -> None:
+    def put_copy(self, uid: str, item: ObjectRef, report: Report) -> None:
         """Take in what the copy in the mailbox of SyncTarget *uid* tells."""
         old = self._copies.setdefault(item, {}).get(uid, ABSENT)
         self._copies[item][uid] = report
         if old != report:
             self._told(uid, item, old, report)
 
-    def drop_copy(self, uid: str, item: Item) -> None:
+    def drop_copy(self, uid: str, item: ObjectRef) -> None:
         """Note that a mailbox has no copy any more."""
         copies = self._copies.get(item, {})
         old = copies.pop(uid, None)
@@ -217,7 +217,7 @@ class Ledger:
 
     # -- how it is kept up -------------------------------------------------------------------
 
-    def _told(self, uid: str, item: Item, old: Report, new: Report) -> None:
+    def _told(self, uid: str, item: ObjectRef, old: Report, new: Report) -> None:
         """Pass a copy's change on to whom it concerns, looking through the fewer candidates."""
         placing, targeting = self._placing.get(item), self._targeting.get(uid)
         if not placing or not targeting:
@@ -233,7 +233,7 @@ class Ledger:
                 known.tallies[item].put(known.destinations[uid], new)
             self._changes[Change(place, item)] = None
 
-    def _select(self, place: Place, known: _Placement, items: Iterable[Item]) -> None:
+    def _select(self, place: Place, known: _Placement, items: Iterable[ObjectRef]) -> None:
         """Place exactly those of *items* that are selected."""
         workspace = self._workspaces[place.cluster]
         for item in items:
@@ -252,7 +252,7 @@ class Ledger:
         for place in workspace.placements:
             self._select(place, self._placements[place], items)
 
-    def _place(self, place: Place, known: _Placement, item: Item, source: Source) -> None:
+    def _place(self, place: Place, known: _Placement, item: ObjectRef, source: Source) -> None:
         self._placing.setdefault(item, set()).add(place)
         if source.has_status:
             known.tallies[item] = Accumulator(
@@ -264,7 +264,7 @@ class Ledger:
             known.delivered += self._delivered(item, known.destinations)
         self._changes[Change(place, item)] = None
 
-    def _unplace(self, place: Place, known: _Placement, item: Item) -> None:
+    def _unplace(self, place: Place, known: _Placement, item: ObjectRef) -> None:
         if item in known.plain:
             known.plain.discard(item)
             known.delivered -= self._delivered(item, known.destinations)
@@ -304,11 +304,11 @@ class Ledger:
                 known.delivered += by
                 self._changes[Change(place, item)] = None
 
-    def _report(self, item: Item, uid: str) -> Report:
+    def _report(self, item: ObjectRef, uid: str) -> Report:
         copies = self._copies.get(item)
         return ABSENT if copies is None else copies.get(uid, ABSENT)
 
-    def _delivered(self, item: Item, uids: Iterable[str]) -> int:
+    def _delivered(self, item: ObjectRef, uids: Iterable[str]) -> int:
         copies = self._copies.get(item, {})
         return sum(uid in copies and copies[uid].delivered for uid in uids)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.ledger import Labels, Selects
 from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES, category_of
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What
 
 # The mailbox has a life of its own for these: their status there is not the edge's.
@@ -19,12 +19,12 @@ _COUNTED_HERE = (GroupResource("", "resourcequotas"),)
 def selection(what: What | None) -> Selects:
     """Return what tells whether an object is placed; None, a malformed choice, places nothing."""
 
-    def selects(item: Item, labels: Labels, within: Labels) -> bool:
-        if what is None or not category_of(item.type).to_edge:
+    def selects(item: ObjectRef, labels: Labels, within: Labels) -> bool:
+        if what is None or not category_of(item.group_resource).to_edge:
             return False
         if item.namespace:
             return what.namespaces.matches(within)
-        if item.type == NAMESPACES:
+        if item.group_resource == NAMESPACES:
             # Made at the edge for what is in it, whether or not it is named itself.
             return what.namespaces.matches(labels)
         return what.names(item, labels)

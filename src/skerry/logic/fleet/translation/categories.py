@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from skerry.api.edge import CENTRAL_GROUPS, is_system_object
 from skerry.api.edge_identity import BOOTSTRAP_TYPE
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import namespace_ref
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 
 
@@ -70,10 +72,6 @@ _RESOURCES: Mapping[Category, Mapping[str, str]] = {
         "": "bindings componentstatuses events nodes",
     },
 }
-# Whole groups that belong to the center; Customizers are among them.
-CENTRAL_GROUPS = frozenset(
-    ("edge.kcp.io", "scheduling.kcp.io", "tenancy.kcp.io", "topology.kcp.io", "workload.kcp.io")
-)
 _TABLE: Mapping[GroupResource, Category] = {
     GroupResource(group, name): category
     for category, groups in _RESOURCES.items()
@@ -81,11 +79,8 @@ _TABLE: Mapping[GroupResource, Category] = {
     for name in names.split()
 }
 
-# Every mailbox has these from its type and from the mailbox controller; a second binding of the
-# same export would only clash with the first.
-_BOUND_EVERYWHERE = CENTRAL_GROUPS | {"apiresource.kcp.io"}
-
-_TOKEN_TYPES = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
+# Every workspace has this one already; it is never made, changed or removed.
+DEFAULT_NAMESPACE = namespace_ref("default")
 
 
 def category_of(resource: GroupResource) -> Category:
@@ -110,23 +105,3 @@ def is_edge_object(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
 def is_never_copied(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
     """Tell whether an object stays where it is, although others of its type travel."""
     return is_system_object(resource, obj) or is_edge_object(resource, obj)
-
-
-def is_system_object(resource: GroupResource, obj: Mapping[str, Any]) -> bool:
-    """Tell whether every workspace has its own such object, which is never copied."""
-    if resource == GroupResource("", "secrets"):
-        return obj.get("type") in _TOKEN_TYPES
-    if resource == GroupResource("", "configmaps"):
-        return bool(obj["metadata"]["name"] == "kube-root-ca.crt")
-    if resource == GroupResource("", "serviceaccounts"):
-        return bool(obj["metadata"]["name"] == "default")
-    if resource == BINDINGS:
-        return binding_reference(obj)[1] in _BOUND_EVERYWHERE
-    return False
-
-
-def binding_reference(binding: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the path and name of the export an APIBinding refers to."""
-    reference = (binding.get("spec") or {}).get("reference") or {}
-    export = reference.get("export") or {}
-    return export.get("path", ""), export.get("name", "")

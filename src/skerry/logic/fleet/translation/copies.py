@@ -14,17 +14,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import orjson
 
-from skerry.api.edge import APPLIED, SYNC_ERROR, UPSYNCED
+from skerry.api.edge import APPLIED, DOMAIN, PROJECTED, PROJECTED_VALUE, SYNC_ERROR, UPSYNCED
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.translation.categories import NAMESPACES
 
-PROJECTED_LABEL = "edge.kcp.io/projected"
-PROJECTED = "yes"
 # What the syncer says of an object in the mailbox it is in.
 _SYNCERS_OWN = frozenset((APPLIED, SYNC_ERROR, UPSYNCED))
 
@@ -41,19 +38,9 @@ _NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
 def is_system_key(key: str) -> bool:
     """Tell whether a label or annotation belongs to the workspace layer."""
-    if "edge.kcp.io/" in key:
+    if DOMAIN in key:
         return False
     return ".kcp.io/" in key or key.startswith("kcp.io/")
-
-
-def is_projected(obj: Mapping[str, Any]) -> bool:
-    """Tell whether an object says that it is a copy."""
-    return (obj["metadata"].get("labels") or {}).get(PROJECTED_LABEL) == PROJECTED
-
-
-def is_upsynced(obj: Mapping[str, Any]) -> bool:
-    """Tell whether an object was born at the edge."""
-    return (obj["metadata"].get("annotations") or {}).get(UPSYNCED) == "true"
 
 
 def copied(resource: GroupResource, source: Object) -> Object:
@@ -76,7 +63,7 @@ def copied(resource: GroupResource, source: Object) -> Object:
 def labelled(copy: Object) -> Object:
     """Return *copy* marked as one."""
     metadata = copy["metadata"]
-    labels = {**(metadata.get("labels") or {}), PROJECTED_LABEL: PROJECTED}
+    labels = {**(metadata.get("labels") or {}), PROJECTED: PROJECTED_VALUE}
     return {**copy, "metadata": {**metadata, "labels": labels}}
 
 

@@ -23,11 +23,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
+from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import BINDINGS, NAMESPACES
-from skerry.logic.fleet.translation.items import Item, LocationName
 from skerry.logic.fleet.translation.what import UpsyncSet
 
 NOT_GRANTED = "NotGranted"
@@ -46,7 +47,7 @@ class Consent(Protocol):
     def is_observed(self, inventory: str) -> bool:
         """Return whether its grants only observe."""
 
-    def rules(self, source: str, location: LocationName, mailbox: str) -> Sequence[Rule]:
+    def rules(self, source: str, location: ObjectRef, mailbox: Mailbox) -> Sequence[Rule]:
         """Return what the workspace *source* may place in a mailbox by way of a Location.
 
         Nothing where the mailbox's SyncTarget is no instance of the Location: who wrote a slice
@@ -54,26 +55,16 @@ class Consent(Protocol):
         """
 
 
-def inventory_of(mailbox: str) -> str:
-    """Return the cluster of the inventory workspace whose SyncTarget a mailbox belongs to."""
-    return mailbox.rpartition("-mb-")[0]
-
-
-def sync_target_of(mailbox: str) -> str:
-    """Return the UID of the SyncTarget a mailbox belongs to."""
-    return mailbox.rpartition("-mb-")[2]
-
-
-def covers(rules: Iterable[Rule], item: Item, brought: Iterable[Kind] = ()) -> bool:
+def covers(rules: Iterable[Rule], item: ObjectRef, brought: Iterable[Kind] = ()) -> bool:
     """Return whether *rules* let *item* through.
 
     *brought* are the kinds for the sake of which a binding goes along.
     """
     found = list(rules)
     namespaced = bool(item.namespace)
-    if any(rule.covers(item.type, namespaced=namespaced) for rule in found):
+    if any(rule.covers(item.group_resource, namespaced=namespaced) for rule in found):
         return True
-    if item.type != BINDINGS:
+    if item.group_resource != BINDINGS:
         return False
     return any(rule.covers(kind, namespaced=scope) for kind, scope in brought for rule in found)
 
@@ -86,13 +77,13 @@ def holds_namespaces(rules: Iterable[Rule]) -> bool:
 def permitted(
     consent: Consent,
     source: str,
-    mailbox: str,
-    locations: Sequence[LocationName],
-    item: Item,
+    mailbox: Mailbox,
+    locations: Sequence[ObjectRef],
+    item: ObjectRef,
     brought: Iterable[Kind] = (),
     *,
     bare: bool = False,
-) -> tuple[LocationName, ...]:
+) -> tuple[ObjectRef, ...]:
     """Return by which of *locations* the *item* of a workspace may go to a mailbox.
 
     *bare*: it is a Namespace that is wanted for what is in it.
@@ -135,7 +126,7 @@ def _resources(each: UpsyncSet, rules: Sequence[Rule]) -> Iterable[str]:
 
 
 @lru_cache(maxsize=4096)
-def not_granted(item: Item, refusing: str, *, held: bool) -> Problem:
+def not_granted(item: ObjectRef, refusing: str, *, held: bool) -> Problem:
     """Return the problem reported for an object that no grant covers.
 
     It is cached: thousands of mailboxes report the same one.

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from skerry.api.edge import binding_reference
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.kit.text import whole_number
 from skerry.logic.fleet.customization.customize import (
     IDENTITY_REPLACED,
@@ -15,9 +17,8 @@ from skerry.logic.fleet.customization.customize import (
     Withheld,
     customize,
 )
-from skerry.logic.fleet.translation.categories import BINDINGS, binding_reference, is_never_copied
+from skerry.logic.fleet.translation.categories import BINDINGS, is_never_copied
 from skerry.logic.fleet.translation.copies import digest, labelled
-from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName
 
 CONFLICTING_OBJECTS = "ConflictingObjects"
 LOCATIONS_DISAGREE = "LocationsDisagree"
@@ -30,8 +31,8 @@ CONFLICTS = frozenset((CONFLICTING_OBJECTS, LOCATIONS_DISAGREE, VERSIONS_DISAGRE
 class Way(NamedTuple):
     """One placement's way to a mailbox: by which Location."""
 
-    placement: PlacementName
-    location: LocationName
+    placement: ObjectRef
+    location: ObjectRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +48,17 @@ class Origin:
     copy: Object
     ways: tuple[Way, ...]
     customizer: Object | None = None
-    locations: tuple[tuple[LocationName, Object], ...] = ()
+    locations: tuple[tuple[ObjectRef, Object], ...] = ()
 
     @property
-    def placements(self) -> tuple[PlacementName, ...]:
+    def placements(self) -> tuple[ObjectRef, ...]:
         return tuple(sorted({way.placement for way in self.ways}))
 
 
 class Told(NamedTuple):
     """A problem, and the placement it is told to."""
 
-    placement: PlacementName
+    placement: ObjectRef
     problem: Problem
 
 
@@ -80,7 +81,7 @@ def newest_first(origins: Iterable[Origin]) -> list[Origin]:
     return sorted(origins, key=lambda o: (-_number(o.resource_version), o.cluster))
 
 
-def merged(item: Item, origins: Sequence[Origin], *, strict: bool = True) -> Merged:
+def merged(item: ObjectRef, origins: Sequence[Origin], *, strict: bool = True) -> Merged:
     """Return what *item* is to be, given everything that is wanted under its name."""
     candidates: list[_Candidate] = []
     told: list[Told] = []
@@ -96,7 +97,7 @@ def merged(item: Item, origins: Sequence[Origin], *, strict: bool = True) -> Mer
     return Merged(labelled(winner.object), tuple(told))
 
 
-def _customized(item: Item, origin: Origin, *, strict: bool) -> Merged:
+def _customized(item: ObjectRef, origin: Origin, *, strict: bool) -> Merged:
     """Return the object as the first of its Locations wants it."""
     names = sorted({way.location for way in origin.ways})
     known = dict(origin.locations)
@@ -119,28 +120,30 @@ def _customized(item: Item, origin: Origin, *, strict: bool) -> Merged:
     return Merged(first.object, tuple(told))
 
 
-def _refused(item: Item, origin: Origin, customized: Object) -> Problem | None:
+def _refused(item: ObjectRef, origin: Origin, customized: Object) -> Problem | None:
     """Return why a copy is not made as customized.
 
     The translator writes with the rights of the hub what its author could not have written.
     """
-    if is_never_copied(item.type, customized):
+    if is_never_copied(item.group_resource, customized):
         text = f"{item} is withheld: as customized, it is one that every workspace has for itself"
         return Problem(NEVER_COPIED, text)
-    if item.type == BINDINGS and binding_reference(customized) != binding_reference(origin.copy):
+    if item.group_resource == BINDINGS and binding_reference(customized) != binding_reference(
+        origin.copy
+    ):
         text = f"{item} is withheld: the export of an APIBinding cannot be replaced"
         return Problem(IDENTITY_REPLACED, text)
     return None
 
 
 def _disagreements(
-    item: Item, origin: Origin, first: Customized, others: Sequence[LocationName], *, strict: bool
+    item: ObjectRef, origin: Origin, first: Customized, others: Sequence[ObjectRef], *, strict: bool
 ) -> Iterable[Told]:
     known = dict(origin.locations)
-    proof = digest(item.type, first.object)
+    proof = digest(item.group_resource, first.object)
     for name in others:
         other = customize(origin.copy, origin.customizer, known.get(name), strict=strict)
-        if isinstance(other, Withheld) or digest(item.type, other.object) != proof:
+        if isinstance(other, Withheld) or digest(item.group_resource, other.object) != proof:
             text = (
                 f"{item} is customized for the first of several Locations of one SyncTarget; "
                 f"Location {name.name} wants it differently"
@@ -149,10 +152,10 @@ def _disagreements(
             return
 
 
-def _conflicts(item: Item, winner: _Candidate, losers: Sequence[_Candidate]) -> Iterable[Told]:
-    proof = digest(item.type, winner.object)
+def _conflicts(item: ObjectRef, winner: _Candidate, losers: Sequence[_Candidate]) -> Iterable[Told]:
+    proof = digest(item.group_resource, winner.object)
     for loser in losers:
-        if digest(item.type, loser.object) == proof:
+        if digest(item.group_resource, loser.object) == proof:
             continue
         mine, theirs = _listed(winner.origin), _listed(loser.origin)
         text = f"{item} of {mine} is newer than, and sent instead of, that of {theirs}"
@@ -166,7 +169,7 @@ def _tell(origin: Origin, problem: Problem) -> tuple[Told, ...]:
 
 
 def _listed(origin: Origin) -> str:
-    return "EdgePlacement " + ", ".join(map(str, origin.placements))
+    return "EdgePlacement " + ", ".join(each.qualified_name for each in origin.placements)
 
 
 def _number(version: str) -> int:

@@ -10,29 +10,31 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from skerry.api.edge import (
+    Mailbox,
+    binding_reference,
+    edge_placement_ref,
+    is_projected,
+    location_ref,
+    placement_of_slice,
+)
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef, namespace_ref
 from skerry.logic.fleet.customization.customize import Problem, customizer_name
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
+    DEFAULT_NAMESPACE,
     DEFINITIONS,
     NAMESPACES,
     Category,
-    binding_reference,
     category_of,
     is_never_copied,
 )
 from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_spec
-from skerry.logic.fleet.translation.copies import bare_namespace, copied, is_projected
-from skerry.logic.fleet.translation.grants import Consent, granted_upsync, inventory_of, permitted
-from skerry.logic.fleet.translation.items import (
-    EVERYWHERE,
-    Item,
-    LocationName,
-    PlacementName,
-    namespace_item,
-)
+from skerry.logic.fleet.translation.copies import bare_namespace, copied
+from skerry.logic.fleet.translation.grants import Consent, granted_upsync, permitted
 from skerry.logic.fleet.translation.merging import (
     KIND_WITHHELD,
     Merged,
@@ -48,7 +50,6 @@ from skerry.logic.fleet.translation.what import (
     Placed,
     UpsyncSet,
     What,
-    placement_of_slice,
     what_of,
     where_of,
 )
@@ -76,7 +77,7 @@ class Sources:
     withhold_denatured: bool = False
     # Grants of inventory workspaces, and what mailboxes have that nobody confirmed may go.
     consent: Consent | None = None
-    copies: Mapping[str, AbstractSet[Item]] = field(default_factory=dict)
+    copies: Mapping[Mailbox, AbstractSet[ObjectRef]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,12 @@ class Translation:
     stays until somebody says what was meant.
     """
 
-    contents: dict[str, dict[Item, Object]]
-    configs: dict[str, Object]
-    told: dict[PlacementName, set[tuple[str, Problem]]]
-    held: frozenset[str]
+    contents: dict[Mailbox, dict[ObjectRef, Object]]
+    configs: dict[Mailbox, Object]
+    told: dict[ObjectRef, set[tuple[Mailbox, Problem]]]
+    held: frozenset[Mailbox]
     # By mailbox, what is not granted: a copy that is there stays as it is.
-    frozen: dict[str, set[Item]] = field(default_factory=dict)
+    frozen: dict[Mailbox, set[ObjectRef]] = field(default_factory=dict)
 
 
 @dataclass
@@ -105,13 +106,13 @@ class _Wanted:
 
 @dataclass
 class _Mailbox:
-    name: str
-    wanted: dict[Item, _Wanted] = field(default_factory=dict)
+    name: Mailbox
+    wanted: dict[ObjectRef, _Wanted] = field(default_factory=dict)
     # What is wanted and not granted, by whose workspaces; and whether by name.
-    refused: dict[Item, set[str]] = field(default_factory=dict)
-    named_in_vain: set[Item] = field(default_factory=set)
+    refused: dict[ObjectRef, set[str]] = field(default_factory=dict)
+    named_in_vain: set[ObjectRef] = field(default_factory=set)
     placements: list[Placed] = field(default_factory=list)
-    withheld: list[tuple[Item, PlacementName]] = field(default_factory=list)
+    withheld: list[tuple[ObjectRef, ObjectRef]] = field(default_factory=list)
 
 
 def reference(sources: Sources) -> Translation:
@@ -127,11 +128,10 @@ class _Reference:
         self._types = {cluster: _types(sources, cluster) for cluster in clusters}
         self._customizers = {_key(obj): obj for obj in sources.customizers}
         self._locations = {
-            LocationName(*_key(obj)[::2]): obj  # cluster and name
-            for obj in sources.locations
+            location_ref(_key(obj)[0], _key(obj)[2]): obj for obj in sources.locations
         }
-        self._mailboxes: dict[str, _Mailbox] = {}
-        self._held: set[str] = set()
+        self._mailboxes: dict[Mailbox, _Mailbox] = {}
+        self._held: set[Mailbox] = set()
 
     def translation(self) -> Translation:
         for placed in self._placed:
@@ -140,9 +140,9 @@ class _Reference:
                 self._place(placed, mailbox, locations)
                 if placed.what is None:
                     self._held.add(target)
-        contents: dict[str, dict[Item, Object]] = {}
-        told: dict[PlacementName, set[tuple[str, Problem]]] = {}
-        configs: dict[str, Object] = {}
+        contents: dict[Mailbox, dict[ObjectRef, Object]] = {}
+        told: dict[ObjectRef, set[tuple[Mailbox, Problem]]] = {}
+        configs: dict[Mailbox, Object] = {}
         for name, mailbox in self._mailboxes.items():
             found = {item: self._merged(mailbox, item) for item in self._chosen(mailbox)}
             contents[name] = {i: m.object for i, m in found.items() if m.object is not None}
@@ -153,28 +153,28 @@ class _Reference:
         frozen = {name: self._frozen(mailbox) for name, mailbox in self._mailboxes.items()}
         return Translation(contents, configs, told, frozenset(self._held), frozen)
 
-    def _frozen(self, mailbox: _Mailbox) -> set[Item]:
+    def _frozen(self, mailbox: _Mailbox) -> set[ObjectRef]:
         refused = {item for item in mailbox.refused if item not in mailbox.wanted}
         return refused | (mailbox.named_in_vain & mailbox.wanted.keys())
 
     # What a placement wants in one mailbox.
 
-    def _place(
-        self, placed: Placed, mailbox: _Mailbox, locations: tuple[LocationName, ...]
-    ) -> None:
+    def _place(self, placed: Placed, mailbox: _Mailbox, locations: tuple[ObjectRef, ...]) -> None:
         mailbox.placements.append(placed)
         if placed.what is None:
             return
         cluster, types = placed.name.cluster, self._types[placed.name.cluster]
         for item, by_name in self._selected(placed.what, cluster, types):
-            ways = self._ways(placed, mailbox, item, locations, bare=item.type == NAMESPACES)
+            ways = self._ways(
+                placed, mailbox, item, locations, bare=item.group_resource == NAMESPACES
+            )
             named = self._ways(placed, mailbox, item, locations) if by_name else set()
             if by_name and not named:
                 mailbox.named_in_vain.add(item)
             if not ways:
                 mailbox.refused.setdefault(item, set()).add(cluster)
                 continue
-            category = category_of(item.type)
+            category = category_of(item.group_resource)
             if self._sources.withhold_denatured and category is Category.DENATURED:
                 mailbox.withheld.append((item, placed.name))
                 continue
@@ -187,8 +187,8 @@ class _Reference:
         self,
         placed: Placed,
         mailbox: _Mailbox,
-        item: Item,
-        locations: tuple[LocationName, ...],
+        item: ObjectRef,
+        locations: tuple[ObjectRef, ...],
         *,
         bare: bool = False,
     ) -> set[Way]:
@@ -196,7 +196,9 @@ class _Reference:
         consent, cluster = self._enforced(mailbox), placed.name.cluster
         if consent is not None:
             served = self._types[cluster].served.values()
-            brought = [(each.type, each.namespaced) for each in served if each.definition == item]
+            brought = [
+                (each.group_resource, each.namespaced) for each in served if each.definition == item
+            ]
             locations = permitted(
                 consent, cluster, mailbox.name, locations, item, brought, bare=bare
             )
@@ -204,7 +206,7 @@ class _Reference:
 
     def _enforced(self, mailbox: _Mailbox) -> Consent | None:
         consent = self._sources.consent
-        enforced = consent is not None and consent.is_enforced(inventory_of(mailbox.name))
+        enforced = consent is not None and consent.is_enforced(mailbox.name.cluster)
         return consent if enforced else None
 
     def _rules(self, mailbox: _Mailbox, placed: Placed) -> list[Rule] | None:
@@ -221,7 +223,7 @@ class _Reference:
 
     def _selected(
         self, what: What, cluster: str, types: WorkspaceTypes
-    ) -> Iterator[tuple[Item, bool]]:
+    ) -> Iterator[tuple[ObjectRef, bool]]:
         """Yield every object that is meant, and whether it was named."""
         chosen = {
             obj["metadata"]["name"]: what.names(_item(NAMESPACES, obj), _labels(obj))
@@ -229,15 +231,15 @@ class _Reference:
             if what.namespaces.matches(_labels(obj))
         }
         for name, by_name in chosen.items():
-            yield namespace_item(name), by_name
-        needed: set[Item] = set()
+            yield namespace_ref(name), by_name
+        needed: set[ObjectRef] = set()
         for served in types.served.values():
-            if not served.travels or served.type == NAMESPACES:
+            if not served.travels or served.group_resource == NAMESPACES:
                 continue
-            if any(each.covers(*served.type) for each in what.upsync):
+            if any(each.covers(*served.group_resource) for each in what.upsync):
                 needed.update(_definition(served))
-            for obj in self._objects(cluster, served.type):
-                item = _item(served.type, obj)
+            for obj in self._objects(cluster, served.group_resource):
+                item = _item(served.group_resource, obj)
                 meant = (
                     item.namespace in chosen
                     if served.namespaced
@@ -261,39 +263,41 @@ class _Reference:
 
     # What becomes of it.
 
-    def _chosen(self, mailbox: _Mailbox) -> Iterator[Item]:
+    def _chosen(self, mailbox: _Mailbox) -> Iterator[ObjectRef]:
         """Yield what is wanted, but of several bindings of one export only the first."""
         best: dict[tuple[str, str], tuple[bool, str]] = {}
         references = {}
         for item, wanted in mailbox.wanted.items():
-            if item.type == BINDINGS:
+            if item.group_resource == BINDINGS:
                 newest = newest_first(self._origins(item, wanted.ways))[0]
                 references[item] = binding_reference(newest.copy)
                 rank = (not wanted.named, item.name)
                 best[references[item]] = min(rank, best.get(references[item], rank))
         for item in mailbox.wanted:
-            if item == EVERYWHERE or (
+            if item == DEFAULT_NAMESPACE or (
                 item in references and best[references[item]][1] != item.name
             ):
                 continue
             yield item
 
-    def _merged(self, mailbox: _Mailbox, item: Item) -> Merged:
+    def _merged(self, mailbox: _Mailbox, item: ObjectRef) -> Merged:
         wanted = mailbox.wanted[item]
-        if item.type == NAMESPACES:
+        if item.group_resource == NAMESPACES:
             if not wanted.named:
                 return Merged(bare_namespace(item.name))
             return merged(item, self._origins(item, wanted.named), strict=self._sources.strict)
         return merged(item, self._origins(item, wanted.ways), strict=self._sources.strict)
 
-    def _origins(self, item: Item, ways: Mapping[str, set[Way]]) -> list[Origin]:
+    def _origins(self, item: ObjectRef, ways: Mapping[str, set[Way]]) -> list[Origin]:
         return [self._origin(item, cluster, found) for cluster, found in ways.items()]
 
-    def _origin(self, item: Item, cluster: str, ways: set[Way]) -> Origin:
+    def _origin(self, item: ObjectRef, cluster: str, ways: set[Way]) -> Origin:
         source = next(
-            obj for obj in self._objects(cluster, item.type) if _item(item.type, obj) == item
+            obj
+            for obj in self._objects(cluster, item.group_resource)
+            if _item(item.group_resource, obj) == item
         )
-        copy = copied(item.type, source)
+        copy = copied(item.group_resource, source)
         name = customizer_name(copy)
         locations = sorted({way.location for way in ways})
         return Origin(
@@ -305,34 +309,35 @@ class _Reference:
             tuple((one, self._locations[one]) for one in locations if one in self._locations),
         )
 
-    def _config(self, mailbox: _Mailbox, contents: Mapping[Item, Object]) -> Object:
+    def _config(self, mailbox: _Mailbox, contents: Mapping[ObjectRef, Object]) -> Object:
         if not mailbox.placements:
             return dict(EMPTY_SPEC)
         resources: dict[GroupResource, str] = {}
         objects: dict[GroupResource, tuple[str, list[str]]] = {}
-        namespaces = {i: w for i, w in mailbox.wanted.items() if i.type == NAMESPACES}
+        namespaces = {i: w for i, w in mailbox.wanted.items() if i.group_resource == NAMESPACES}
         clusters = {cluster for wanted in namespaces.values() for cluster in wanted.ways}
         frozen = self._frozen(mailbox) & self._sources.copies.get(mailbox.name, set())
         kept = {
             item: found
             for item, found in mailbox.refused.items()
-            if item.type == NAMESPACES and item in self._sources.copies.get(mailbox.name, ())
+            if item.group_resource == NAMESPACES
+            and item in self._sources.copies.get(mailbox.name, ())
         }
         for cluster in clusters.union(*kept.values()):
             for served in self._types[cluster].served.values():
-                if served.namespaced and category_of(served.type).to_edge:
-                    resources[served.type] = self._version(mailbox, served.type)
+                if served.namespaced and category_of(served.group_resource).to_edge:
+                    resources[served.group_resource] = self._version(mailbox, served.group_resource)
         for item in contents.keys() | frozen:
-            bare = item.type == NAMESPACES and not self._is_named(mailbox, item)
-            if item.namespace or bare or not category_of(item.type).to_edge:
+            bare = item.group_resource == NAMESPACES and not self._is_named(mailbox, item)
+            if item.namespace or bare or not category_of(item.group_resource).to_edge:
                 continue
-            version = self._version(mailbox, item.type)
-            objects.setdefault(item.type, (version, []))[1].append(item.name)
+            version = self._version(mailbox, item.group_resource)
+            objects.setdefault(item.group_resource, (version, []))[1].append(item.name)
         upsync = [each for p in mailbox.placements for each in self._upsync(mailbox, p)]
         names = (item.name for item in (*namespaces, *kept))
         return config_spec(names, resources, objects, upsync)
 
-    def _is_named(self, mailbox: _Mailbox, item: Item) -> bool:
+    def _is_named(self, mailbox: _Mailbox, item: ObjectRef) -> bool:
         wanted = mailbox.wanted.get(item)
         return item in mailbox.named_in_vain or (wanted is not None and bool(wanted.named))
 
@@ -355,13 +360,13 @@ class _Reference:
 
 
 def _placed(sources: Sources) -> Iterator[Placed]:
-    pieces: dict[PlacementName, list[Object]] = {}
+    pieces: dict[ObjectRef, list[Object]] = {}
     for piece in sources.slices:
-        name = PlacementName(_key(piece)[0], placement_of_slice(piece))
+        name = edge_placement_ref(_key(piece)[0], placement_of_slice(piece))
         pieces.setdefault(name, []).append(piece)
     for placement in sources.placements:
         cluster, _, own = _key(placement)
-        name = PlacementName(cluster, own)
+        name = edge_placement_ref(cluster, own)
         try:
             what: What | None = what_of(placement)
         except SelectorError:
@@ -376,7 +381,7 @@ def _types(sources: Sources, cluster: str) -> WorkspaceTypes:
     )
 
 
-def _definition(served: ServedType) -> tuple[Item, ...]:
+def _definition(served: ServedType) -> tuple[ObjectRef, ...]:
     return () if served.definition is None else (served.definition,)
 
 
@@ -385,15 +390,15 @@ def _withheld(mailbox: _Mailbox) -> Iterator[Told]:
         yield Told(placement, withheld_kind(item))
 
 
-def withheld_kind(item: Item) -> Problem:
+def withheld_kind(item: ObjectRef) -> Problem:
     """Return what is told of an object that would act on the hub itself."""
     text = f"{item} is withheld: on this hub its copy would not be without effect"
     return Problem(KIND_WITHHELD, text)
 
 
-def _item(resource: GroupResource, obj: Object) -> Item:
+def _item(resource: GroupResource, obj: Object) -> ObjectRef:
     metadata = obj["metadata"]
-    return Item(*resource, metadata.get("namespace", ""), metadata["name"])
+    return ObjectRef("", *resource, metadata.get("namespace", ""), metadata["name"])
 
 
 def _labels(obj: Object) -> Mapping[str, str]:
@@ -402,5 +407,5 @@ def _labels(obj: Object) -> Mapping[str, str]:
 
 def _key(obj: Object) -> tuple[str, str, str]:
     metadata = obj["metadata"]
-    cluster = (metadata.get("annotations") or {}).get("kcp.io/cluster", "")
+    cluster = (metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
     return cluster, metadata.get("namespace", ""), metadata["name"]

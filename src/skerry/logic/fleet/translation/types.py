@@ -15,8 +15,8 @@ from typing import Any
 
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, category_of
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.machinery.crd.versions import ordered
 
 _NEEDED_VERBS = frozenset(("list", "watch"))
@@ -38,21 +38,21 @@ class ServedType:
     namespaced: bool
     versions: tuple[str, ...]
     identity: str = ""
-    definition: Item | None = None
+    definition: ObjectRef | None = None
 
     @property
-    def type(self) -> GroupResource:
+    def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
 
     @property
     def local(self) -> bool:
         """Whether the type exists in its own workspace only."""
-        return self.definition is not None and self.definition.type == DEFINITIONS
+        return self.definition is not None and self.definition.group_resource == DEFINITIONS
 
     @property
     def travels(self) -> bool:
         """Whether objects of the type are copied at all."""
-        return category_of(self.type).to_mailbox
+        return category_of(self.group_resource).to_mailbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def workspace_types(
     definitions: Iterable[Object],
 ) -> WorkspaceTypes:
     """Return what a workspace with these bindings and definitions serves."""
-    served = {each.type: each for each in common}
+    served = {each.group_resource: each for each in common}
     unknown: set[GroupResource] = set()
     for binding in sorted(bindings, key=_name):
         for bound in (binding.get("status") or {}).get("boundResources") or ():
@@ -105,7 +105,7 @@ def workspace_types(
     for definition in sorted(definitions, key=_name):
         own = defined_type(definition)
         if own is not None:
-            served.setdefault(own.type, own)
+            served.setdefault(own.group_resource, own)
     local = any(each.local for each in served.values())
     return WorkspaceTypes(served, frozenset(unknown), local)
 
@@ -118,7 +118,9 @@ def _bound_type(
     if schema is None:
         return None
     return _described(
-        schema["spec"], bound["schema"].get("identityHash", ""), Item(*BINDINGS, "", _name(binding))
+        schema["spec"],
+        bound["schema"].get("identityHash", ""),
+        ObjectRef("", *BINDINGS, "", _name(binding)),
     )
 
 
@@ -127,10 +129,10 @@ def defined_type(definition: Object) -> ServedType | None:
     conditions = (definition.get("status") or {}).get("conditions") or ()
     if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
         return None
-    return _described(definition["spec"], "", Item(*DEFINITIONS, "", _name(definition)))
+    return _described(definition["spec"], "", ObjectRef("", *DEFINITIONS, "", _name(definition)))
 
 
-def _described(spec: Mapping[str, Any], identity: str, definition: Item) -> ServedType | None:
+def _described(spec: Mapping[str, Any], identity: str, definition: ObjectRef) -> ServedType | None:
     versions = ordered(each["name"] for each in spec.get("versions") or () if each.get("served"))
     names = spec["names"]
     return ServedType(

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.edge import Mailbox, location_ref
 from skerry.api.objects import Object
-from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName
+from skerry.api.refs import ObjectRef
 from skerry.logic.machinery.selectors import Selector
 
-SOURCE_PLACEMENT_LABEL = "edge.kcp.io/source-placement"
 _ANY = ["*"]
 
 
@@ -23,7 +23,7 @@ class NamedObjects:
     names: frozenset[str] | None
     selectors: tuple[Selector, ...]
 
-    def selects(self, item: Item, labels: Mapping[str, str]) -> bool:
+    def selects(self, item: ObjectRef, labels: Mapping[str, str]) -> bool:
         if item.group != self.group or not _listed(self.resources, item.resource):
             return False
         return _listed(self.names, item.name) or any(s.matches(labels) for s in self.selectors)
@@ -60,7 +60,7 @@ class What:
     named: tuple[NamedObjects, ...] = ()
     upsync: tuple[UpsyncSet, ...] = ()
 
-    def names(self, item: Item, labels: Mapping[str, str]) -> bool:
+    def names(self, item: ObjectRef, labels: Mapping[str, str]) -> bool:
         """Tell whether ``nonNamespacedObjects`` means the cluster-scoped *item*."""
         return any(each.selects(item, labels) for each in self.named)
 
@@ -113,34 +113,17 @@ def _listed(names: frozenset[str] | None, name: str) -> bool:
 
 # Where.
 
-Where = Mapping[str, tuple[LocationName, ...]]
+Where = Mapping[Mailbox, tuple[ObjectRef, ...]]
 
 
-def placement_of_slice(piece: Object) -> str:
-    """Return the name of the placement a slice belongs to.
-
-    Its owner's; else what its label says (a label is too short for every name); else its own.
-    """
-    metadata = piece["metadata"]
-    for owner in metadata.get("ownerReferences") or ():
-        if owner.get("kind") == "EdgePlacement":
-            return str(owner["name"])
-    return str((metadata.get("labels") or {}).get(SOURCE_PLACEMENT_LABEL) or metadata["name"])
-
-
-def mailbox_name(cluster: str, uid: str) -> str:
-    """Return the name of the mailbox workspace of a SyncTarget."""
-    return f"{cluster}-mb-{uid}"
-
-
-def where_of(slices: Iterable[Object]) -> dict[str, tuple[LocationName, ...]]:
+def where_of(slices: Iterable[Object]) -> dict[Mailbox, tuple[ObjectRef, ...]]:
     """Return the mailboxes that slices name, each with the Locations it is reached by, sorted."""
-    found: dict[str, set[LocationName]] = {}
+    found: dict[Mailbox, set[ObjectRef]] = {}
     for piece in slices:
         for destination in piece.get("destinations") or ():
             cluster = destination["cluster"]
-            mailbox = mailbox_name(cluster, destination["syncTargetUID"])
-            location = LocationName(cluster, destination["locationName"])
+            mailbox = Mailbox(cluster, destination["syncTargetUID"])
+            location = location_ref(cluster, destination["locationName"])
             found.setdefault(mailbox, set()).add(location)
     return {mailbox: tuple(sorted(locations)) for mailbox, locations in found.items()}
 
@@ -152,6 +135,6 @@ class Placed:
     ``what`` is None when the choice is malformed: then nothing is known of what it means.
     """
 
-    name: PlacementName
+    name: ObjectRef
     what: What | None
     where: Where

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import APPLIED, SYNC_ERROR
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.answer import Facts, answer
 from skerry.logic.fleet.explanation.text import answer_text
 from skerry.logic.fleet.explanation.what import Subject
@@ -23,13 +24,12 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.fleet.translation.copies import copied, labelled
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import what_of
 from tests.unit.logic.fleet.placement import building
 
 Raw = dict[str, Any]
 PLACE = Place("wmw", "p")
-WEB = Item("apps", "deployments", "shop", "web")
+WEB = ObjectRef("", "apps", "deployments", "shop", "web")
 MAILBOX = "imw-mb-u1"
 
 
@@ -86,7 +86,7 @@ class Story:
 
     def deliver(self) -> None:
         """Put the copy into the mailbox, have it applied and its health reported."""
-        made: Raw = copy.deepcopy(labelled(copied(WEB.type, self.subject.object)))
+        made: Raw = copy.deepcopy(labelled(copied(WEB.group_resource, self.subject.object)))
         made["metadata"] |= {"generation": 1}
         made["metadata"].setdefault("annotations", {})[APPLIED] = content_mark(made)
         made["status"] = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
@@ -221,12 +221,12 @@ def test_a_namespace_that_is_not_selected_can_be_labelled_so() -> None:
 @pytest.mark.parametrize(
     ("item", "obj", "reason"),
     [
-        (Item("", "events", "shop", "e"), {}, "NotForTheEdge"),
-        (Item("apiregistration.k8s.io", "apiservices", "", "a"), {}, "UnsupportedKind"),
-        (Item("", "configmaps", "shop", "kube-root-ca.crt"), {}, "SystemObject"),
+        (ObjectRef("", "", "events", "shop", "e"), {}, "NotForTheEdge"),
+        (ObjectRef("", "apiregistration.k8s.io", "apiservices", "", "a"), {}, "UnsupportedKind"),
+        (ObjectRef("", "", "configmaps", "shop", "kube-root-ca.crt"), {}, "SystemObject"),
     ],
 )
-def test_some_kinds_and_objects_never_travel(item: Item, obj: Raw, reason: str) -> None:
+def test_some_kinds_and_objects_never_travel(item: ObjectRef, obj: Raw, reason: str) -> None:
     story = Story()
     subject = {"apiVersion": "v1", "kind": "X", "metadata": {"name": item.name}, **obj}
     story.subject = Subject(item, subject, {"go": "yes"})
@@ -273,7 +273,9 @@ def test_a_cluster_scoped_object_tells_which_entry_misses_it_and_why(
         "kind": "ClusterRole",
         "metadata": {"name": "admin"},
     }
-    story.subject = Subject(Item("rbac.authorization.k8s.io", "clusterroles", "", "admin"), role)
+    story.subject = Subject(
+        ObjectRef("", "rbac.authorization.k8s.io", "clusterroles", "", "admin"), role
+    )
     assert story.outcome() == ("selection", "ObjectNotSelected", edit)
     (found,) = answer(story.facts()).objects
     assert found.link.messages[0] == message
@@ -281,8 +283,10 @@ def test_a_cluster_scoped_object_tells_which_entry_misses_it_and_why(
 
 def test_what_defines_a_placed_kind_goes_along_unasked() -> None:
     story = Story()
-    widget = Item("example.org", "widgets", "shop", "w")
-    crd = Item("apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.org")
+    widget = ObjectRef("", "example.org", "widgets", "shop", "w")
+    crd = ObjectRef(
+        "", "apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.org"
+    )
     definition = {
         "metadata": {"name": crd.name},
         "spec": {"group": "example.org", "names": {"plural": "widgets"}},
@@ -343,7 +347,7 @@ def test_what_would_act_on_a_foreign_hub_is_said_to_be_withheld_there(
     inert: bool, reason: str
 ) -> None:
     story = Story()
-    role = Item("rbac.authorization.k8s.io", "roles", "shop", "reader")
+    role = ObjectRef("", "rbac.authorization.k8s.io", "roles", "shop", "reader")
     story.subject = Subject(
         role, {"metadata": {"name": "reader", "namespace": "shop"}}, {"go": "yes"}
     )

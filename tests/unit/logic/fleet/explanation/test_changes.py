@@ -5,18 +5,18 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.changes import PlacementChange, Workload, changes, edited
 from skerry.logic.fleet.explanation.text import changes_text
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.placement.whatif import Difference
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import What
 from skerry.logic.machinery.selectors import Selector
 
-SHOP, BANK = (Item(*NAMESPACES, "", name) for name in ("shop", "bank"))
-WEB = Item("apps", "deployments", "shop", "web")
-LOOT = Item("", "configmaps", "bank", "loot")
+SHOP, BANK = (ObjectRef("", *NAMESPACES, "", name) for name in ("shop", "bank"))
+WEB = ObjectRef("", "apps", "deployments", "shop", "web")
+LOOT = ObjectRef("", "", "configmaps", "bank", "loot")
 GOING = What(Selector.parse("go=yes"))
 ITEMS = {SHOP: {"go": "yes"}, BANK: {"go": "no"}, WEB: {}, LOOT: {}}
 FLORIN = Destination("imw", "florin", "st", "u1")

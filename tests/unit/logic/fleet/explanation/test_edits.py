@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.what import Subject, selected
-from skerry.logic.fleet.translation.items import Item
 from skerry.logic.fleet.translation.what import what_of
 
 KEYS = st.sampled_from(["env", "tier"])
@@ -52,7 +52,7 @@ def test_labelling_the_namespace_turns_the_answer_around(
     selector: dict[str, Any], found: dict[str, str]
 ) -> None:
     what = what_of({"spec": {"namespaceSelector": selector}})
-    item = Item("", "configmaps", "shop", "x")
+    item = ObjectRef("", "", "configmaps", "shop", "x")
     before = selected(what, Subject(item, {"metadata": {}}, found))
     if before.edit:
         after = selected(what, Subject(item, {"metadata": {}}, edited(found, before.edit)))
@@ -70,7 +70,7 @@ def test_labelling_a_cluster_scoped_object_brings_it_in(
 ) -> None:
     entry = {"apiGroup": "", "resources": ["persistentvolumes"], "labelSelectors": [selector]}
     what = what_of({"spec": {"nonNamespacedObjects": [entry]}})
-    item = Item("", "persistentvolumes", "", "x")
+    item = ObjectRef("", "", "persistentvolumes", "", "x")
     before = selected(what, Subject(item, {"metadata": {"labels": found}}))
     if before.edit:
         after = edited(found, before.edit)

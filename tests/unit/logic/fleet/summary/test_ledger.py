@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination, Place
 from skerry.logic.fleet.summary.accumulator import Totals, total
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.ledger import Change, Labels, Ledger, Source
 from skerry.logic.fleet.summary.report import ABSENT, Report
-from skerry.logic.fleet.translation.items import Item
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 CONFIG_MAPS = GroupResource("", "configmaps")
@@ -24,8 +24,12 @@ CLUSTERS = ["one", "two"]
 SPACES = ["shop", "bank"]
 UIDS = ["u1", "u2", "u3"]
 ITEMS = [
-    *(Item(*kind, space, "web") for kind in (DEPLOYMENTS, CONFIG_MAPS) for space in SPACES),
-    Item(*NAMESPACES, "", "shop"),
+    *(
+        ObjectRef("", *kind, space, "web")
+        for kind in (DEPLOYMENTS, CONFIG_MAPS)
+        for space in SPACES
+    ),
+    ObjectRef("", *NAMESPACES, "", "shop"),
 ]
 WELL = Report(delivered=True, reported=True, health=Health("True"), numbers=(("replicas", 2),))
 ILL = Report(delivered=False, reported=True, health=Health("False", "Unavailable"))
@@ -45,7 +49,7 @@ class Selection:
 
     wanted: str
 
-    def __call__(self, item: Item, labels: Labels, within: Labels) -> bool:
+    def __call__(self, item: ObjectRef, labels: Labels, within: Labels) -> bool:
         return (within if item.namespace else labels).get("go") == self.wanted
 
 
@@ -55,11 +59,11 @@ class Twin:
 
     placements: dict[Place, Selection] = field(default_factory=dict)
     slices: dict[Place, list[Destination]] = field(default_factory=dict)
-    sources: dict[tuple[str, Item], Source] = field(default_factory=dict)
+    sources: dict[tuple[str, ObjectRef], Source] = field(default_factory=dict)
     namespaces: dict[tuple[str, str], Labels] = field(default_factory=dict)
-    copies: dict[tuple[str, Item], Report] = field(default_factory=dict)
+    copies: dict[tuple[str, ObjectRef], Report] = field(default_factory=dict)
 
-    def placed(self, place: Place) -> list[tuple[Item, Source]]:
+    def placed(self, place: Place) -> list[tuple[ObjectRef, Source]]:
         return [
             (item, source)
             for (cluster, item), source in self.sources.items()
@@ -70,13 +74,13 @@ class Twin:
             )
         ]
 
-    def reports(self, place: Place, item: Item) -> Mapping[Destination, Report]:
+    def reports(self, place: Place, item: ObjectRef) -> Mapping[Destination, Report]:
         first: dict[str, Destination] = {}
         for destination in sorted(self.slices.get(place, ())):
             first.setdefault(destination.uid, destination)
         return {each: self.copies.get((each.uid, item), ABSENT) for each in first.values()}
 
-    def totals(self, place: Place) -> dict[Item, Totals]:
+    def totals(self, place: Place) -> dict[ObjectRef, Totals]:
         return {
             item: total(self.reports(place, item), 10)
             for item, source in self.placed(place)
@@ -121,14 +125,14 @@ class LedgerMachine(RuleBasedStateMachine):
         go=st.sampled_from(["yes", "no"]),
         odd=st.booleans(),
     )
-    def put(self, cluster: str, item: Item, go: str, odd: bool) -> None:
+    def put(self, cluster: str, item: ObjectRef, go: str, odd: bool) -> None:
         # A kind may come to have a status, or lose it, when its definition changes.
-        source = Source({"go": go}, has_status=(item.type != CONFIG_MAPS) != odd)
+        source = Source({"go": go}, has_status=(item.group_resource != CONFIG_MAPS) != odd)
         self.twin.sources[(cluster, item)] = source
         self.ledger.put_source(cluster, item, source)
 
     @rule(cluster=st.sampled_from(CLUSTERS), item=items)
-    def drop(self, cluster: str, item: Item) -> None:
+    def drop(self, cluster: str, item: ObjectRef) -> None:
         self.twin.sources.pop((cluster, item), None)
         self.ledger.drop_source(cluster, item)
 
@@ -147,12 +151,12 @@ class LedgerMachine(RuleBasedStateMachine):
         self.ledger.drop_namespace(cluster, name)
 
     @rule(uid=st.sampled_from(UIDS), item=items, report=st.sampled_from([WELL, ILL]))
-    def report(self, uid: str, item: Item, report: Report) -> None:
+    def report(self, uid: str, item: ObjectRef, report: Report) -> None:
         self.twin.copies[(uid, item)] = report
         self.ledger.put_copy(uid, item, report)
 
     @rule(uid=st.sampled_from(UIDS), item=items)
-    def lose(self, uid: str, item: Item) -> None:
+    def lose(self, uid: str, item: ObjectRef) -> None:
         self.twin.copies.pop((uid, item), None)
         self.ledger.drop_copy(uid, item)
 
@@ -189,7 +193,7 @@ def test_a_report_wakes_only_the_placements_that_go_there_with_that_object() -> 
         ledger.put_placement(place, Selection("yes"))
         ledger.set_destinations(place, [Destination("imw", "loc", f"st-{uid}", uid)])
     ledger.put_namespace("one", "shop", {"go": "yes"})
-    web = Item(*DEPLOYMENTS, "shop", "web")
+    web = ObjectRef("", *DEPLOYMENTS, "shop", "web")
     ledger.put_source("one", web, Source({}))
     ledger.changes()
     ledger.put_copy("u2", web, WELL)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import is_system_object
 from skerry.api.kinds import GroupResource
 from skerry.logic.fleet.translation.categories import (
     Category,
     category_of,
     is_edge_object,
     is_never_copied,
-    is_system_object,
 )
 
 LEASES = GroupResource("coordination.k8s.io", "leases")

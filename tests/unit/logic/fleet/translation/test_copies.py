@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import is_projected, is_upsynced
 from skerry.api.kinds import GroupResource
 from skerry.logic.fleet.translation.copies import (
     bare_namespace,
     copied,
     digest,
-    is_projected,
     is_system_key,
-    is_upsynced,
     labelled,
     replacement,
 )

@@ -5,26 +5,25 @@ from __future__ import annotations
 import pytest
 
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import BINDINGS
 from skerry.logic.fleet.translation.grants import (
     covers,
     granted_upsync,
     holds_namespaces,
-    inventory_of,
     not_granted,
 )
-from skerry.logic.fleet.translation.items import Item, namespace_item
-from skerry.logic.fleet.translation.what import UpsyncSet, mailbox_name
+from skerry.logic.fleet.translation.what import UpsyncSet
 
 ALL = Rule(None, None)
 APPS = Rule(frozenset({"apps"}), None)
 CLUSTERED = Rule(None, None, namespaced=False, cluster_scoped=True)
 EVERYTHING = Rule(None, None, namespaced=True, cluster_scoped=True)
-DEPLOYMENT = Item("apps", "deployments", "a", "x")
-SECRET = Item("", "secrets", "a", "x")
-ROLE = Item("rbac.authorization.k8s.io", "clusterroles", "", "x")
-CRD = Item("apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.io")
+DEPLOYMENT = ObjectRef("", "apps", "deployments", "a", "x")
+SECRET = ObjectRef("", "", "secrets", "a", "x")
+ROLE = ObjectRef("", "rbac.authorization.k8s.io", "clusterroles", "", "x")
+CRD = ObjectRef("", "apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.io")
 WIDGETS = (GroupResource("example.io", "widgets"), True)
 
 
@@ -33,13 +32,13 @@ WIDGETS = (GroupResource("example.io", "widgets"), True)
     [
         (ALL, {DEPLOYMENT, SECRET}),
         (APPS, {DEPLOYMENT}),
-        (CLUSTERED, {ROLE, CRD, namespace_item("a")}),
-        (EVERYTHING, {DEPLOYMENT, SECRET, ROLE, CRD, namespace_item("a")}),
+        (CLUSTERED, {ROLE, CRD, namespace_ref("a")}),
+        (EVERYTHING, {DEPLOYMENT, SECRET, ROLE, CRD, namespace_ref("a")}),
         (Rule(frozenset({""}), frozenset({"deployments"})), set()),
     ],
 )
-def test_a_rule_covers_kinds_of_its_scope(rule: Rule, passing: set[Item]) -> None:
-    items = {DEPLOYMENT, SECRET, ROLE, CRD, namespace_item("a")}
+def test_a_rule_covers_kinds_of_its_scope(rule: Rule, passing: set[ObjectRef]) -> None:
+    items = {DEPLOYMENT, SECRET, ROLE, CRD, namespace_ref("a")}
     assert {item for item in items if covers([rule], item)} == passing
     assert not any(covers([], item) for item in items)
 
@@ -52,7 +51,7 @@ def test_a_definition_is_a_cluster_scoped_object_whatever_it_defines() -> None:
 
 
 def test_a_binding_goes_along_with_what_it_brings() -> None:
-    item = Item(*BINDINGS, "", "bind-kube")
+    item = ObjectRef("", *BINDINGS, "", "bind-kube")
     assert covers([APPS], item, [(GroupResource("apps", "deployments"), True)])
     assert not covers([APPS], item, [WIDGETS])
     assert not covers([APPS], item)
@@ -84,11 +83,6 @@ def test_what_comes_up_is_cut_to_the_rules(
     found = list(granted_upsync([UpsyncSet("", resources, namespaces, ("*",))], [rule]))
     assert [each.resources for each in found] == ([left] if left else [])
     assert all((each.namespaces, each.names) == (namespaces, ("*",)) for each in found)
-
-
-def test_the_inventory_of_a_mailbox_is_in_its_name() -> None:
-    assert inventory_of(mailbox_name("2x88b5rebkw8e6tc", "4c5f")) == "2x88b5rebkw8e6tc"
-    assert inventory_of("root") == ""
 
 
 def test_what_is_told_names_the_grant() -> None:

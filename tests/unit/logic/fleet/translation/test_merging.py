@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.configs import config_object, config_spec, united
-from skerry.logic.fleet.translation.items import Item, LocationName, PlacementName
 from skerry.logic.fleet.translation.merging import (
     CONFLICTING_OBJECTS,
     LOCATIONS_DISAGREE,
@@ -19,7 +20,7 @@ from skerry.logic.fleet.translation.merging import (
 )
 from skerry.logic.fleet.translation.what import UpsyncSet
 
-PAGE = Item("", "configmaps", "shop", "page")
+PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 
 
 def _copy(data: str, **notes: str) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def _copy(data: str, **notes: str) -> dict[str, Any]:
 
 
 def _way(cluster: str, location: str = "florin", placement: str = "p") -> Way:
-    return Way(PlacementName(cluster, placement), LocationName("imw", location))
+    return Way(edge_placement_ref(cluster, placement), location_ref("imw", location))
 
 
 def _origin(cluster: str, version: str, data: str, *ways: Way, **notes: str) -> Origin:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource, ResourceInfo
-from skerry.logic.fleet.translation.items import Item
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.types import (
     ServedType,
     common_types,
@@ -77,7 +77,7 @@ def test_a_bound_type_is_what_its_schema_says_under_the_identity_of_its_export()
     served = types.served[WIDGETS]
     assert served.versions == ("v1", "v1alpha1")
     assert served.identity == "id"
-    assert served.definition == Item("apis.kcp.io", "apibindings", "", "b")
+    assert served.definition == ObjectRef("", "apis.kcp.io", "apibindings", "", "b")
     assert served.namespaced
     assert not served.local
 
@@ -92,8 +92,8 @@ def test_a_definition_counts_once_it_is_established() -> None:
     own = defined_type(_definition())
     assert own is not None
     assert own.local
-    assert own.definition == Item(
-        "apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.io"
+    assert own.definition == ObjectRef(
+        "", "apiextensions.k8s.io", "customresourcedefinitions", "", "widgets.example.io"
     )
     assert defined_type(_definition("False")) is None
     assert defined_type({**_definition(), "status": {}}) is None

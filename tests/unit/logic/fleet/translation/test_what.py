@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from skerry.logic.fleet.translation.items import Item, LocationName
-from skerry.logic.fleet.translation.what import UpsyncSet, placement_of_slice, what_of, where_of
+from skerry.api.edge import Mailbox, location_ref
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.translation.what import UpsyncSet, what_of, where_of
 from skerry.logic.machinery.selectors import SelectorError
 
-ROLE = Item("rbac.authorization.k8s.io", "clusterroles", "", "reader")
+ROLE = ObjectRef("", "rbac.authorization.k8s.io", "clusterroles", "", "reader")
 
 
 def _what(**spec: Any) -> Any:
@@ -87,28 +88,6 @@ def test_all_slices_of_a_placement_count_and_one_mailbox_may_have_several_locati
         {},
     ]
     assert where_of(slices) == {
-        "imw-mb-1": (LocationName("imw", "a"), LocationName("imw", "b")),
-        "imw-mb-2": (LocationName("imw", "c"),),
+        Mailbox("imw", "1"): (location_ref("imw", "a"), location_ref("imw", "b")),
+        Mailbox("imw", "2"): (location_ref("imw", "c"),),
     }
-
-
-@pytest.mark.parametrize(
-    ("metadata", "name"),
-    [
-        ({"name": "p"}, "p"),
-        ({"name": "p-2", "labels": {"edge.kcp.io/source-placement": "p"}}, "p"),
-        (
-            {
-                "name": "p-2",
-                "labels": {"edge.kcp.io/source-placement": "hash"},
-                "ownerReferences": [{"kind": "EdgePlacement", "name": "p"}],
-            },
-            "p",
-        ),
-        ({"name": "p", "ownerReferences": [{"kind": "Other", "name": "q"}]}, "p"),
-    ],
-)
-def test_a_slice_belongs_to_its_owner_else_to_whom_its_label_or_name_says(
-    metadata: dict[str, Any], name: str
-) -> None:
-    assert placement_of_slice({"metadata": metadata}) == name
