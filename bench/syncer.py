@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import orjson
-from tests.e2e.syncer.places import CONFIG_MAPS, NAMESPACES, Places, SyncerProcess
+from tests.kit.e2e.places import CONFIG_MAPS, NAMESPACES, Places, SyncerProcess
 
 from bench.meter import Meter
 from bench.report import Row, table

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.store.etcd_process import EtcdProcess
 
 
 @pytest.fixture(scope="session")

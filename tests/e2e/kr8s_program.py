@@ -15,7 +15,7 @@ from kr8s.asyncio.objects import (
     new_class,
 )
 
-from tests.e2e.manifests import config_map, definition, deployment, pod
+from tests.kit.e2e.manifests import config_map, definition, deployment, pod
 
 
 async def reads_writes_and_waits(api: Any) -> None:

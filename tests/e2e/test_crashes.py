@@ -14,8 +14,8 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import TransportError
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.e2e.processes import ServerProcess
+from tests.kit.e2e.processes import ServerProcess
+from tests.kit.store.etcd_process import EtcdProcess
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 KILLS = 5

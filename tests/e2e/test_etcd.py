@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.e2e.manifests import config_map, definition, deployment
-from tests.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.e2e.manifests import config_map, definition, deployment
+from tests.kit.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.store.etcd_process import EtcdProcess
 
 pytestmark = pytest.mark.etcd
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.manifests import pod
-from tests.e2e.processes import Kubectl, ServerProcess
-from tests.unit.server.certificates import encoded_csr
+from tests.kit.e2e.manifests import pod
+from tests.kit.e2e.processes import Kubectl, ServerProcess
+from tests.kit.server.certificates import encoded_csr
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.manifests import Manifest, definition
-from tests.e2e.processes import Kubectl
+from tests.kit.e2e.manifests import Manifest, definition
+from tests.kit.e2e.processes import Kubectl
 
 
 def thing(group: str, kind: str, name: str, **spec: Any) -> Manifest:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.manifests import config_map, deployment, pod
-from tests.e2e.processes import Kubectl
+from tests.kit.e2e.manifests import config_map, deployment, pod
+from tests.kit.e2e.processes import Kubectl
 
 
 def owned(kubectl: Kubectl, owner: str, name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.processes import refuse_old_kubectl
+from tests.kit.e2e.processes import refuse_old_kubectl
 
 
 def test_an_absent_kubectl_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

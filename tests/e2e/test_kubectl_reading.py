@@ -6,8 +6,8 @@ import json
 
 import yaml
 
-from tests.e2e.manifests import config_map, deployment, pod
-from tests.e2e.processes import Kubectl
+from tests.kit.e2e.manifests import config_map, deployment, pod
+from tests.kit.e2e.processes import Kubectl
 
 
 def test_get_shows_the_columns_people_know(kubectl: Kubectl) -> None:

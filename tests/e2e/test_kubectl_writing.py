@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.manifests import config_map, deployment, pod
-from tests.e2e.processes import Kubectl
+from tests.kit.e2e.manifests import config_map, deployment, pod
+from tests.kit.e2e.processes import Kubectl
 
 
 def test_create_makes_every_kind_it_has_a_command_for(kubectl: Kubectl) -> None:

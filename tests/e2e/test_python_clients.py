@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from tests.e2e.manifests import config_map, definition, deployment, pod
-from tests.e2e.processes import Kubectl, ServerProcess
-from tests.e2e.store import compact
+from tests.kit.e2e.manifests import config_map, definition, deployment, pod
+from tests.kit.e2e.processes import Kubectl, ServerProcess
+from tests.kit.e2e.store import compact
 
 # Half of it is typed and the other half is not: taken as it comes.
 client: Any = importlib.import_module("kubernetes.client")

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from skerry.app.edge_process import EdgeProcess
+from tests.kit.e2e.processes import free_ports, reserved
 
 SKERRY = Path(sys.executable).with_name("skerry")
-
-
-@contextlib.contextmanager
-def _reserved(count: int) -> Iterator[list[socket.socket]]:
-    with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-
-
-def free_ports(count: int) -> list[str]:
-    """Return ports that nobody has now."""
-    with _reserved(count) as sockets:
-        return [str(each.getsockname()[1]) for each in sockets]
 
 
 def _play(*flags: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +35,7 @@ def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
 
 
 def test_ports_that_are_taken_are_told_in_one_sentence(tmp_path: Path) -> None:
-    with _reserved(2) as taken:
+    with reserved(2) as taken:
         ports = [str(each.getsockname()[1]) for each in taken]
         ended = _play("--ports", *ports, *free_ports(1), "--data-dir", str(tmp_path / "demo"))
     assert ended.returncode == 1

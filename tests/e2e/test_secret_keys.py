@@ -13,8 +13,8 @@ from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.store.base import Write
 from skerry.store.open import StoreSettings, open_store
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.e2e.processes import SKERRY, Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.e2e.processes import SKERRY, Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.store.etcd_process import EtcdProcess
 
 PLAIN_TEXT = "c3dvcmRmaXNo"
 

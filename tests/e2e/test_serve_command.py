@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import processes
-from tests.e2e.processes import Kubectl, ServerProcess, kubectl_version
+from tests.kit.e2e import processes
+from tests.kit.e2e.processes import Kubectl, ServerProcess, kubectl_version
 
 SKERRY = Path(sys.executable).with_name("skerry")
 

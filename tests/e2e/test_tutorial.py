@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.e2e.test_scenario import free_ports
+from tests.kit.e2e.processes import free_ports
 
 _PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "two-edges.md"
 # A page that fails half-way leaves no syncer behind.

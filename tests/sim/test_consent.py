@@ -15,11 +15,11 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
-from tests.sim.edge_scheduler_hub import LOCATIONS, WORKSPACES, Hub
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.world import SEEDS
-from tests.unit.logic.fleet.placement.building import equal
+from tests.kit.chain.building import equal
+from tests.kit.chain.edge_scheduler_hub import LOCATIONS, WORKSPACES, Hub
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS
 
 _FEW = range(min(len(SEEDS), max(len(SEEDS) // 12, 4)))
 SCHEDULER = "edge-scheduler"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -16,10 +15,10 @@ from skerry.controllers.core.namespace import controller as namespace
 from skerry.controllers.core.quota import controller as quota
 from skerry.controllers.core.root_ca import controller as root_ca
 from skerry.controllers.core.service_account import controller as service_account
-from skerry.runtime.client import Client, DeleteOptions, Propagation
+from skerry.runtime.client import DeleteOptions, Propagation
 from skerry.runtime.context import ControllerContext
-from tests.sim.loop import virtual
-from tests.sim.world import SEEDS, World
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS, World, make
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -32,30 +31,6 @@ PODS = GroupVersionResource("", "v1", "pods")
 
 def context(world: World) -> ControllerContext:
     return ControllerContext(world.client, world.factory, world.ids)
-
-
-async def make(
-    client: Client,
-    gvr: GroupVersionResource,
-    name: str,
-    *owners: Object,
-    place: str = "default",
-    **fields: Any,
-) -> Object:
-    references = [
-        {
-            "apiVersion": owner["apiVersion"],
-            "kind": owner["kind"],
-            "name": owner["metadata"]["name"],
-            "uid": owner["metadata"]["uid"],
-            "blockOwnerDeletion": index % 2 == 0,
-        }
-        for index, owner in enumerate(owners)
-    ]
-    metadata: Object = {"name": name, **fields}
-    if references:
-        metadata["ownerReferences"] = references
-    return await client.create(gvr, {"metadata": metadata}, place)
 
 
 def reachable(world: World, doomed: set[str]) -> set[str]:

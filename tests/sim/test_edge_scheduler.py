@@ -18,7 +18,7 @@ from skerry.kit.clock import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 from skerry.logic.fleet.placement.records import is_ready
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
-from tests.sim.edge_scheduler_hub import (
+from tests.kit.chain.edge_scheduler_hub import (
     BINDINGS,
     LOCATIONS,
     PROVIDER,
@@ -26,72 +26,15 @@ from tests.sim.edge_scheduler_hub import (
     SYNC_TARGETS,
     WORKSPACES,
     Hub,
+    People,
+    equal,
 )
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.world import SEEDS
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS
 
 # Each seed is a whole hub; the budget of one file is a few seconds.
 _FEW = range(min(len(SEEDS), max(len(SEEDS) // 6, 8)))
-KEYS, VALUES = ("env", "tier"), ("a", "b")
-
-
-def equal(**labels: str) -> Object:
-    return {"matchLabels": labels}
-
-
-class People:
-    """Somebody who does things at random."""
-
-    def __init__(self, hub: Hub, *placements: str) -> None:
-        self.hub = hub
-        self.placements = placements or ("x", "y", "z")
-
-    def one_of(self, *choices: Any) -> Any:
-        return choices[int(self.hub.ids.fraction() * len(choices))]
-
-    def labels(self) -> dict[str, str]:
-        return {key: self.one_of(*VALUES) for key in KEYS if self.hub.ids.fraction() < 0.6}
-
-    def selector(self) -> Object:
-        listed = {"key": self.one_of(*KEYS), "operator": "In", "values": [self.one_of(*VALUES)]}
-        absent = {"key": self.one_of(*KEYS), "operator": "DoesNotExist"}
-        expressions = {"matchExpressions": [self.one_of(listed, absent)]}
-        return dict(self.one_of({}, equal(**self.labels()), expressions))
-
-    async def act(self) -> None:
-        hub, name, placed = self.hub, self.one_of("x", "y", "z"), self.one_of(*self.placements)
-        inventory, workload = self.one_of("root:imw1", "root:imw2"), self.one_of("a", "b")
-        more = self.one_of({}, {"locationWorkspaceSelector": equal(org=self.one_of("p", "q"))})
-        deed = self.one_of(
-            lambda: hub.place(f"root:{workload}", placed, self.selector(), **more),
-            lambda: hub.place(f"root:{workload}", placed, self.selector(), self.selector()),
-            lambda: hub.locate(inventory, name, self.labels(), self.selector()),
-            lambda: hub.locate(inventory, name, self.labels(), self.one_of(None, {})),
-            lambda: hub.target(inventory, name, self.labels()),
-            lambda: hub.remove(f"root:{workload}", EDGE_PLACEMENTS, placed),
-            lambda: hub.remove(inventory, LOCATIONS, name),
-            lambda: hub.remove(inventory, SYNC_TARGETS, name),
-            lambda: hub.remove(f"root:{workload}", SLICES, placed),
-            lambda: self.vandalise(f"root:{workload}", placed),
-            lambda: self.relabel(inventory.removeprefix("root:")),
-            hub.collect_garbage,
-        )
-        with suppress(ApiError):
-            await deed()
-
-    async def vandalise(self, workspace: str, name: str) -> None:
-        patch = self.one_of(
-            {"destinations": []},
-            {"metadata": {"ownerReferences": None}},
-            {"metadata": {"ownerReferences": None, "labels": None}},
-            {"metadata": {"labels": {"edge.kcp.io/source-placement": "nobody"}}},
-        )
-        await self.hub.at(workspace).patch(SLICES, name, patch)
-
-    async def relabel(self, workspace: str) -> None:
-        patch = {"metadata": {"labels": {"org": self.one_of("p", "q", None)}}}
-        await self.hub.at("root").patch(WORKSPACES, workspace, patch)
 
 
 @pytest.mark.parametrize("seed", _FEW)

@@ -19,10 +19,10 @@ from skerry.controllers.core.service_account import controller as service_accoun
 from skerry.runtime.client import DeleteOptions, Propagation
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.index import key_of
-from tests.sim.engine import EngineWorld
-from tests.sim.loop import virtual
-from tests.sim.test_informers import Witness, version
-from tests.sim.world import SEEDS
+from tests.kit.sim.engine import EngineWorld
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.witness import Witness, version
+from tests.kit.sim.world import SEEDS
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")

@@ -8,42 +8,14 @@ import pytest
 
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object
 from skerry.runtime.client import EVERYTHING, EVERYWHERE, Selection
-from skerry.runtime.index import Key, key_of
-from tests.sim.loop import virtual
-from tests.sim.world import SEEDS, World
+from skerry.runtime.index import key_of
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.witness import Witness, version
+from tests.kit.sim.world import SEEDS, World
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-
-
-class Witness:
-    """A handler that rebuilds the state from events and objects to any that cannot be."""
-
-    def __init__(self) -> None:
-        self.state: dict[Key, Object] = {}
-        self.events = 0
-
-    def __call__(self, old: Object | None, new: Object | None) -> None:
-        self.events += 1
-        key = key_of(new or old or {})
-        known = self.state.get(key)
-        if old is None:
-            assert known is None, f"{key} was added twice"
-        else:
-            assert known is not None, f"{key} changed before it was added"
-            assert known["metadata"]["uid"] == old["metadata"]["uid"]
-        if new is None:
-            del self.state[key]
-            return
-        if known is not None:
-            assert version(known) < version(new), f"{key} went back in time or was repeated"
-        self.state[key] = new
-
-
-def version(obj: Object) -> int:
-    return int(obj["metadata"]["resourceVersion"])
 
 
 async def disturb(world: World, steps: int) -> None:

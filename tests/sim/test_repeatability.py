@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.replay import KINDS
+from tests.kit.chain.replay import KINDS
 
 ROOT = Path(__file__).parents[2]
 
 
 def _replayed(kind: str, hashing: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.sim.replay", kind, "7"],
+        [sys.executable, "-m", "tests.kit.chain.replay", kind, "7"],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": hashing, "PYTHONPATH": f"{ROOT}/src:{ROOT}"},
         capture_output=True,

@@ -16,9 +16,8 @@ from skerry.controllers.core.service_account import controller as service_accoun
 from skerry.runtime.client import EVERYWHERE, DeleteOptions
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.informer import InformerFactory
-from tests.sim.loop import virtual
-from tests.sim.test_core_controllers import make
-from tests.sim.world import SEEDS, World
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS, World, make
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")

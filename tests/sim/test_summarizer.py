@@ -11,10 +11,8 @@ from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.summarizer_history import EDGES, History
-from tests.sim.summarizer_hub import (
+from tests.kit.chain.summarizer_history import EDGES, History
+from tests.kit.chain.summarizer_hub import (
     CONFIG_MAPS,
     DEFINITIONS,
     DEPLOYMENTS,
@@ -25,7 +23,9 @@ from tests.sim.summarizer_hub import (
     deployment,
     running,
 )
-from tests.sim.world import SEEDS
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS
 
 QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, LEASES
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.runtime.client import Client, WriteOptions
-from tests.sim.loop import virtual
-from tests.sim.syncer_world import (
+from tests.kit.chain.syncer_world import (
     CONFIG_MAPS,
     CRDS,
     DEPLOYMENTS,
@@ -25,10 +25,19 @@ from tests.sim.syncer_world import (
     SyncerWorld,
     deployment,
 )
+from tests.kit.sim.loop import virtual
 
 QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 WIDGETS = GroupVersionResource("test.example", "v1", "widgets")
 PERSON = WriteOptions(field_manager="a-person")
+
+
+@pytest.fixture(autouse=True, params=["ours", "ordinary"])
+def hub(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every story twice: with our extensions, and with a hub used as any Kubernetes server is."""
+    SyncerWorld.ordinary = request.param == "ordinary"
+    yield
+    SyncerWorld.ordinary = False
 
 
 def widget_definition() -> dict[str, Any]:

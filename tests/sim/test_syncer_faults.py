@@ -20,14 +20,14 @@ from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError
 from skerry.logic.fleet.syncing.evidence import Budget
 from skerry.runtime.client import Client
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.syncer_world import (
+from tests.kit.chain.syncer_world import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     SyncerWorld,
     deployment,
 )
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
 
 SEEDS = range(int(os.environ.get("SKERRY_SYNCER_SEEDS", "6")))
 

@@ -15,35 +15,26 @@ from skerry.controllers.placement_translator.keys import (
     WORKSPACES,
 )
 from skerry.controllers.placement_translator.settings import TranslatorSettings
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.translator_hub import (
+from tests.kit.chain.translator_hub import (
     BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
     DEFINITIONS,
     DEPLOYMENTS,
-    EDGE,
     NAMESPACES,
     PROVIDER,
     WIDGETS,
     Hub,
     config_map,
+    customizer,
     deployment,
     widget_definition,
 )
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
 
 # Long enough for every event to arrive, shorter than any timer that might cover for a lost one.
 SOON = 0.1
-
-
-def customizer(name: str, path: str, value: str) -> Object:
-    return {
-        "apiVersion": EDGE,
-        "kind": "Customizer",
-        "metadata": {"name": name, "annotations": {"edge.kcp.io/expand-parameters": "true"}},
-        "replacements": [{"path": path, "value": value}],
-    }
 
 
 def role(name: str, **labels: str) -> Object:

@@ -9,10 +9,9 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.kit import log
-from tests.sim.faults import Rates
-from tests.sim.loop import run_virtual, virtual
-from tests.sim.translator_history import EDGES, OWNERS, History
-from tests.sim.translator_hub import (
+from tests.kit.chain.building import equal
+from tests.kit.chain.translator_history import EDGES, OWNERS, History
+from tests.kit.chain.translator_hub import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
     DEFINITIONS,
@@ -26,8 +25,9 @@ from tests.sim.translator_hub import (
     deployment,
     widget_definition,
 )
-from tests.sim.world import SEEDS
-from tests.unit.logic.fleet.placement.building import equal
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import run_virtual, virtual
+from tests.kit.sim.world import SEEDS
 
 HISTORIES = SEEDS[: max(1, len(SEEDS) // 40)] if len(SEEDS) < 1000 else SEEDS
 EVENTS = GroupVersionResource("", "v1", "events")

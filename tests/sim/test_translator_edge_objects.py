@@ -8,9 +8,7 @@ import pytest
 
 from skerry.controllers.placement_translator.keys import CUSTOMIZERS
 from skerry.logic.fleet.placement.heartbeat import LEASES
-from tests.sim.loop import virtual
-from tests.sim.test_translator import customizer
-from tests.sim.translator_hub import (
+from tests.kit.chain.translator_hub import (
     BINDINGS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -18,8 +16,10 @@ from tests.sim.translator_hub import (
     SECRETS,
     Hub,
     config_map,
+    customizer,
     deployment,
 )
+from tests.kit.sim.loop import virtual
 
 CUSTOMIZED = {"annotations": {"edge.kcp.io/customizer": "c"}}
 

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from skerry.kit import log
-from tests.sim.faults import Rates
-from tests.sim.loop import run_virtual
-from tests.sim.translator_history import EDGES, OWNERS, History
-from tests.sim.translator_hub import Hub
-from tests.sim.world import SEEDS
+from tests.kit.chain.translator_history import EDGES, OWNERS, History
+from tests.kit.chain.translator_hub import Hub
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import run_virtual
+from tests.kit.sim.world import SEEDS
 
 # A history is some hundred requests; a tenth of the seeds keeps the whole suite quick.
 HISTORIES = SEEDS[: max(1, len(SEEDS) // 10)] if len(SEEDS) < 1000 else SEEDS

@@ -34,10 +34,10 @@ from skerry.controllers.workload.volume.decide import standard_class
 from skerry.logic.workloads.conditions import find_condition
 from skerry.runtime.client import DeleteOptions
 from skerry.runtime.context import ControllerContext
-from tests.sim.engine import EngineWorld
-from tests.sim.faults import Rates
-from tests.sim.kubelet import SimulatedKubelet
-from tests.sim.loop import virtual
+from tests.kit.sim.engine import EngineWorld
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.kubelet import SimulatedKubelet
+from tests.kit.sim.loop import virtual
 
 NONE = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
 FAULTS = Rates(longest_delay_seconds=0.05)

@@ -1,29 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from skerry.store.restoring import RestorableStore
-from tests.contract.store.backends import KINDS, Backend
-from tests.contract.store.etcd_process import EtcdProcess
+from tests.kit.store.backends import KINDS, Backend
+from tests.kit.store.fixtures import etcd
 
-
-@pytest.fixture(scope="session")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdProcess]:
-    process = EtcdProcess(tmp_path_factory.mktemp("etcd"))
-    process.start()
-    yield process
-    process.kill()
-
+__all__ = ["etcd"]  # the fixture, found by its name
 
 _PARAMS = [pytest.param(k, marks=pytest.mark.etcd) if k == "etcd" else k for k in KINDS]
 
 
 def _backend(request: pytest.FixtureRequest, folder: Path) -> Backend:
-    etcd = request.getfixturevalue("etcd") if request.param == "etcd" else None
-    return Backend(request.param, folder, etcd)
+    process = request.getfixturevalue("etcd") if request.param == "etcd" else None
+    return Backend(request.param, folder, process)
 
 
 @pytest.fixture(params=_PARAMS)

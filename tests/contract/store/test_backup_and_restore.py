@@ -15,7 +15,7 @@ from skerry.store.base import Compacted, Page, Store, StoreError, Write
 from skerry.store.memory import MemoryStore
 from skerry.store.restoring import UNFINISHED, RestorableStore
 from skerry.store.sealed_file import ScryptCost
-from tests.contract.store.backends import Backend
+from tests.kit.store.backends import Backend
 
 IDS = SeededIds(3)
 

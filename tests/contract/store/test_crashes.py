@@ -17,8 +17,8 @@ from skerry.kit.ids import SystemIds
 from skerry.store.base import Event, Store, Unavailable, Write
 from skerry.store.open import StoreSettings, open_store
 from skerry.store.sqlite import SqliteStore
-from tests.contract.store.backends import Backend
-from tests.contract.store.etcd_process import EtcdProcess
+from tests.kit.store.backends import Backend
+from tests.kit.store.etcd_process import EtcdProcess
 
 LIVES = 5
 

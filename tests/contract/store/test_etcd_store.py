@@ -23,8 +23,8 @@ from skerry.store.etcd import EtcdStore
 from skerry.store.etcd_client import EtcdClient, EtcdOptions, OutcomeUnknown
 from skerry.store.etcd_messages import Transacted
 from skerry.store.open import StoreSettings, open_store
-from tests.contract.store.backends import Backend
-from tests.contract.store.etcd_process import EtcdProcess, binary
+from tests.kit.store.backends import Backend
+from tests.kit.store.etcd_process import EtcdProcess, binary
 
 pytestmark = pytest.mark.etcd
 

@@ -22,7 +22,7 @@ from skerry.store.base import (
     Write,
 )
 from skerry.store.compaction import CompactionPolicy, HistoryBytes
-from tests.contract.store.backends import Backend
+from tests.kit.store.backends import Backend
 
 
 async def put(store: Store, key: str, value: bytes, expected: int | None = None) -> int:

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 
 from skerry.store.base import Compacted, Conflict, Event, Write
 from skerry.store.restoring import RestorableStore
-from tests.contract.store.backends import Backend
-from tests.contract.store.model import Model
+from tests.kit.store.backends import Backend
+from tests.kit.store.model import Model
 
 KEYS = ["/a/1", "/a/2", "/a/22", "/a/é", "/b/1", "/b/\U0010ffff", "/c"]
 PREFIXES = ["", "/", "/a/", "/a/2", "/b/", "/b/\U0010ffff", "/c", "/none/"]

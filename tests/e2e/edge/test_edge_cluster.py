@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from skerry.edge.agent.processes import Process, alive
-from tests.e2e.processes import refuse_old_kubectl
+from tests.kit.e2e.processes import refuse_old_kubectl
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.hub.hubs import Hub, Shell
-from tests.e2e.processes import refuse_old_kubectl
+from tests.kit.e2e.hubs import Hub, Shell
+from tests.kit.e2e.processes import refuse_old_kubectl
 
 ROOT = Path(__file__).parents[3]
 

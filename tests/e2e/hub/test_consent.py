@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.hub.hubs import Hub, Shell
-from tests.e2e.hub.test_summaries import binding, edge, manifests
-from tests.e2e.processes import Kubectl, ServerProcess
+from tests.kit.e2e.hubs import Hub, Shell
+from tests.kit.e2e.processes import Kubectl, ServerProcess
+from tests.kit.e2e.summaries import binding, edge, manifests
 
 Raw = dict[str, Any]
 SKERRY = str(Path(sys.executable).with_name("skerry"))

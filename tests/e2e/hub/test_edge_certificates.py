@@ -18,8 +18,8 @@ from skerry.api.edge_identity import (
     certificate_request,
     request_name,
 )
-from tests.e2e.hub.hubs import Hub, Shell
-from tests.e2e.processes import refuse_old_kubectl
+from tests.kit.e2e.hubs import Hub, Shell
+from tests.kit.e2e.processes import refuse_old_kubectl
 
 MakeShell = Callable[..., Shell]
 _SYNC_TARGET = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tests.e2e.hub.hubs import Hub, Shell
+from tests.kit.e2e.hubs import Hub, Shell
 
 MakeShell = Callable[..., Shell]
 

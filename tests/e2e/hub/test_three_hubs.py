@@ -25,8 +25,8 @@ import yaml
 
 from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, target_of
 from skerry.cli.kubeconfig import load
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.e2e.hub.hubs import Hub
+from tests.kit.e2e.hubs import Hub
+from tests.kit.store.etcd_process import EtcdProcess
 
 pytestmark = pytest.mark.etcd
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.manifests import pod
-from tests.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.e2e.manifests import pod
+from tests.kit.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
 
 SKERRY = Path(sys.executable).with_name("skerry")
 CONFIG = """\

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.processes import refuse_old_kubectl
-from tests.e2e.walkthrough import Background, Terminal
+from tests.kit.e2e.processes import refuse_old_kubectl
+from tests.kit.e2e.walkthrough import Background, Terminal
 
 ROOT = Path(__file__).parents[3]
 

@@ -14,9 +14,9 @@ from contextlib import ExitStack
 import pytest
 import yaml
 
-from tests.e2e.seeds import blocks, shown
-from tests.e2e.seeds.likeness import document, missing, said, table
-from tests.e2e.walkthrough import Background, Terminal
+from tests.kit.e2e.walkthrough import Background, Terminal
+from tests.kit.seeds import blocks, shown
+from tests.kit.seeds.likeness import document, missing, said, table
 
 StartHub = Callable[[], Background]
 TARGETS = {"florin": "sync-target-f", "guilder": "sync-target-g"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.seeds.likeness import document, missing, table
+from tests.kit.seeds.likeness import document, missing, table
 
 LINE = (
     'I0418 00:06:34.361128    6576 controller.go:299] "Created APIBinding" worker=1 '

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from tests.e2e.seeds import blocks, shown
-from tests.e2e.seeds.likeness import document, missing, said, table
-from tests.e2e.walkthrough import Background, Terminal
+from tests.kit.e2e.walkthrough import Background, Terminal
+from tests.kit.seeds import blocks, shown
+from tests.kit.seeds.likeness import document, missing, said, table
 
 StartHub = Callable[[], Background]
 

@@ -23,7 +23,7 @@ from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import Overrides
 from skerry.runtime.transport import TransportError
-from tests.e2e.test_scenario import free_ports
+from tests.kit.e2e.processes import free_ports
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 SUMMARIES = GroupVersionResource("edge.kcp.io", "v1alpha1", "statussummaries")

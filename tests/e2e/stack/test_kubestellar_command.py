@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.installed import installed
-from tests.e2e.stack.test_plugins import Person
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.installed import installed
+from tests.kit.e2e.person import Person
 
 PREPARED = [
     "Finished augmenting root:compute for KubeStellar",

@@ -19,8 +19,7 @@ import yaml
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
 from skerry.runtime.kubeconfig import load, tls_context
-from tests.e2e.processes import ServerProcess
-from tests.e2e.test_scenario import free_ports
+from tests.kit.e2e.processes import ServerProcess, free_ports
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "lose-something.md"
 _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)

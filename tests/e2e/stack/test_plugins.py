@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import stat
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,45 +14,9 @@ import pytest
 import yaml
 
 from skerry.api.edge_identity import bootstrap_secret_name
-from tests.e2e.installed import installed
-from tests.e2e.processes import refuse_old_kubectl
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command printed, and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Person:
-    """Somebody with kubectl, its plugins and a kubeconfig."""
-
-    def __init__(self, folder: Path, kubeconfig: Path, programs: Path) -> None:
-        self.folder = folder
-        self._environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "HOME": str(folder),
-            "KUBECONFIG": str(folder / "kubeconfig"),
-        }
-        (folder / "kubeconfig").write_bytes(kubeconfig.read_bytes())
-
-    def __call__(self, words: str, code: int = 0) -> Said:
-        done = subprocess.run(
-            words.split(), cwd=self.folder, env=self._environment,
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return Said(done.returncode, done.stdout, done.stderr)
-
-    def lines(self, words: str) -> list[str]:
-        return self(words).out.splitlines()
-
-    @property
-    def workspace(self) -> str:
-        return self("kubectl ws current --short").out.strip()
+from tests.kit.e2e.installed import installed
+from tests.kit.e2e.person import Person
+from tests.kit.e2e.processes import refuse_old_kubectl
 
 
 @pytest.fixture(scope="module")

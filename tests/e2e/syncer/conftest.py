@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.syncer.places import ALICE_TOKEN
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import ALICE_TOKEN
 
 
 @pytest.fixture(scope="package")

@@ -14,10 +14,9 @@ import sys
 from pathlib import Path
 
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.processes import SKERRY, ServerProcess
-from tests.e2e.syncer.places import CONFIG_MAPS, DEPLOYMENTS, Places, until
-from tests.e2e.syncer.test_faults import begun, page, says
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import CONFIG_MAPS, DEPLOYMENTS, Places, begun, page, says, until
+from tests.kit.e2e.processes import SKERRY, ServerProcess
 
 _FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 

@@ -12,8 +12,8 @@ from skerry.app.edge_identity import apply_object, manifest
 from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, syncer_id
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import load
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.syncer.places import (
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     SPEC,

@@ -16,15 +16,17 @@ from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import SYNC_TARGETS
 from skerry.logic.fleet.syncing.delivery import is_delivered
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.syncer.places import (
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     IMW,
     NAMESPACES,
     SPEC,
     Places,
-    deployment,
+    begun,
+    page,
+    says,
     until,
 )
 
@@ -34,24 +36,6 @@ SECRETS = GroupVersionResource("", "v1", "secrets")
 _SKERRY = str(Path(sys.executable).with_name("skerry"))
 _SKEWED = (sys.executable, "-m", "tests.e2e.syncer.skewed")
 DAY = 24 * 3600
-
-
-def page(text: str) -> dict[str, dict[str, str]]:
-    return {"data": {"index.html": text}}
-
-
-async def begun(places: Places) -> None:
-    """Have a page and a Deployment at the edge."""
-    await places.configure()
-    await places.put(CONFIG_MAPS, "page", page("hello"))
-    await places.put(DEPLOYMENTS, "web", deployment())
-    await asyncio.to_thread(places.syncer.start)
-    await places.arrives(CONFIG_MAPS, "page")
-    await places.arrives(DEPLOYMENTS, "web")
-
-
-async def says(places: Places, text: str) -> None:
-    await places.arrives(CONFIG_MAPS, "page", lambda o: o["data"] == {"index.html": text})
 
 
 def wipe(folder: Path) -> None:

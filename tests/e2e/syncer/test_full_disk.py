@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from skerry.api.errors import ApiError
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.processes import SKERRY, ServerProcess
-from tests.e2e.syncer.places import CONFIG_MAPS, Places
-from tests.e2e.syncer.test_faults import page, says
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import CONFIG_MAPS, Places, page, says
+from tests.kit.e2e.processes import SKERRY, ServerProcess
 
 # Enough for an edge with little on it; little enough to be filled at once.
 _MEGABYTES = 12

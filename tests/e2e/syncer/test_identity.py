@@ -28,8 +28,8 @@ from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.syncer.places import CONFIG_MAPS, ESPW, IMW, NAMESPACES, Places, workspace
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import CONFIG_MAPS, ESPW, IMW, NAMESPACES, Places, workspace
 
 SECRETS = GroupVersionResource("", "v1", "secrets")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")

@@ -44,8 +44,8 @@ from skerry.logic.fleet.syncing.manifest import (
 from skerry.runtime.client import Client
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import connect, load
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.syncer.places import (
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import (
     ALICE_TOKEN,
     CONFIG_MAPS,
     ESPW,

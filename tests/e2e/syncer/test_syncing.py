@@ -13,8 +13,8 @@ import pytest
 
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.logic.fleet.syncing.delivery import is_delivered
-from tests.e2e.hub.hubs import Hub
-from tests.e2e.syncer.places import CONFIG_MAPS, DEPLOYMENTS, Places, deployment, until
+from tests.kit.e2e.hubs import Hub
+from tests.kit.e2e.places import CONFIG_MAPS, DEPLOYMENTS, Places, deployment, until
 
 # On our hub one stream carries all watches; any other is used as Kubernetes servers are.
 HUBS = pytest.mark.parametrize("flags", [(), ("--ordinary-hub",)], ids=["ours", "ordinary"])

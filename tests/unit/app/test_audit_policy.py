@@ -19,7 +19,7 @@ from skerry.kit import log
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.server.security.audit_objects import OMITTED
 from skerry.server.user import User
-from tests.unit.server.harness import MemorySender
+from tests.kit.server.harness import MemorySender
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))
 SECRETS = "/api/v1/namespaces/default/secrets"

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from skerry.cli.main import main
-from tests.unit.server.harness import serving
+from tests.kit.server.harness import serving
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))

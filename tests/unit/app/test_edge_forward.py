@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from skerry.app.edge_forward import Forwarding
 from skerry.edge.agent.network import Streams
 from skerry.server.http.spdy import Event, Finished, Received, Spdy
-from tests.unit.server.http.test_spdy import Client
+from tests.kit.server.spdy import Client
 
 PORT = 80
 

@@ -26,7 +26,7 @@ from skerry.logic.fleet.syncing.manifest import account_name, sync_target_uid, s
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig
 from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.answering import AnsweringTransport
+from tests.kit.answering import AnsweringTransport
 
 EDGE = EdgeName("a" * 16, "00000000-0000-0000-0000-000000000007")
 NOW = "2030-01-01T00:00:00Z"

@@ -17,8 +17,8 @@ from skerry.logic.fleet.explanation.answer import Answer
 from skerry.logic.fleet.explanation.text import changes_text
 from skerry.logic.fleet.placement.records import place_of
 from skerry.logic.fleet.placement.slices import SLICES
-from tests.sim.loop import virtual
-from tests.sim.summarizer_hub import (
+from tests.kit.chain import building
+from tests.kit.chain.summarizer_hub import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     PROVIDER,
@@ -26,7 +26,7 @@ from tests.sim.summarizer_hub import (
     deployment,
     running,
 )
-from tests.unit.logic.fleet.placement import building
+from tests.kit.sim.loop import virtual
 
 CUSTOMIZERS = GroupVersionResource("edge.kcp.io", "v1alpha1", "customizers")
 Raw = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from skerry.api.edge import LOCATION_GRANTS
 from skerry.app.edge_environment import APIEXPORTS
 from skerry.app.hub_content import edge_export_objects, ensure_edge_provider, extended_export
-from tests.sim.edge_scheduler_hub import BINDINGS, PROVIDER, Hub
-from tests.sim.loop import virtual
-from tests.unit.logic.fleet.placement import building
+from tests.kit.chain import building
+from tests.kit.chain.edge_scheduler_hub import BINDINGS, PROVIDER, Hub
+from tests.kit.sim.loop import virtual
 
 _WANTED = next(obj for obj in edge_export_objects() if obj["kind"] == "APIExport")
 

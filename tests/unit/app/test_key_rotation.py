@@ -34,7 +34,7 @@ from skerry.server.security.pki import (
 from skerry.server.security.tls import client_context, is_named
 from skerry.server.user import User
 from skerry.store.base import Write
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))
 KEYS = "/extensions/v1/keys"

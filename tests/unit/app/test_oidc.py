@@ -25,7 +25,7 @@ from skerry.server.http.server import HttpServer
 from skerry.server.security.pki import open_pki
 from skerry.server.security.tls import server_context
 from skerry.server.user import User
-from tests.unit.server.security.oidc_issuer import Issuer
+from tests.kit.server.oidc_issuer import Issuer
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))
 RBAC = "rbac.authorization.k8s.io"

@@ -11,7 +11,7 @@ from skerry.app import reference
 from skerry.app.api_server import ApiServer
 from skerry.cli.main import main
 from skerry.logic.machinery.builtin import builtin_resources
-from tests.unit.server.harness import serving
+from tests.kit.server.harness import serving
 
 _ROOT = Path(__file__).parents[3]
 _REFERENCE = _ROOT / "docs" / "reference"

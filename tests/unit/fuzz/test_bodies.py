@@ -1,6 +1,6 @@
 """Whatever a body holds, a write takes steps in proportion to it and is never a failure of ours.
 
-A body is an object or a patch, bent by Hypothesis as in ``tests.unit.server.requests``. Then one of
+A body is an object or a patch, bent by Hypothesis as in ``tests.kit.server.requests``. Then one of
 its lists or maps is blown up, to n and to 2n members that are all alike or all different, and both
 are sent through the whole engine as rehearsals: at most twice the steps, and a few for the
 request itself.
@@ -21,9 +21,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.sim.loop import run_virtual
-from tests.unit.server.harness import Reply, Server, serving
-from tests.unit.server.objects import (
+from tests.kit.server.harness import Reply, Server, serving
+from tests.kit.server.objects import (
     NAMESPACE,
     POPULATION,
     config_map,
@@ -33,7 +32,8 @@ from tests.unit.server.objects import (
     service,
     thing,
 )
-from tests.unit.server.requests import mutated
+from tests.kit.server.requests import mutated
+from tests.kit.sim.loop import run_virtual
 
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
 SIZE = 40

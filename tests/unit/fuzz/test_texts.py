@@ -32,7 +32,7 @@ from skerry.logic.workloads.cron import parse_schedule
 from skerry.server.http.target import parsed_target
 from skerry.server.request.options import decode_continue
 from skerry.server.response.negotiate import negotiate
-from tests.counting import steps
+from tests.kit.counting import steps
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
 from skerry.runtime.wrapping import PacedTransport, WrappedTransport
-from tests.sim.engine import request
-from tests.sim.loop import virtual
-from tests.unit.server.harness import serving
+from tests.kit.server.harness import serving
+from tests.kit.sim.engine import request
+from tests.kit.sim.loop import virtual
 
 MAPS = GroupVersionResource("", "v1", "configmaps")
 

@@ -21,8 +21,8 @@ from skerry.runtime.client import (
 )
 from skerry.runtime.discovery import Mapper, discover
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, TransportError
-from tests.sim.loop import virtual
-from tests.sim.twin import Twin, TwinStream
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import Twin, TwinStream
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")

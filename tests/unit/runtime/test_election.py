@@ -9,10 +9,10 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
 from skerry.runtime.election import LEASES, LeaderElection
-from tests.sim.faults import FaultyTransport, Rates
-from tests.sim.loop import virtual
-from tests.sim.twin import Twin
-from tests.sim.world import SEEDS
+from tests.kit.sim.faults import FaultyTransport, Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import Twin
+from tests.kit.sim.world import SEEDS
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 

@@ -10,9 +10,9 @@ from skerry.logic.machinery.plan import Announcement
 from skerry.runtime.client import Client
 from skerry.runtime.events import EventRecorder, reference
 from skerry.runtime.metrics import RuntimeMetrics
-from tests.sim.faults import FaultyTransport, Rates
-from tests.sim.loop import virtual
-from tests.sim.twin import Twin
+from tests.kit.sim.faults import FaultyTransport, Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import Twin
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 POD: dict[str, Any] = {

@@ -29,8 +29,8 @@ from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.execute import Executor
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.workqueue import WorkQueue
-from tests.sim.loop import virtual
-from tests.sim.twin import Twin
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import Twin
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")

@@ -9,9 +9,9 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.runtime.client import Selection
 from skerry.runtime.index import MutatedObject
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.world import World
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import World
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")

@@ -24,11 +24,11 @@ from skerry.runtime.multiplex import MultiplexedWatches
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
 from skerry.runtime.wrapping import WrappedTransport
 from skerry.store.memory import MemoryStore
-from tests.sim.engine import request
-from tests.sim.faults import FaultyTransport, Rates
-from tests.sim.loop import run_virtual, virtual
-from tests.sim.syncer_world import Switch
-from tests.unit.server.harness import Server, serving
+from tests.kit.chain.syncer_world import Switch
+from tests.kit.server.harness import Server, serving
+from tests.kit.sim.engine import request
+from tests.kit.sim.faults import FaultyTransport, Rates
+from tests.kit.sim.loop import run_virtual, virtual
 
 MAPS = GroupVersionResource("", "v1", "configmaps")
 SECRETS = GroupVersionResource("", "v1", "secrets")

@@ -18,8 +18,8 @@ from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client, EventKind
 from skerry.runtime.reflector import Reflector
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
-from tests.sim.loop import virtual
-from tests.sim.twin import TwinStream
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import TwinStream
 
 PODS = GroupVersionResource("", "v1", "pods")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.workqueue import QueueFull, ShutDown, WorkQueue
-from tests.sim.loop import virtual
+from tests.kit.sim.loop import virtual
 
 
 def now() -> float:

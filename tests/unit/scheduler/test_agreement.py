@@ -8,11 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skerry.scheduler.queue import QueuedPod
-from tests.unit.scheduler import reference_decision as reference
-from tests.unit.scheduler.agreement import bench_of, check, thorough
-from tests.unit.scheduler.fixtures import Bench, pod
-from tests.unit.scheduler.generate import Scene, named, nodes, options, scenes
-from tests.unit.scheduler.reference import Options, named_nodes, scheduling_gates
+from tests.kit.scheduler import reference_decision as reference
+from tests.kit.scheduler.agreement import bench_of, check, thorough
+from tests.kit.scheduler.fixtures import Bench, pod
+from tests.kit.scheduler.generate import Scene, named, nodes, options, scenes
+from tests.kit.scheduler.reference import Options, named_nodes, scheduling_gates
 
 
 @thorough

@@ -13,13 +13,13 @@ from skerry.scheduler.plugins.default_preemption import (
     DefaultPreemption,
     best_candidate,
 )
-from tests.unit.scheduler.agreement import bench_of, thorough
-from tests.unit.scheduler.generate import KEYS, VALUES, Scene, named, pods, scenes
-from tests.unit.scheduler.generate_storage import storage_scenes
-from tests.unit.scheduler.reference import World, name_of
-from tests.unit.scheduler.reference_decision import schedule
-from tests.unit.scheduler.reference_preemption import Room, rooms
-from tests.unit.scheduler.reference_storage import claim_names
+from tests.kit.scheduler.agreement import bench_of, thorough
+from tests.kit.scheduler.generate import KEYS, VALUES, Scene, named, pods, scenes
+from tests.kit.scheduler.generate_storage import storage_scenes
+from tests.kit.scheduler.reference import World, name_of
+from tests.kit.scheduler.reference_decision import schedule
+from tests.kit.scheduler.reference_preemption import Room, rooms
+from tests.kit.scheduler.reference_storage import claim_names
 
 budgets = st.lists(
     st.builds(

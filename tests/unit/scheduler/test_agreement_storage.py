@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.scheduler.agreement import bench_of, check, thorough
-from tests.unit.scheduler.generate import Scene, named
-from tests.unit.scheduler.generate_storage import claims, storage_scenes, volumes
-from tests.unit.scheduler.reference_decision import pod_refusal, refusal
+from tests.kit.scheduler.agreement import bench_of, check, thorough
+from tests.kit.scheduler.generate import Scene, named
+from tests.kit.scheduler.generate_storage import claims, storage_scenes, volumes
+from tests.kit.scheduler.reference_decision import pod_refusal, refusal
 
 
 @thorough

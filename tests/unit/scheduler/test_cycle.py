@@ -14,7 +14,7 @@ from skerry.scheduler.cycle import Decider, DecisionFailed, nodes_to_find
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.status import Code
 from skerry.scheduler.registry import in_tree_registry
-from tests.unit.scheduler.fixtures import Bench, node, pod
+from tests.kit.scheduler.fixtures import Bench, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
 

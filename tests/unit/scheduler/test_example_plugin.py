@@ -9,7 +9,7 @@ from typing import Any
 from skerry.scheduler.config.load import load
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.registry import in_tree_registry
-from tests.unit.scheduler.fixtures import Bench, node, pod
+from tests.kit.scheduler.fixtures import Bench, node, pod
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "scheduler_plugin" / "prefer_label.py"
 

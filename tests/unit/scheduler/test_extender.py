@@ -22,7 +22,7 @@ from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import Parts, PodScheduler
 from skerry.server.security.pki import new_ca
-from tests.unit.scheduler.fixtures import Bench, node, pod
+from tests.kit.scheduler.fixtures import Bench, node, pod
 
 Reply = Callable[[str, Any], Any]
 

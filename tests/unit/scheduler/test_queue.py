@@ -29,7 +29,7 @@ from skerry.scheduler.framework.events import (
 )
 from skerry.scheduler.framework.status import Status, unresolvable
 from skerry.scheduler.queue import QueuedPod, QueueProfile, QueueSettings, SchedulingQueue
-from tests.unit.scheduler.fixtures import pod
+from tests.kit.scheduler.fixtures import pod
 
 
 def gate(item: PodInfo) -> Status | None:

@@ -22,7 +22,7 @@ from skerry.scheduler.intake import Intake
 from skerry.scheduler.outcome import Placed, Refused, pod_status_change
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import Parts, PodScheduler
-from tests.unit.scheduler.fixtures import node, pod
+from tests.kit.scheduler.fixtures import node, pod
 
 
 class Server:

@@ -32,8 +32,8 @@ from skerry.scheduler.service import (
 )
 from skerry.scheduler.survey import explain_pod
 from skerry.scheduler.writer import PODS
-from tests.sim.engine import EngineWorld
-from tests.unit.scheduler.fixtures import node, pod
+from tests.kit.scheduler.fixtures import node, pod
+from tests.kit.sim.engine import EngineWorld
 
 pytestmark = pytest.mark.looptime
 

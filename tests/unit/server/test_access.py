@@ -15,10 +15,10 @@ from skerry.server.http.message import Peer, Request, Response
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.subresources.reviews import AccessReviews
 from skerry.server.user import User
-from tests.sim.loop import virtual
-from tests.unit.server.certificates import encoded_csr
-from tests.unit.server.harness import Reply, Server, serving
-from tests.unit.server.objects import CORE
+from tests.kit.server.certificates import encoded_csr
+from tests.kit.server.harness import Reply, Server, serving
+from tests.kit.server.objects import CORE
+from tests.kit.sim.loop import virtual
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 IN_DEFAULT = f"{RBAC}/namespaces/default"

@@ -13,9 +13,9 @@ import pytest
 from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.server.user import User
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Everybody, MemorySender, Server, serving
-from tests.unit.server.objects import CORE, config_map
+from tests.kit.server.harness import Everybody, MemorySender, Server, serving
+from tests.kit.server.objects import CORE, config_map
+from tests.kit.sim.loop import virtual
 
 JANE = User("jane", groups=("system:authenticated",))
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

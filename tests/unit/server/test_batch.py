@@ -13,10 +13,10 @@ from skerry.server.batch import Batches
 from skerry.server.catalogue import TypeSet
 from skerry.server.extensions import Visit
 from skerry.server.http.message import Answer, Request, Response, Stream
-from tests.sim.loop import virtual
-from tests.unit.server.harness import ADMIN, MemorySender, Server, serving
-from tests.unit.server.objects import CORE, config_map
-from tests.unit.server.test_multiplexed_watch import Except
+from tests.kit.server.harness import ADMIN, MemorySender, Server, serving
+from tests.kit.server.objects import CORE, config_map
+from tests.kit.server.refusing import Except
+from tests.kit.sim.loop import virtual
 
 MAPS = f"{CORE}/configmaps"
 BATCH = "/extensions/v1/batch"

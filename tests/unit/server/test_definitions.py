@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.objects import definition, thing, version
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.objects import definition, thing, version
+from tests.kit.sim.loop import virtual
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/example.org/v1/namespaces/default/things"

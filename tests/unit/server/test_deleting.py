@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Reply, Server, serving
-from tests.unit.server.objects import CORE, config_map, deployment, pod, service
+from tests.kit.server.harness import Reply, Server, serving
+from tests.kit.server.objects import CORE, config_map, deployment, pod, service
+from tests.kit.sim.loop import virtual
 
 MAPS = f"{CORE}/configmaps"
 PODS = f"{CORE}/pods"

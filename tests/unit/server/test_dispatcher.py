@@ -11,7 +11,7 @@ from skerry.server.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Write
 from skerry.store.memory import MemoryStore
-from tests.sim.loop import run_virtual
+from tests.kit.sim.loop import run_virtual
 
 ALL = "/core/things/"
 ONE = "/core/things/local/a/"

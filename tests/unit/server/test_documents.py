@@ -7,9 +7,9 @@ from email.utils import parsedate_to_datetime
 
 from skerry.kit.clock import LoopClock
 from skerry.logic.machinery import openapi
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.objects import definition
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.objects import definition
+from tests.kit.sim.loop import virtual
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from skerry.kit.clock import LoopClock
 from skerry.server.expiry import EventExpiry
-from tests.sim.loop import virtual
-from tests.unit.server.harness import serving
-from tests.unit.server.objects import CORE
+from tests.kit.server.harness import serving
+from tests.kit.server.objects import CORE
+from tests.kit.sim.loop import virtual
 
 OLD = f"{CORE}/events"
 NEW = "/apis/events.k8s.io/v1/namespaces/default/events"

@@ -15,7 +15,7 @@ from skerry.server.http.message import Sender
 from skerry.server.lanes import LaneSettings
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
 
 GET = RequestInfo("/api/v1/pods", "get", is_resource=True)
 CREATE = RequestInfo("/api/v1/pods", "create", is_resource=True)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.store.base import Store
-from tests.contract.store.backends import Backend
-from tests.contract.store.conftest import etcd
-from tests.sim.loop import run_virtual
-from tests.unit.server.harness import ADMIN, MemorySender, Server, serving
-from tests.unit.server.objects import NAMESPACE, POPULATION
-from tests.unit.server.requests import requests
+from tests.kit.server.harness import ADMIN, MemorySender, Server, serving
+from tests.kit.server.objects import NAMESPACE, POPULATION
+from tests.kit.server.requests import requests
+from tests.kit.sim.loop import run_virtual
+from tests.kit.store.backends import Backend
+from tests.kit.store.fixtures import etcd
 
 __all__ = ["etcd"]  # the fixture, found by its name
 

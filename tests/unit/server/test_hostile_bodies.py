@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.logic.machinery.decoding import hostile
-from tests.unit.server.harness import Server, serving
+from tests.kit.machinery import hostile
+from tests.kit.server.harness import Server, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

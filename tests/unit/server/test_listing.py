@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from skerry.server.offload.offload import Offload, OffloadSettings
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.offload.loopback import Loopback
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.loopback import Loopback
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

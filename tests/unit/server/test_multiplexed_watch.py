@@ -11,30 +11,18 @@ from typing import Any
 from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
 from skerry.logic.machinery.patch.json_patch import apply_json_patch
-from skerry.server.access import Attributes, Decision
 from skerry.server.http.message import Response, Stream
-from skerry.server.user import User
 from skerry.store.memory import MemoryStore
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Everybody, MemorySender, Server, serving
-from tests.unit.server.objects import CORE, config_map
+from tests.kit.server.harness import MemorySender, Server, serving
+from tests.kit.server.objects import CORE, config_map
+from tests.kit.server.refusing import Except
+from tests.kit.sim.loop import virtual
 
 MAPS = f"{CORE}/configmaps"
 SECRETS = f"{CORE}/secrets"
 WATCH = "/extensions/v1/watch"
 MAPS_WATCH: Object = {"id": "maps", "version": "v1", "resource": "configmaps"}
 SECRETS_WATCH: Object = {"id": "secrets", "version": "v1", "resource": "secrets"}
-
-
-class Except(Everybody):
-    """Allows everything but what it was told to refuse, as of now."""
-
-    def __init__(self, *refused: str) -> None:
-        self.refused = set(refused)
-
-    def authorize(self, user: User, attributes: Attributes) -> Decision:
-        action = f"{attributes.verb} {attributes.resource}"
-        return Decision(allowed=action not in self.refused)
 
 
 async def ran(answer: Stream, sender: MemorySender) -> None:

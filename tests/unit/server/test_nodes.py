@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sim.loop import virtual
-from tests.unit.server.harness import serving
-from tests.unit.server.objects import CORE, pod
+from tests.kit.server.harness import serving
+from tests.kit.server.objects import CORE, pod
+from tests.kit.sim.loop import virtual
 
 NODES = "/api/v1/nodes"
 

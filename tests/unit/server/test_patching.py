@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Reply, Server, serving
-from tests.unit.server.objects import CORE, config_map, definition, deployment, thing
+from tests.kit.server.harness import Reply, Server, serving
+from tests.kit.server.objects import CORE, config_map, definition, deployment, thing
+from tests.kit.sim.loop import virtual
 
 MAPS = f"{CORE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -14,10 +14,10 @@ from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Pol
 from skerry.server.http.message import Peer, Request
 from skerry.server.request.info import RequestInfo
 from skerry.server.security.audit import audit_event
-from tests.sim.loop import virtual
-from tests.unit.logic.machinery.pod_security.pods import hardened
-from tests.unit.server.harness import ADMIN, Server, serving
-from tests.unit.server.objects import pod
+from tests.kit.machinery.pods import hardened
+from tests.kit.server.harness import ADMIN, Server, serving
+from tests.kit.server.objects import pod
+from tests.kit.sim.loop import virtual
 
 NAMESPACES = "/api/v1/namespaces"
 WEB = f"{NAMESPACES}/web"

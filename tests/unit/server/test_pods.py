@@ -8,9 +8,9 @@ from typing import Any
 from skerry.api.objects import Object
 from skerry.server.http.message import Answer, Response
 from skerry.server.request.call import Call
-from tests.sim.loop import virtual
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.objects import CORE, pod
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.objects import CORE, pod
+from tests.kit.sim.loop import virtual
 
 PODS = f"{CORE}/pods"
 

@@ -10,9 +10,9 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sim.loop import run_virtual, virtual
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.objects import CORE, config_map, deployment, pod
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.objects import CORE, config_map, deployment, pod
+from tests.kit.sim.loop import run_virtual, virtual
 
 MAPS = f"{CORE}/configmaps"
 

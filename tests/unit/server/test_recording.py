@@ -15,7 +15,7 @@ from skerry.server.recording import AuditIds, RequestRecorder
 from skerry.server.request.info import RequestInfo, request_info
 from skerry.server.security.audit import AuditLog, AuditSettings
 from skerry.server.user import User
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
 
 BOB = User("bob", groups=("system:authenticated",))
 

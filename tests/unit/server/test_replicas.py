@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sim.loop import run_virtual, virtual
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.objects import CORE, config_map, pod, service
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.objects import CORE, config_map, pod, service
+from tests.kit.sim.loop import run_virtual, virtual
 
 
 @contextlib.asynccontextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import yaml
 
 from skerry.logic.machinery import protobuf
-from tests.sim.loop import virtual
-from tests.unit.server.harness import serving
-from tests.unit.server.objects import CORE, config_map, definition, deployment, pod, thing, version
+from tests.kit.server.harness import serving
+from tests.kit.server.objects import CORE, config_map, definition, deployment, pod, thing, version
+from tests.kit.sim.loop import virtual
 
 MAPS = f"{CORE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

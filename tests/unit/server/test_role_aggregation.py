@@ -8,7 +8,7 @@ from typing import Any
 from skerry.api.keys import PLAIN
 from skerry.server.role_aggregation import RoleAggregation
 from skerry.server.security.authorization import RbacAuthorizer
-from tests.unit.server.harness import serving
+from tests.kit.server.harness import serving
 
 _PATH = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 _RULE = {"verbs": ["get"], "apiGroups": ["example.org"], "resources": ["lamps"]}

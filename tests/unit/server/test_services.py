@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from ipaddress import ip_address, ip_network
 
-from tests.sim.loop import virtual
-from tests.unit.server.harness import serving
-from tests.unit.server.objects import CORE, service
+from tests.kit.server.harness import serving
+from tests.kit.server.objects import CORE, service
+from tests.kit.sim.loop import virtual
 
 SERVICES = f"{CORE}/services"
 NETWORK = ip_network("10.96.0.0/16")

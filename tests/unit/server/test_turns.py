@@ -13,8 +13,8 @@ from skerry.server.http.message import Sender, Stream
 from skerry.server.open_streams import OpenStreams
 from skerry.server.user import User
 from skerry.store.base import Write
-from tests.unit.server.harness import MemorySender, Server, serving
-from tests.unit.server.objects import CORE, config_map
+from tests.kit.server.harness import MemorySender, Server, serving
+from tests.kit.server.objects import CORE, config_map
 
 MAPS = f"{CORE}/configmaps"
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

@@ -1,4 +1,4 @@
-from tests.unit.server.harness import serving
+from tests.kit.server.harness import serving
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 

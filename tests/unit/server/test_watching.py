@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.server.http.message import Stream
-from tests.sim.loop import run_virtual, virtual
-from tests.unit.server.harness import MemorySender, Server, serving
-from tests.unit.server.objects import CORE, config_map
+from tests.kit.server.harness import MemorySender, Server, serving
+from tests.kit.server.objects import CORE, config_map
+from tests.kit.sim.loop import run_virtual, virtual
 
 MAPS = f"{CORE}/configmaps"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.sim.loop import virtual
-from tests.unit.server.harness import serving
-from tests.unit.server.objects import CORE, config_map, definition, deployment, pod, thing
+from tests.kit.server.harness import serving
+from tests.kit.server.objects import CORE, config_map, definition, deployment, pod, thing
+from tests.kit.sim.loop import virtual
 
 MAPS = f"{CORE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

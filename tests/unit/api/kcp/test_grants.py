@@ -12,8 +12,8 @@ from skerry.api.objects import Object
 from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.schema.defaulting import apply_defaults
-from tests.unit.logic.fleet.placement import building
-from tests.unit.logic.fleet.placement.building import equal, expression
+from tests.kit.chain import building
+from tests.kit.chain.building import equal, expression
 
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "LocationGrant")
 [_SERVED] = map(warning, crd.resources_of(_KIND))

@@ -13,10 +13,10 @@ from skerry.controllers.core.garbage.monitors import Monitors
 from skerry.controllers.core.garbage.observe import Observer, Owner
 from skerry.runtime.client import DeleteOptions
 from skerry.runtime.discovery import ServedTypes
-from tests.sim.faults import Rates
-from tests.sim.loop import virtual
-from tests.sim.twin import TYPES
-from tests.sim.world import World
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import TYPES
+from tests.kit.sim.world import World
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 PODS = GroupVersionResource("", "v1", "pods")

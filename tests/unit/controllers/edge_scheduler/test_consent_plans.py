@@ -19,7 +19,7 @@ from skerry.controllers.edge_scheduler.consent import (
 )
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update
-from tests.unit.logic.fleet.placement import building
+from tests.kit.chain import building
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 ELEMENT = ("bank", "p", "imw", "l0")

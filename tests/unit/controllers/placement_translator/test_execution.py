@@ -22,7 +22,7 @@ from skerry.controllers.placement_translator.problems import Problems
 from skerry.logic.machinery.plan import Create, Plan, Target
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.answering import AnsweringTransport
+from tests.kit.answering import AnsweringTransport
 
 MAILBOX, CLUSTER = Mailbox("imw", "u1"), "c1"
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")

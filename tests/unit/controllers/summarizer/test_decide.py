@@ -14,7 +14,7 @@ from skerry.logic.fleet.summary.health import HEALTHY
 from skerry.logic.fleet.summary.report import Report
 from skerry.logic.machinery.plan import Create, Delete, Patch, Update
 from skerry.runtime.index import Key
-from tests.sim.summarizer_hub import DEPLOYMENTS
+from tests.kit.chain.summarizer_hub import DEPLOYMENTS
 
 KEY = Key("c", "shop", "p-deployments-web")
 PLACE = Place("c", "p")

@@ -9,7 +9,7 @@ from skerry.controllers.summarizer.keys import SHORTEST_INTERVAL_SECONDS, Pace
 from skerry.kit.clock import LoopClock
 from skerry.runtime.index import Key
 from skerry.runtime.workqueue import WorkQueue
-from tests.sim.loop import virtual
+from tests.kit.sim.loop import virtual
 
 KEY = Key("c", "shop", "p-deployments-web")
 

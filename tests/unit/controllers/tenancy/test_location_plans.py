@@ -10,7 +10,7 @@ from skerry.controllers.tenancy.location.observe import Observed
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import Place, lean_sync_target
 from skerry.logic.machinery.plan import Patch
-from tests.unit.logic.fleet.placement.building import equal, location, sync_target
+from tests.kit.chain.building import equal, location, sync_target
 
 HERE = Place("imw", "l")
 

@@ -28,7 +28,7 @@ from skerry.controllers.workload.volume import decide as volume
 from skerry.controllers.workload.volume.observe import ObservedClaim, ObservedVolume
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 from skerry.runtime.index import Key
-from tests.unit.controllers.workload.applied import Objects, run
+from tests.kit.workloads import Objects, run
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LABELS = {"app": "web"}

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skerry.api.objects import Object
-from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.processes import Process, alive, wait_gone
 from skerry.edge.agent.sources import CONFIG_MAPS
-from tests.unit.edge.agent.harness import (
+from tests.kit.agent.fixtures import PAGES, httpd, log, pages, record
+from tests.kit.agent.harness import (
     EVENTS,
     PODS,
     Edge,
@@ -29,8 +27,6 @@ from tests.unit.edge.agent.harness import (
     why_no_namespaces,
 )
 
-PAGES = "/usr/local/apache2/htdocs"
-
 
 @pytest.fixture(params=["processes", "namespaces"])
 async def edge(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Edge]:
@@ -40,33 +36,6 @@ async def edge(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     world = Edge(tmp_path, namespaces=namespaces)
     async with world.up():
         yield world
-
-
-def httpd(**more: Any) -> Object:
-    mount = {"name": "pages", "mountPath": PAGES}
-    ports = [{"name": "http", "containerPort": 80, **more.pop("port", {})}]
-    return container("httpd:2.4", ports=ports, volumeMounts=[mount], **more)
-
-
-def pages(name: str) -> Object:
-    return {"name": "pages", "configMap": {"name": name}}
-
-
-def record(edge: Edge, pod: Object, attempt: int = 0, node: str = "node-0") -> Object:
-    uid = pod["metadata"]["uid"]
-    path = edge.root / node / uid / "containers" / "c" / str(attempt) / "record.json"
-    found: Object = json.loads(path.read_text())
-    return found
-
-
-async def log(
-    edge: Edge, pod: Object, name: str = "c", *, previous: bool = False, **options: Any
-) -> str:
-    life = edge.by_name["node-0"].life(pod["metadata"]["uid"], name)
-    assert life is not None
-    path = life.log_path(previous=previous)
-    assert path is not None
-    return b"".join([c async for c in read_log(path, LogOptions(**options))]).decode()
 
 
 async def test_a_web_server_serves_its_config_map_and_follows_changes(edge: Edge) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from skerry.edge.agent.catalogue import (
 )
 from skerry.edge.agent.environment import (
     ConfigurationMissing,
-    Facts,
     arguments,
     environment,
     expanded,
@@ -37,22 +36,12 @@ from skerry.edge.agent.status import (
     pod_phase,
     pod_status,
 )
+from tests.kit.agent.fixtures import FACTS, NOW, POD
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MOUNTS = [
     Mount("/data", Volume(Path("/real/data"))),
     Mount("/data/inner", Volume(Path("/real/inner"))),
 ]
-POD: Object = {
-    "metadata": {
-        "name": "web",
-        "namespace": "ns",
-        "uid": "u1",
-        "labels": {"b": "2", "a": 'say "hi"'},
-    },
-    "spec": {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "default"},
-}
-FACTS = Facts(POD, "node-1", "172.18.0.2", "10.244.0.2", {"cpu": "4", "memory": "1Gi"})
 
 
 class TestPaths:

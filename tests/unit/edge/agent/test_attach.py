@@ -13,9 +13,9 @@ from skerry.api.objects import Object
 from skerry.edge.agent.attach import Attached, Listener, attached
 from skerry.edge.agent.container import ContainerLife
 from skerry.edge.agent.runtime import CannotStart
-from tests.unit.edge.agent.harness import PODS, Edge, container, first, phase, ready
-from tests.unit.edge.agent.harness import why_no_namespaces as refused
-from tests.unit.edge.agent.test_agent import log
+from tests.kit.agent.fixtures import log
+from tests.kit.agent.harness import PODS, Edge, container, first, phase, ready
+from tests.kit.agent.harness import why_no_namespaces as refused
 
 
 @pytest.fixture(params=["processes", "namespaces"])

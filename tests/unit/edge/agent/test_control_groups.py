@@ -24,8 +24,8 @@ from skerry.edge.agent.node import isolation_condition, limits_condition
 from skerry.edge.agent.process_container import LOG
 from skerry.edge.agent.runtime import Exit
 from skerry.edge.agent.termination import TERMINATION_LOG, last_words
-from tests.unit.edge.agent.harness import Edge, container, ready
-from tests.unit.edge.agent.test_agent_parts import NOW
+from tests.kit.agent.fixtures import NOW
+from tests.kit.agent.harness import Edge, container, ready
 
 MOUNTS = (
     "22 1 0:20 / /proc rw - proc proc rw\n"

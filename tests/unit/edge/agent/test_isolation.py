@@ -17,7 +17,8 @@ import pytest
 
 from skerry.api.objects import Object
 from skerry.edge.agent.sources import SECRETS
-from tests.unit.edge.agent.harness import (
+from tests.kit.agent.fixtures import log
+from tests.kit.agent.harness import (
     PODS,
     Edge,
     container,
@@ -26,7 +27,6 @@ from tests.unit.edge.agent.harness import (
     ready,
     why_no_namespaces,
 )
-from tests.unit.edge.agent.test_agent import log
 
 ATTACKS = (Path(__file__).parent / "attacks.py").read_text()
 LOCALHOST = {"type": "Localhost", "localhostProfile": "x"}

@@ -27,7 +27,8 @@ from skerry.edge.agent.network import (
 from skerry.edge.agent.pod_network import NetworkLost, end_network
 from skerry.edge.agent.services import SLICES
 from skerry.edge.agent.sources import SERVICES
-from tests.unit.edge.agent.harness import (
+from tests.kit.agent.fixtures import httpd, log, pages
+from tests.kit.agent.harness import (
     Edge,
     container,
     fetched,
@@ -36,7 +37,6 @@ from tests.unit.edge.agent.harness import (
     ready,
     why_no_namespaces,
 )
-from tests.unit.edge.agent.test_agent import httpd, log, pages
 
 
 @asynccontextmanager

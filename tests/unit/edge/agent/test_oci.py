@@ -20,8 +20,8 @@ import yaml
 
 from skerry.edge.agent.oci import make_place, oci_program
 from skerry.edge.agent.processes import Process, wait_gone
-from tests.unit.edge.agent.harness import Edge, container, first, phase, ready, why_no_namespaces
-from tests.unit.edge.agent.test_agent import log, record
+from tests.kit.agent.fixtures import log, record
+from tests.kit.agent.harness import Edge, container, first, phase, ready, why_no_namespaces
 
 _PROGRAMS = ("sh", "cat", "sleep", "ls")
 

@@ -19,9 +19,9 @@ from skerry.edge.agent.plain import identity_of, rights_of
 from skerry.edge.agent.program_words import below_root, contained, translated
 from skerry.edge.agent.root_plan import Content, Step, Wanted, root_plan
 from skerry.edge.agent.runtime import Confinement, ContainerSpec, Image, Mount, Volume
-from tests.unit.edge.agent.harness import Edge, container, first, phase, ready
-from tests.unit.edge.agent.test_agent import log
-from tests.unit.edge.agent.test_root_plan import MadeUp
+from tests.kit.agent.fixtures import log
+from tests.kit.agent.harness import Edge, container, first, phase, ready
+from tests.kit.agent.mounts import MadeUp
 
 IMAGE = Image("i", "i@sha256:0")
 MOUNTS = (

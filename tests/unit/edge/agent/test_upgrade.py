@@ -14,8 +14,8 @@ import pytest
 from skerry.api.objects import Object
 from skerry.edge.agent.host_access import HostAccess
 from skerry.edge.agent.sources import CLAIMS, VOLUMES
-from tests.unit.edge.agent.harness import Edge, container, first, ready, why_no_namespaces
-from tests.unit.edge.agent.test_agent import record
+from tests.kit.agent.fixtures import record
+from tests.kit.agent.harness import Edge, container, first, ready, why_no_namespaces
 
 
 @pytest.fixture

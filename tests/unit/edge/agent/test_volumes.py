@@ -18,7 +18,7 @@ from skerry.edge.agent.runtime import Mount, Volume
 from skerry.edge.agent.security_context import common_user, file_group
 from skerry.edge.agent.volume_files import File, write_files
 from skerry.edge.agent.volumes import MountFailed, Sources, set_up, takes_group
-from tests.unit.edge.agent.test_agent_parts import FACTS, POD
+from tests.kit.agent.fixtures import FACTS, POD
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -30,15 +30,15 @@ from skerry.logic.fleet.syncing.manifest import hub_kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError
 from skerry.runtime.transport import ConnectionLost, TransportError
-from tests.sim.loop import virtual
-from tests.unit.edge.syncer.issuing_hub import (
+from tests.kit.chain.issuing_hub import (
     EDGE,
     HUB_START,
     CredentialTransport,
     IssuingHub,
     make_key,
 )
-from tests.unit.edge.syncer.test_token import token as account_token
+from tests.kit.chain.issuing_hub import token as account_token
+from tests.kit.sim.loop import virtual
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)

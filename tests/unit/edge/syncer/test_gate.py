@@ -6,7 +6,7 @@ from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.gate import DeletionGate
 from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.syncing.evidence import Budget
-from tests.sim.loop import virtual
+from tests.kit.sim.loop import virtual
 
 REFS = [ObjectRef("", "", "configmaps", "shop", f"page-{number:03}") for number in range(200)]
 

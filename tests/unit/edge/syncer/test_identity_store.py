@@ -22,8 +22,8 @@ from skerry.edge.syncer.keys import NoKey, make_key
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.answering import AnsweringTransport
-from tests.unit.edge.syncer.issuing_hub import EDGE
+from tests.kit.answering import AnsweringTransport
+from tests.kit.chain.issuing_hub import EDGE
 
 IDENTITY = EdgeIdentity(edge=EDGE.user, certificate="c", key="k")
 

@@ -14,8 +14,8 @@ from skerry.edge.syncer.rights import MissingRights
 from skerry.kit.clock import LoopClock
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.answering import AnsweringTransport
-from tests.sim.loop import virtual
+from tests.kit.answering import AnsweringTransport
+from tests.kit.sim.loop import virtual
 
 SECRETS = GroupResource("", "secrets")
 

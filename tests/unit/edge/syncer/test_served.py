@@ -16,8 +16,8 @@ from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.answering import AnsweringTransport
-from tests.sim.loop import virtual
+from tests.kit.answering import AnsweringTransport
+from tests.kit.sim.loop import virtual
 
 WIDGETS = GroupVersionResource("example.io", "v1", "widgets")
 

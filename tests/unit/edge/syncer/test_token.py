@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,22 +16,12 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.answering import AnsweringTransport
-from tests.sim.loop import virtual
+from tests.kit.answering import AnsweringTransport
+from tests.kit.chain.issuing_hub import token
+from tests.kit.sim.loop import virtual
 
 HUB_START = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-
-
-def token(issued: datetime, lifetime: timedelta) -> str:
-    seconds = int(issued.timestamp())
-    claims = {
-        "sub": "system:serviceaccount:default:syncer",
-        "iat": seconds,
-        "exp": seconds + int(lifetime.total_seconds()),
-    }
-    body = base64.urlsafe_b64encode(orjson.dumps(claims)).decode().rstrip("=")
-    return f"head.{body}.signature"
 
 
 class Issuer(AnsweringTransport):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.machinery.durations import DurationError, parse_duration
-from tests.counting import growth
+from tests.kit.counting import growth
 
 SECOND = 1_000_000_000
 

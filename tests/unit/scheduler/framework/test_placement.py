@@ -16,7 +16,7 @@ from skerry.scheduler.framework.profile import PluginRef, PluginSet, ProfileSpec
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.status import Status, unresolvable
-from tests.unit.scheduler.framework.target_rows import TargetRows
+from tests.kit.scheduler.target_rows import TargetRows
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ from skerry.scheduler.placement.registry import (
     placement_registry,
 )
 from skerry.scheduler.placement.wish import Wish
-from tests.unit.logic.fleet.placement import building
-from tests.unit.scheduler.placement import reference
+from tests.kit.chain import building
+from tests.kit.scheduler import placement_reference as reference
 
 NOBODY: frozenset[tuple[str, str]] = frozenset()
 

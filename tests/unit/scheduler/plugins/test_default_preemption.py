@@ -8,7 +8,7 @@ import pytest
 
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.plugins.default_preemption import Candidate, best_candidate
-from tests.unit.scheduler.fixtures import Bench, node, pod
+from tests.kit.scheduler.fixtures import Bench, node, pod
 
 
 class Log:

@@ -11,7 +11,7 @@ from skerry.api.objects import Object
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import Action, ClusterEvent, Hint, Registration
-from tests.unit.scheduler.fixtures import Bench, node, pod
+from tests.kit.scheduler.fixtures import Bench, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
 BENCH = Bench()

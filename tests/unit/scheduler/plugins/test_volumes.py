@@ -9,7 +9,7 @@ import pytest
 from skerry.api.objects import Object
 from skerry.scheduler.cache.objects import key_of
 from skerry.scheduler.framework.status import Code
-from tests.unit.scheduler.fixtures import Bench, node, pod
+from tests.kit.scheduler.fixtures import Bench, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
-from tests.unit.server.http.wire import GET, connected, exchange, serving, turn, until
+from tests.kit.server.wire import GET, connected, exchange, serving, turn, until
 
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"

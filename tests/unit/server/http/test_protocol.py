@@ -11,7 +11,7 @@ import pytest
 from skerry.api.errors import NotFound, TooManyRequests
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream, Upgrade
 from skerry.server.http.settings import HttpSettings
-from tests.unit.server.http.wire import GET, connected, echo, exchange, serving, turn, until
+from tests.kit.server.wire import GET, connected, echo, exchange, serving, turn, until
 
 
 async def test_a_request_reaches_the_handler_whole() -> None:

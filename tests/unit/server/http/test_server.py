@@ -8,7 +8,7 @@ import pytest
 
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream
 from skerry.server.http.server import HttpServer
-from tests.unit.server.http.wire import GET, connected, echo, turn, until
+from tests.kit.server.wire import GET, connected, echo, turn, until
 
 
 async def started(handler: object = echo) -> tuple[HttpServer, int]:

@@ -7,8 +7,8 @@ import asyncio
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
-from tests.unit.server.http.wire import GET, connected, turn, until
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
+from tests.kit.server.wire import GET, connected, turn, until
 
 
 class Busy:

@@ -15,11 +15,11 @@ from skerry.kit.ids import SeededIds
 from skerry.server.http.message import Peer, Request, Response
 from skerry.server.offload.offload import Offload, OffloadSettings
 from skerry.store.memory import MemoryStore
-from tests.sim.loop import run_virtual
-from tests.unit.server.harness import ADMIN, Reply, Server, serving
-from tests.unit.server.objects import NAMESPACE, POPULATION, thing
-from tests.unit.server.offload.loopback import EAGER, Loopback, eager
-from tests.unit.server.requests import requests
+from tests.kit.server.harness import ADMIN, Reply, Server, serving
+from tests.kit.server.loopback import EAGER, Loopback, eager
+from tests.kit.server.objects import NAMESPACE, POPULATION, thing
+from tests.kit.server.requests import requests
+from tests.kit.sim.loop import run_virtual
 
 Asked = tuple[str, str, bytes, dict[str, str]]
 MAPS = "/api/v1/namespaces/default/configmaps"

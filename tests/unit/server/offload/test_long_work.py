@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from skerry.server.offload.offload import Offload
-from tests.unit.server.harness import Server, serving
-from tests.unit.server.objects import CORE, config_map
-from tests.unit.server.offload.loopback import Loopback
+from tests.kit.server.harness import Server, serving
+from tests.kit.server.loopback import Loopback
+from tests.kit.server.objects import CORE, config_map
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/example.com/v1/namespaces/default/things"

@@ -31,7 +31,7 @@ from skerry.server.offload.pool import SystemWorker, WorkerEnded, WorkerPool, sy
 from skerry.server.request.info import RequestInfo
 from skerry.server.request.options import WriteOptions
 from skerry.server.user import User
-from tests.unit.server.harness import serving
+from tests.kit.server.harness import serving
 
 ANN, BOB = User("ann"), User("bob")
 CONFIG_MAPS = next(r for r in builtin_types() if r.info.resource == "configmaps")

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from skerry.server.security.audit import AuditLog, AuditSettings
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
 
 
 def lines(path: Path) -> list[dict[str, int]]:

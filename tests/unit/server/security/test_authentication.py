@@ -19,9 +19,9 @@ from skerry.server.security.pki import Authority, new_ca
 from skerry.server.security.static_tokens import StaticTokens
 from skerry.server.security.tokens import ServiceAccountTokens, TokenRequest, open_signing_keys
 from skerry.server.user import User
-from tests.unit.logic.machinery.rbac.test_policy import binding, role, user
-from tests.unit.server.security.clock import HandClock
-from tests.unit.server.security.test_tokens import Objects
+from tests.kit.machinery.roles import binding, role, user
+from tests.kit.server.accounts import Objects
+from tests.kit.server.clock import HandClock
 
 TOKENS = 'secret,alice,uid-1,"dev,ops"\nother, bob , 2\n\n,nobody,3\n'
 

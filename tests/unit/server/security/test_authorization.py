@@ -10,7 +10,7 @@ from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.server.access import Attributes
 from skerry.server.security.authorization import RbacAuthorizer, forbidden
 from skerry.server.user import User
-from tests.unit.logic.machinery.rbac.test_policy import READ_PODS, binding, group, role, user
+from tests.kit.machinery.roles import READ_PODS, binding, group, role, user
 
 BOB = User("bob", groups=("system:authenticated",))
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from skerry.api.errors import Unauthorized
 from skerry.server.security.client_certificates import ClientCertificates
 from skerry.server.security.pki import Authority, Credential, new_ca
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
 
 
 @pytest.fixture

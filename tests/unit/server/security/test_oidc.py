@@ -20,7 +20,7 @@ from skerry.kit import log
 from skerry.kit.clock import LoopClock
 from skerry.logic.machinery.oidc import OidcError, OidcSettings
 from skerry.server.security.oidc import IssuerKeys, OidcTokens
-from tests.unit.server.security.oidc_issuer import ISSUER, Issuer, public_entry
+from tests.kit.server.oidc_issuer import ISSUER, Issuer, public_entry
 
 pytestmark = pytest.mark.looptime
 

@@ -21,7 +21,7 @@ from skerry.server.security.kubeconfig import (
     write_kubeconfig,
 )
 from skerry.server.security.pki import Authority, open_pki, server_names
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
 
 NAMES = server_names(("hub.example", "10.1.2.3"))
 

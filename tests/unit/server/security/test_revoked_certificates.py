@@ -28,7 +28,7 @@ from skerry.server.security.pki import Authority, Credential, new_ca
 from skerry.server.security.revoked_certificates import RevokedCertificates, parse_serial
 from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
-from tests.unit.server.workspaces.edges import EdgeHub, in_edge_hub
+from tests.kit.server.edges import EdgeHub, in_edge_hub
 
 ADMIN = User("admin", groups=("system:masters", "system:authenticated"))
 PATH = "/extensions/v1/certificates"

@@ -11,8 +11,8 @@ from skerry.kit.clock import SystemClock
 from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.security.pki import Authority, Pki, open_pki, server_names
 from skerry.server.security.tls import client_context, server_context
-from tests.unit.server.http.wire import GET, Got, connected, serving
-from tests.unit.server.security.clock import HandClock
+from tests.kit.server.clock import HandClock
+from tests.kit.server.wire import GET, Got, connected, serving
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +22,8 @@ from skerry.server.security.tokens import (
     open_signing_keys,
     service_account_of,
 )
-from tests.unit.server.security.clock import HandClock
-
-
-class Objects:
-    """The objects tokens are bound to, as (resource, namespace, name, uid)."""
-
-    def __init__(self, *known: tuple[str, str, str, str]) -> None:
-        self.found = {(r, ns, n): {"metadata": {"uid": uid}} for r, ns, n, uid in known}
-        self.asked = 0
-
-    async def lookup(
-        self, cluster: str, resource: str, namespace: str, name: str
-    ) -> Mapping[str, Any] | None:
-        self.asked += 1
-        return self.found.get((resource, namespace, name))
-
+from tests.kit.server.accounts import Objects
+from tests.kit.server.clock import HandClock
 
 EC_KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
 RSA_KEY = SigningKey(rsa.generate_private_key(65537, 2048))

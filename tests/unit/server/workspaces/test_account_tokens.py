@@ -9,8 +9,8 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.unit.server.workspaces.hub import CONFIG_MAPS, Hub, HubPlace, in_hub
-from tests.unit.server.workspaces.tenants import ACCOUNTS, home, robot
+from tests.kit.server.hub import CONFIG_MAPS, Hub, HubPlace, in_hub
+from tests.kit.server.tenants import ACCOUNTS, home, robot
 
 ISSUER = "https://kcp.default.svc"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     DEFINITIONS,
     EXPORTS,

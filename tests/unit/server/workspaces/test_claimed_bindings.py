@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     EXPORTS,
     SCHEMAS,
@@ -18,7 +18,7 @@ from tests.unit.server.workspaces.hub import (
     in_hub,
     schema,
 )
-from tests.unit.server.workspaces.tenants import BIND, allow, home, robot, user
+from tests.kit.server.tenants import BIND, allow, home, robot, user
 
 CLAIM = {"group": "apis.kcp.io", "resource": "apibindings", "all": True}
 SECRETS = {"group": "", "resource": "secrets", "all": True}

@@ -13,7 +13,7 @@ import pytest
 
 from skerry.api.edge_identity import BootstrapToken, bootstrap_secret
 from skerry.kit.clock import rfc3339
-from tests.unit.server.workspaces.edges import (
+from tests.kit.server.edges import (
     REQUESTS,
     SECRETS,
     Edge,
@@ -21,7 +21,7 @@ from tests.unit.server.workspaces.edges import (
     in_edge_hub,
     running_edge_hub,
 )
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     EXPORTS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     CONFIG_MAPS,
     DEFINITIONS,
@@ -25,7 +25,7 @@ from tests.unit.server.workspaces.hub import (
     widget,
     workspace,
 )
-from tests.unit.server.workspaces.tenants import (
+from tests.kit.server.tenants import (
     ALL,
     BIND,
     TYPES,

@@ -13,21 +13,28 @@ import orjson
 from skerry.api.edge_identity import EDGES
 from skerry.kit.clock import parse_rfc3339
 from skerry.server.http.message import Stream
-from tests.unit.server.harness import MemorySender
-from tests.unit.server.workspaces.edges import (
+from tests.kit.server.edges import (
+    ACCOUNTS,
     CONFIGS,
     ESPW,
     IMW,
     LEASE,
     LEASES,
+    MARK,
+    MERGE,
     REQUESTS,
     SECRETS,
+    SHOP,
     SPEC,
+    UP,
     Edge,
     EdgeHub,
     in_edge_hub,
+    lease_of,
+    report,
 )
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.harness import MemorySender
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CLUSTERS,
@@ -46,22 +53,12 @@ from tests.unit.server.workspaces.hub import (
     workspace,
 )
 
-SHOP = "/api/v1/namespaces/shop"
-UP = "/api/v1/namespaces/up"
-MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
-MARK = {"metadata": {"annotations": {"edge.kcp.io/applied": "1-abc"}}}
-ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
 def secret(name: str, **more: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **more}
-
-
-def report(name: str, **more: Any) -> dict[str, Any]:
-    notes = {"edge.kcp.io/upsynced": "true"}
-    return {**config_map(name), "metadata": {"name": name, "annotations": notes, **more}}
 
 
 def names(found: dict[str, Any]) -> set[str]:
@@ -498,15 +495,6 @@ async def test_a_rule_for_kinds_that_do_not_come_up_gives_no_namespaces(hub: Edg
 
 
 # -- heartbeats ----------------------------------------------------------------------------------
-
-
-def lease_of(**spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": "syncer-heartbeat"},
-        "spec": {"leaseDurationSeconds": 60, "holderIdentity": "me", **spec},
-    }
 
 
 @in_edge_hub

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from skerry.store.open import StoreSettings
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.unit.server.workspaces.edges import CONFIGS, Edge, EdgeHub, running_edge_hub
-from tests.unit.server.workspaces.test_edge_identity import new_key
-from tests.unit.server.workspaces.test_edge_revocation import ended, revoke
+from tests.kit.server.edges import CONFIGS, Edge, EdgeHub, ended, new_key, revoke, running_edge_hub
+from tests.kit.store.etcd_process import EtcdProcess
 
 pytestmark = pytest.mark.etcd
 

@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from skerry.api.edge_identity import EDGES, BootstrapToken, bootstrap_secret
 from skerry.kit.clock import rfc3339
 from skerry.server.security.pki import Authority, Credential
-from tests.unit.server.certificates import encoded_csr, subject
-from tests.unit.server.workspaces.edges import (
+from tests.kit.server.certificates import encoded_csr, subject
+from tests.kit.server.edges import (
+    APPROVER,
     CONFIGS,
     IMW,
     LEASE,
@@ -28,9 +29,10 @@ from tests.unit.server.workspaces.edges import (
     certificate_of,
     in_edge_hub,
     name_for,
+    new_key,
     running_edge_hub,
 )
-from tests.unit.server.workspaces.hub import BINDERS, CLUSTERS, CONFIG_MAPS, ROLES, grants, role
+from tests.kit.server.hub import BINDERS, CLUSTERS, CONFIG_MAPS, ROLES, grants, role
 
 APPROVAL = {"status": {"conditions": [{"type": "Approved", "status": "True", "reason": "Ok"}]}}
 HEARTBEAT = {
@@ -39,16 +41,6 @@ HEARTBEAT = {
     "metadata": {"name": "syncer-heartbeat"},
     "spec": {"leaseDurationSeconds": 60, "holderIdentity": "me"},
 }
-APPROVER = {
-    "apiGroups": ["certificates.k8s.io"],
-    "resources": ["signers"],
-    "resourceNames": ["edge.kcp.io/edge-client"],
-    "verbs": ["approve"],
-}
-
-
-def new_key() -> ec.EllipticCurvePrivateKey:
-    return ec.generate_private_key(ec.SECP256R1())
 
 
 async def approve(hub: EdgeHub, edge: Edge, name: str, user: str = "kcp-admin") -> Any:

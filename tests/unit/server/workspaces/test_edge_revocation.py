@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -11,19 +10,30 @@ import jwt
 from skerry.api.keys import ObjectKey
 from skerry.server.codec import encode
 from skerry.store.base import Write
-from tests.unit.server.harness import MemorySender
-from tests.unit.server.workspaces.edges import (
+from tests.kit.server.edges import (
+    ACCOUNTS,
+    APPROVER,
     CONFIGS,
     IMW,
     LEASES,
+    MARK,
+    MERGE,
     REQUESTS,
     SECRETS,
+    SHOP,
+    UP,
     Edge,
     EdgeHub,
+    ended,
     in_edge_hub,
+    lease_of,
+    mark,
     name_for,
+    new_key,
+    report,
+    revoke,
 )
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CLUSTERS,
@@ -37,35 +47,8 @@ from tests.unit.server.workspaces.hub import (
     provider,
     role,
 )
-from tests.unit.server.workspaces.test_edge_access import (
-    ACCOUNTS,
-    MARK,
-    MERGE,
-    SHOP,
-    UP,
-    lease_of,
-    report,
-)
-from tests.unit.server.workspaces.test_edge_identity import APPROVER, new_key
 
 LEGACY = "kubestellar-syncer-florin"
-
-
-async def mark(hub: EdgeHub, edge: Edge, value: str | None = "now", user: str = "kcp-admin") -> Any:
-    path = f"/clusters/{edge.mailbox}{CLUSTERS}/cluster"
-    change = {"metadata": {"annotations": {"edge.kcp.io/edge-revoked": value}}}
-    return await hub.ask(user, "PATCH", path, change, content_type=MERGE)
-
-
-async def revoke(hub: EdgeHub, edge: Edge) -> None:
-    reply = await mark(hub, edge)
-    assert reply.status == 200, reply.body
-
-
-async def ended(sender: MemorySender) -> None:
-    async with asyncio.timeout(1):
-        while not sender.closed:
-            await asyncio.sleep(0.001)
 
 
 async def token_for(hub: EdgeHub, where: str, name: str, seconds: int = 3600) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skerry.store.open import StoreSettings
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     CONFIG_MAPS,
     DEFINITIONS,

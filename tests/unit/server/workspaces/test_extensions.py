@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from skerry.server.http.message import Request, Stream
-from tests.unit.server.harness import MemorySender
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.harness import MemorySender
+from tests.kit.server.hub import (
     BINDERS,
     CONFIG_MAPS,
     ROLES,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CONFIG_MAPS,
@@ -28,7 +28,7 @@ from tests.unit.server.workspaces.hub import (
     widget,
     workspace,
 )
-from tests.unit.server.workspaces.tenants import (
+from tests.kit.server.tenants import (
     ALL,
     BIND,
     ENTER,

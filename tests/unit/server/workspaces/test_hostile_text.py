@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import Hub, running_hub
+from tests.kit.server.hub import Hub, running_hub
 
 LONG = 30_000
 REQUESTS = 40

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from skerry.server.http.message import Stream
-from tests.unit.server.harness import MemorySender
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.harness import MemorySender
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CONFIG_MAPS,
@@ -22,7 +22,7 @@ from tests.unit.server.workspaces.hub import (
     widget,
     workspace,
 )
-from tests.unit.server.workspaces.tenants import (
+from tests.kit.server.tenants import (
     ALL,
     ENTER,
     HOME,

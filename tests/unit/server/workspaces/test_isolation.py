@@ -17,8 +17,7 @@ import pytest
 
 from skerry.server.http.message import Stream
 from skerry.store.open import StoreSettings
-from tests.contract.store.etcd_process import EtcdProcess
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CLUSTERS,
@@ -38,6 +37,7 @@ from tests.unit.server.workspaces.hub import (
     role,
     widget,
 )
+from tests.kit.store.etcd_process import EtcdProcess
 
 GADGETS = "/apis/example.io/v1/gadgets"
 TYPES: dict[str, Any] = {

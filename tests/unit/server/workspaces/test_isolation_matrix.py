@@ -18,8 +18,8 @@ from typing import Any
 from skerry.api.edge_identity import REVOKED
 from skerry.kit.clock import rfc3339_micro
 from skerry.server.http.message import Response, Stream
-from tests.unit.server.workspaces.edges import ESPW, IMW, Edge, EdgeHub, running_edge_hub
-from tests.unit.server.workspaces.hub import BINDERS, CLUSTERS, binding, grants
+from tests.kit.server.edges import ESPW, IMW, Edge, EdgeHub, running_edge_hub
+from tests.kit.server.hub import BINDERS, CLUSTERS, binding, grants
 
 PAGE = Path(__file__).parents[4] / "docs" / "security.md"
 REFUSED = frozenset((401, 403))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.server.workspaces.hub import Hub, HubPlace, in_hub
+from tests.kit.server.hub import Hub, HubPlace, in_hub
 
 PATH = "/extensions/v1/keys"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skerry.api.refs import CLUSTER_ANNOTATION
-from tests.unit.server.workspaces.hub import running_hub
+from tests.kit.server.hub import running_hub
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SCHEMAS = "/apis/apis.kcp.io/v1alpha1/apiresourceschemas"

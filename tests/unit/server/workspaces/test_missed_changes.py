@@ -11,7 +11,7 @@ from skerry.server.observed import ObservedObjects
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Write
 from skerry.store.memory import MemoryStore
-from tests.unit.server.workspaces.hub import config_map
+from tests.kit.server.hub import config_map
 
 
 def written(name: str) -> Write:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     CLUSTERS,
     DEFINITIONS,
@@ -21,7 +21,7 @@ from tests.unit.server.workspaces.hub import (
     in_hub,
     workspace,
 )
-from tests.unit.server.workspaces.tenants import TYPES, home
+from tests.kit.server.tenants import TYPES, home
 
 MERGE = {"content_type": "application/merge-patch+json"}
 KINDS = (("workspaces", "Workspace"), ("workspacetypes", "WorkspaceType"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.server.workspaces.edges import ESPW, EdgeHub, in_edge_hub
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.edges import ESPW, EdgeHub, in_edge_hub
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     EXPORTS,

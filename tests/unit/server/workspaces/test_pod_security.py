@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.edges import EdgeHub, in_edge_hub
-from tests.unit.server.workspaces.hub import BINDINGS, Hub, HubPlace, binding, in_hub
+from tests.kit.server.edges import EdgeHub, in_edge_hub
+from tests.kit.server.hub import BINDINGS, Hub, HubPlace, binding, in_hub
 
 NAMESPACES = "/api/v1/namespaces"
 LABEL = "pod-security.kubernetes.io/enforce"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.server.workspaces.hub import BINDINGS, Hub, HubPlace, binding, in_hub
-from tests.unit.server.workspaces.tenants import allow, group, home, robot, shop, user
+from tests.kit.server.hub import BINDINGS, Hub, HubPlace, binding, in_hub
+from tests.kit.server.tenants import allow, group, home, robot, shop, user
 
 PAGES = ("/metrics", "/metrics/", "/metrics/slis", "/debug/pprof", "/debug")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skerry.server.workspaces.authorization import in_required_groups
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     CLUSTERS,
     CONFIG_MAPS,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skerry.store.open import StoreSettings
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     EXPORTS,
@@ -25,7 +25,7 @@ from tests.unit.server.workspaces.hub import (
     schema,
     workspace,
 )
-from tests.unit.server.workspaces.tenants import TYPES, home, robot
+from tests.kit.server.tenants import TYPES, home, robot
 
 MERGE = {"content_type": "application/merge-patch+json"}
 PLACEMENTS = "/apis/scheduling.kcp.io/v1alpha1/placements"

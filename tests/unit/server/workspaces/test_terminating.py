@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDINGS,
     CLUSTERS,
     CONFIG_MAPS,

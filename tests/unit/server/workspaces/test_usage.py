@@ -20,8 +20,8 @@ from skerry.logic.machinery.workspaces.limits import (
     tree_of,
 )
 from skerry.store.base import Store
-from tests.unit.server.workspaces.edges import EdgeHub, running_edge_hub
-from tests.unit.server.workspaces.hub import CLUSTERS, CONFIG_MAPS, WORKSPACES, workspace
+from tests.kit.server.edges import EdgeHub, running_edge_hub
+from tests.kit.server.hub import CLUSTERS, CONFIG_MAPS, WORKSPACES, workspace
 
 MERGE = "application/merge-patch+json"
 

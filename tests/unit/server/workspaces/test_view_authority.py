@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skerry.store.open import StoreSettings
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CONFIG_MAPS,
@@ -26,7 +26,7 @@ from tests.unit.server.workspaces.hub import (
     widget,
     workspace,
 )
-from tests.unit.server.workspaces.tenants import (
+from tests.kit.server.tenants import (
     ACCOUNTS,
     ENTER,
     TYPES,

@@ -12,7 +12,7 @@ from skerry.api.kcp import edge
 from skerry.app.hub_server import HubServer
 from skerry.store.base import Write
 from skerry.store.open import StoreSettings
-from tests.unit.server.workspaces.hub import (
+from tests.kit.server.hub import (
     BINDERS,
     BINDINGS,
     CLUSTERS,

@@ -25,7 +25,7 @@ from skerry.logic.fleet.placement.records import (
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.fleet.translation.copies import copied, labelled
 from skerry.logic.fleet.translation.what import what_of
-from tests.unit.logic.fleet.placement import building
+from tests.kit.chain import building
 
 Raw = dict[str, Any]
 PLACE = Place("wmw", "p")

@@ -17,9 +17,9 @@ from skerry.logic.fleet.placement.records import Place, location_of, placement_o
 from skerry.logic.fleet.placement.whatif import Put, Remove, what_if
 from skerry.logic.machinery.workspaces.names import home_cluster_name
 from skerry.scheduler.placement import location_chooser
-from tests.unit.logic.fleet.placement import building
-from tests.unit.logic.fleet.placement.building import equal
-from tests.unit.logic.fleet.placement.reference import Reference
+from tests.kit.chain import building
+from tests.kit.chain.building import equal
+from tests.kit.chain.placement_reference import Reference
 
 INVENTORIES = ("imw1", "imw2")
 SOURCES = ("shop", "bank", "below")

@@ -15,8 +15,8 @@ from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import Place, location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.terms import matches, read_selector
 from skerry.scheduler.placement import location_chooser
-from tests.unit.logic.fleet.placement import building
-from tests.unit.logic.fleet.placement.building import equal, expression
+from tests.kit.chain import building
+from tests.kit.chain.building import equal, expression
 
 HERE, THERE = Place("wmw", "p"), Place("imw", "l")
 

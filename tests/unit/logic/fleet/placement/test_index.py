@@ -19,9 +19,9 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.placement.whatif import Change, LabelWorkspace, Put, Remove, what_if
 from skerry.scheduler.placement import location_chooser
-from tests.unit.logic.fleet.placement import building
-from tests.unit.logic.fleet.placement.building import equal, expression
-from tests.unit.logic.fleet.placement.reference import Reference
+from tests.kit.chain import building
+from tests.kit.chain.building import equal, expression
+from tests.kit.chain.placement_reference import Reference
 
 CLUSTERS = ("c1", "c2")
 NAMES = ("n1", "n2", "n3")

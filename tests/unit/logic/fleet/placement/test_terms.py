@@ -15,7 +15,7 @@ from skerry.logic.fleet.placement.terms import (
     terms_of,
 )
 from skerry.logic.machinery.selectors import Selector
-from tests.unit.logic.fleet.placement.building import expression, labels, selectors
+from tests.kit.chain.building import expression, labels, selectors
 
 _terms = st.builds(
     Term,

@@ -15,7 +15,7 @@ from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import ApplyResult, WriteTerms, apply, track_update
 from skerry.logic.machinery.apply.last_applied import ANNOTATION
-from tests.unit.logic.machinery.apply.kinds import (
+from tests.kit.machinery.kinds import (
     config_map,
     config_map_schema,
     deployment,

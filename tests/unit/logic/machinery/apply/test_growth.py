@@ -12,7 +12,7 @@ from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.apply.fieldset import FieldSet, difference, union_all
 from skerry.logic.machinery.apply.managed import MAX_ENTRIES, decoded
-from tests.counting import growth
+from tests.kit.counting import growth
 
 SCHEMA = Schema(
     {

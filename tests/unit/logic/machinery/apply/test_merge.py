@@ -15,7 +15,7 @@ from skerry.logic.machinery.apply.check import problem_text, problems
 from skerry.logic.machinery.apply.merge import has_null, merged, without, without_nulls
 from skerry.logic.machinery.apply.prune import with_declared
 from skerry.logic.machinery.apply.typed import fields_of
-from tests.unit.logic.machinery.apply.kinds import (
+from tests.kit.machinery.kinds import (
     deployment,
     deployment_schema,
     pod_schema,

@@ -23,7 +23,7 @@ from skerry.logic.machinery.apply.typed import (
     fields_of,
     is_granular_map,
 )
-from tests.unit.logic.machinery.apply.kinds import (
+from tests.kit.machinery.kinds import (
     definitions,
     deployment,
     deployment_schema,

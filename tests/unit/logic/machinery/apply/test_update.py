@@ -12,7 +12,7 @@ from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.apply import WriteTerms, track_update
 from skerry.logic.machinery.apply.fieldset import has, paths
-from tests.unit.logic.machinery.apply.kinds import (
+from tests.kit.machinery.kinds import (
     config_map,
     config_map_schema,
     deployment,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.hpa_versions import convert
-from tests.unit.logic.machinery.builtin.objects import (
+from tests.kit.machinery.objects import (
     created,
     errors_of,
     merged,

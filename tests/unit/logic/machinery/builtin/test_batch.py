@@ -10,8 +10,8 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.builtin.job_policies import index_count
 from skerry.logic.workloads.cron import parse_schedule
-from tests.counting import growth
-from tests.unit.logic.machinery.builtin.objects import (
+from tests.kit.counting import growth
+from tests.kit.machinery.objects import (
     created,
     errors_of,
     merged,

@@ -6,7 +6,7 @@ import pytest
 
 from skerry.api.kinds import GroupVersionKind
 from skerry.logic.machinery.builtin import builtin_resources, definitions, schema_of
-from tests.unit.logic.machinery.builtin.objects import RESOURCES, resource
+from tests.kit.machinery.objects import RESOURCES, resource
 
 
 def test_every_type_has_a_schema_with_its_kind_and_columns() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
-from tests.unit.logic.machinery.builtin.objects import (
+from tests.kit.machinery.objects import (
     created,
     errors_of,
     named,

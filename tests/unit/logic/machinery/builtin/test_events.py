@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.events import NEW_API, STORED_VERSION, convert
-from tests.unit.logic.machinery.builtin.objects import errors_of, named, resource, update_errors
+from tests.kit.machinery.objects import errors_of, named, resource, update_errors
 
 CORE, NEW = resource("events"), resource("events", "events.k8s.io")
 STORED: Object = {

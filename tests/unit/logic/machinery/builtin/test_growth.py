@@ -24,7 +24,7 @@ from skerry.logic.machinery.apply import track_update
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import prune, type_errors
 from skerry.server.catalogue import builtin_types
-from tests.counting import growth
+from tests.kit.counting import growth
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin import field_manager_errors, validate_metadata
 from skerry.logic.machinery.names import dns1123_subdomain
-from tests.counting import growth
+from tests.kit.counting import growth
 
 
 def metadata_errors(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.machinery.builtin.likeness import difference_text, same
-from tests.unit.logic.machinery.builtin.objects import errors_of, named, pod, resource
+from tests.kit.machinery.objects import errors_of, named, pod, resource
 
 PODS = resource("pods")
 

@@ -9,7 +9,7 @@ import pytest
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.pod_defaults import pull_policy
 from skerry.logic.machinery.builtin.pods import quality_of_service
-from tests.unit.logic.machinery.builtin.objects import (
+from tests.kit.machinery.objects import (
     container,
     created,
     errors_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skerry.api.objects import Object
-from tests.unit.logic.machinery.builtin.objects import (
+from tests.kit.machinery.objects import (
     created,
     errors_of,
     merged,

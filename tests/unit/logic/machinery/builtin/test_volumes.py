@@ -6,7 +6,7 @@ import pytest
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin import ephemeral_container_errors
-from tests.unit.logic.machinery.builtin.objects import (
+from tests.kit.machinery.objects import (
     container,
     created,
     errors_of,

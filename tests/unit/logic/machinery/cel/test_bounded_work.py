@@ -19,7 +19,7 @@ from skerry.logic.machinery.cel.typed import COST, CostExceeded, Scope
 from skerry.logic.machinery.cel.types import declared
 from skerry.logic.machinery.cel.values import EvaluationError
 from skerry.logic.machinery.work import LongWork, limited, spend
-from tests.counting import steps
+from tests.kit.counting import steps
 
 CALL = 1_000_000
 SCHEMA = Schema(

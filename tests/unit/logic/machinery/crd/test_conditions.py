@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import given, settings
@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.crd import TakenNames, establish, established, ordered
-from tests.unit.logic.machinery.crd.crds import cron_tab
-
-NOW = datetime(2024, 1, 1, tzinfo=UTC)
+from tests.kit.machinery.crds import NOW, cron_tab
 
 
 def conditions(status: Object) -> dict[str, Object]:

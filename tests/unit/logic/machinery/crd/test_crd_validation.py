@@ -13,7 +13,7 @@ import pytest
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.crd import default_crd, unsupported, validate_crd
-from tests.unit.logic.machinery.crd.crds import (
+from tests.kit.machinery.crds import (
     cron_tab,
     established,
     schema_of,

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from skerry.api.objects import Object
 from skerry.logic.machinery.crd import default_crd, establish, resources_of, validate_crd
 from skerry.logic.machinery.schema import prune
-from tests.unit.logic.machinery.crd.crds import cron_tab, schema_of, version_of
-from tests.unit.logic.machinery.crd.test_conditions import NOW
-from tests.unit.logic.machinery.schema.schemas import json_values
+from tests.kit.machinery.crds import NOW, cron_tab, schema_of, version_of
+from tests.kit.machinery.schemas import json_values
 
 _KEYWORDS = [
     "type", "properties", "items", "additionalProperties", "required", "enum", "default",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skerry.logic.machinery.crd.jsonpath import MAX_VISITED, JSONPathError, compiled
-from tests.counting import steps
+from tests.kit.counting import steps
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from skerry.logic.machinery.crd import resources_of
 from skerry.logic.machinery.crd.jsonpath import JSONPathError, compiled
 from skerry.logic.machinery.resource import Resource, Scale
 from skerry.logic.machinery.schema import prune
-from tests.unit.logic.machinery.crd.crds import cron_tab, schema_of, version_of
-from tests.unit.logic.machinery.schema.schemas import builtin, json_values
+from tests.kit.machinery.crds import cron_tab, schema_of, version_of
+from tests.kit.machinery.schemas import builtin, json_values
 
 NOW = datetime(2024, 1, 3, tzinfo=UTC)
 

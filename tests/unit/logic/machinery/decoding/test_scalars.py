@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.machinery.decoding.scalars import Scalar, resolved
-from tests.counting import steps
+from tests.kit.counting import steps
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skerry.logic.machinery.decoding import DecodeError, LimitExceeded, Limits, decode_yaml
-from tests.counting import growth, steps
-from tests.unit.logic.machinery.decoding import hostile
+from tests.kit.counting import growth, steps
+from tests.kit.machinery import hostile
 
 # YAML knows fewer characters than JSON.
 text = st.text(alphabet=st.sampled_from("ab1yn~<:-#\\\"' \n\té€😀"), max_size=8)
@@ -30,7 +30,7 @@ def test_hostile_yaml_is_refused_and_the_process_lives() -> None:
     """In a process of its own: what is tested is that it ends by itself, and soon."""
     script = """
 from skerry.logic.machinery.decoding import DecodeError, decode_yaml
-from tests.unit.logic.machinery.decoding.hostile import REFUSED
+from tests.kit.machinery.hostile import REFUSED
 
 for name, text in REFUSED.items():
     try:

@@ -10,7 +10,7 @@ import pytest
 from skerry.api.errors import BadRequest, Invalid, RequestEntityTooLarge
 from skerry.api.schema import Schema
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from tests.counting import growth
+from tests.kit.counting import growth
 
 SCHEMA = Schema(
     {

@@ -12,7 +12,7 @@ from skerry.api.errors import BadRequest, Invalid
 from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.logic.machinery.patch import apply_strategic_patch, two_way_merge_patch
-from tests.unit.logic.machinery.apply.kinds import (
+from tests.kit.machinery.kinds import (
     definitions,
     deployment,
     deployment_schema,

@@ -9,7 +9,7 @@ import pytest
 from skerry.api.objects import Object
 from skerry.logic.machinery.pod_security.evaluation import detail_of, reason_of, violations
 from skerry.logic.machinery.pod_security.policy import Level, LevelVersion
-from tests.unit.logic.machinery.pod_security.pods import container, hardened, spec_of
+from tests.kit.machinery.pods import container, hardened, spec_of
 
 _AA = "container.apparmor.security.beta.kubernetes.io"
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io"

@@ -15,7 +15,7 @@ from skerry.logic.machinery.pod_security.namespaces import (
 )
 from skerry.logic.machinery.pod_security.policy import PREFIX, LevelVersion, Policy, policy_of
 from skerry.logic.machinery.pod_security.subjects import is_significant, template_of
-from tests.unit.logic.machinery.pod_security.pods import container, spec_of
+from tests.kit.machinery.pods import container, spec_of
 
 RESTRICTED = LevelVersion("restricted", None)
 BASELINE = LevelVersion("baseline", None)

@@ -14,7 +14,7 @@ from skerry.logic.machinery.pod_security.policy import (
     parse_version,
     policy_of,
 )
-from tests.unit.logic.machinery.pod_security.pods import container, spec_of
+from tests.kit.machinery.pods import container, spec_of
 
 
 def labels(**values: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from skerry.logic.machinery.rbac.rules import (
     escalation_message,
     uncovered,
 )
-from tests.counting import growth, steps
+from tests.kit.counting import growth, steps
 
 GET_PODS = Rule(("get",), ("",), ("pods",))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.machinery.schema import duplicate_fields, duplicate_keys, type_errors
-from tests.unit.logic.machinery.schema.schemas import builtin
+from tests.kit.machinery.schemas import builtin
 
 QUANTITIES = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -10,7 +10,7 @@ import pytest
 from skerry.api.schema import Schema
 from skerry.logic.machinery.schema import apply_defaults, prune, validate, validate_update
 from skerry.logic.machinery.schema.ratcheting import Correlation
-from tests.counting import growth
+from tests.kit.counting import growth
 
 ITEM = {
     "type": "object",

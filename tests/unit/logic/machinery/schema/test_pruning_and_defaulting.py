@@ -6,7 +6,7 @@ from typing import Any
 
 from skerry.api.schema import Schema
 from skerry.logic.machinery.schema import apply_defaults, prune, unknown_fields
-from tests.unit.logic.machinery.schema.schemas import CRON_TAB, builtin
+from tests.kit.machinery.schemas import CRON_TAB, builtin
 
 CRON = Schema(CRON_TAB)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skerry.api.schema import Schema
 from skerry.logic.machinery.schema import apply_defaults, prune, validate, validate_update
-from tests.unit.logic.machinery.schema.schemas import json_values, schemas, values_of
+from tests.kit.machinery.schemas import json_values, schemas, values_of
 
 fitting = schemas.flatmap(lambda raw: st.tuples(st.just(raw), values_of(raw)))
 

@@ -8,7 +8,7 @@ import pytest
 
 from skerry.api.schema import Schema
 from skerry.logic.machinery.schema import validate, validate_update
-from tests.unit.logic.machinery.schema.schemas import CRON_TAB
+from tests.kit.machinery.schemas import CRON_TAB
 
 CRON = Schema(CRON_TAB)
 
