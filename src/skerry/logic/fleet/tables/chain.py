@@ -1,0 +1,116 @@
+"""The map of the product: every table of the edge chain, in the order in which they derive.
+
+An EdgePlacement says what goes where. The edge scheduler turns *where* into destinations and writes
+them as slices; the placement translator turns *what* into copies in the mailbox of each
+destination; a syncer takes them to its edge and brings their state back; the summarizer tells the
+owner what it all comes to. Each step is a table, derived from those above it by one pure function::
+
+    watched    placements  locations  sync_targets  slices  sources  mailboxes  customizers
+               copies  syncer_configs  leases
+    derived    destination   placement × SyncTarget          where it goes
+               selected      placement × item                what goes
+               route         mailbox × item                  selected ⋈ destination, never stored
+               desired       mailbox × item                  what a copy is to be
+               difference    mailbox × item                  desired against copies
+               report        item × SyncTarget               how a copy fares
+               tally         placement × item                what its reports come to
+
+To follow an object, read the functions in this order. Each has a twin that computes the same from
+nothing but the inputs; property tests compare the two after every change.
+
+The names are texts, so that the map imports nothing; a test checks that they all exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["watched", "derived"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTable:
+    """One table: what its keys and rows are, who keeps it, and where it comes from.
+
+    ``source`` is, for a watched table, the objects it is read from. ``derived_by`` and
+    ``reference`` are ``package.module:function``: the derivation, and its twin from scratch.
+    """
+
+    name: str
+    kind: Kind
+    key: str
+    row: str
+    owner: str
+    source: str = ""
+    derived_by: str = ""
+    reference: str = ""
+
+
+def _watched(name: str, key: str, row: str, owner: str, source: str) -> ChainTable:
+    return ChainTable(name, "watched", key, row, owner, source=source)
+
+
+def _derived(
+    name: str, key: str, row: str, owner: str, derived_by: str, reference: str
+) -> ChainTable:
+    return ChainTable(name, "derived", key, row, owner, derived_by=derived_by, reference=reference)
+
+
+_SCHEDULER = "edge scheduler"
+_TRANSLATOR = "placement translator"
+_SUMMARIZER = "summarizer"
+_ALL = "edge scheduler, placement translator, summarizer"
+
+CHAIN: Final[tuple[ChainTable, ...]] = (
+    _watched("placements", "placement", "what and where", _ALL, "EdgePlacement"),
+    _watched("locations", "Location", "labels, taints, instances", _SCHEDULER, "Location"),
+    _watched("sync_targets", "SyncTarget", "UID, labels, available", _SCHEDULER, "SyncTarget"),
+    _derived(
+        "destination",
+        "placement, SyncTarget",
+        "Location, SyncTarget",
+        _SCHEDULER,
+        derived_by="",
+        reference="",
+    ),
+    _watched(
+        "slices",
+        "placement, SyncTarget",
+        "Location, SyncTarget",
+        "placement translator, summarizer",
+        "SinglePlacementSlice",
+    ),
+    _watched(
+        "sources",
+        "object in a workspace",
+        "labels, digest",
+        "placement translator, summarizer",
+        "every placeable kind",
+    ),
+    _watched("mailboxes", "mailbox", "cluster", _TRANSLATOR, "Workspace"),
+    _watched("customizers", "Customizer", "replacements", _TRANSLATOR, "Customizer"),
+    _watched("copies", "mailbox, item", "digest, marks", _TRANSLATOR, "every placeable kind"),
+    _watched("syncer_configs", "mailbox", "spec", _TRANSLATOR, "SyncerConfig"),
+    _derived("selected", "placement, item", "why", _TRANSLATOR, derived_by="", reference=""),
+    _derived(
+        "route",
+        "mailbox, item",
+        "placements, Locations, source",
+        _TRANSLATOR,
+        derived_by="",
+        reference="",
+    ),
+    _derived("desired", "mailbox, item", "digest, object", _TRANSLATOR, "", ""),
+    _derived(
+        "difference",
+        "mailbox, item",
+        "create, update, delete, none or pending",
+        _TRANSLATOR,
+        derived_by="",
+        reference="",
+    ),
+    _watched("leases", "SyncTarget", "fresh or lapsed", _SUMMARIZER, "heartbeat of a SyncTarget"),
+    _derived("report", "item, SyncTarget", "delivered, health", _SUMMARIZER, "", ""),
+    _derived("tally", "placement, item", "counts, worst", _SUMMARIZER, "", ""),
+)

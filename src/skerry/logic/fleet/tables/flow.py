@@ -1,0 +1,267 @@
+"""The tables of one owner, in the order in which they derive from each other.
+
+Inputs are written at any time. ``settle`` lets the derived tables follow and returns what differs:
+operators run in the order they were made, each after all its sources, and only those whose sources
+changed. So a batch is seen whole, never half of it, and there are no cycles by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from skerry.kit.invariant import invariant
+from skerry.logic.fleet.tables.operators import (
+    Fold,
+    FoldRows,
+    GroupRows,
+    Groups,
+    JoinRows,
+    LookUp,
+    MapRows,
+    Meter,
+    Operator,
+    UnionRows,
+)
+from skerry.logic.fleet.tables.product import FoldProduct, Product
+from skerry.logic.fleet.tables.relation import Relation
+from skerry.logic.fleet.tables.table import Change, Ordered, Table
+
+K = TypeVar("K", bound=Ordered)
+R = TypeVar("R", bound=Ordered)
+A = TypeVar("A", bound=Ordered)
+B = TypeVar("B", bound=Ordered)
+J = TypeVar("J", bound=Ordered)
+G = TypeVar("G", bound=Ordered)
+V = TypeVar("V")
+W = TypeVar("W")
+X = TypeVar("X")
+C = TypeVar("C")
+F = TypeVar("F", bound=Fold[Any, Any])
+
+
+class Settled:
+    """What one batch changed; to be read before the next one is settled.
+
+    It compares with the rows as they are, so nothing is copied for whoever does not ask.
+    """
+
+    def __init__(
+        self,
+        is_current: Callable[[], bool],
+        before: dict[Any, dict[Any, Any]],
+        touched: dict[Any, set[Any]],
+    ) -> None:
+        self._is_current = is_current
+        self._before = before
+        self._touched = touched
+
+    def __bool__(self) -> bool:
+        """Tell whether anything was written."""
+        return bool(self._before or self._touched)
+
+    def changes(self, table: Table[K, V]) -> list[Change[K, V]]:
+        """Return the rows of *table* that differ, in the order of keys."""
+        self._check()
+        before = self._before.get(table)
+        return [] if before is None else table.changes(before)
+
+    def groups(self, groups: Groups[G, F]) -> list[G]:
+        """Return the groups that may have come to something else, in order."""
+        return sorted(self._touched.get(groups, ()))
+
+    def keys(self, product: Product[J, A, B, V, W]) -> Iterator[tuple[J, A, B]]:
+        """Yield the keys of a product whose rows differ, lazily and in a fixed order."""
+        self._check()
+        left, right = self._before.get(product.left, {}), self._before.get(product.right, {})
+        return product.touched(left, right)
+
+    def _check(self) -> None:
+        invariant(self._is_current(), "a settled batch is read after a later write")
+
+
+class Dataflow:
+    """Makes tables and keeps the derived ones up. See the module's text."""
+
+    def __init__(self) -> None:
+        self._meter = Meter()
+        self._operators: list[Operator] = []
+        # Which operators read a table or groups.
+        self._readers: dict[Any, list[int]] = {}
+        self._dirty: set[int] = set()
+        self._batches = 0
+        self._changed: list[Table[Any, Any]] = []
+        self._regrouped: list[Groups[Any, Any]] = []
+        self._inputs: set[Table[Any, Any]] = set()
+        # While a batch is hypothetical: what the inputs were, batch by batch.
+        self._undo: list[tuple[Table[Any, Any], dict[Any, Any]]] | None = None
+
+    @property
+    def touched(self) -> int:
+        """How many rows operators have read or written so far."""
+        return self._meter.touched
+
+    # -- inputs ------------------------------------------------------------------------------
+
+    def table(self, name: str) -> Table[Any, Any]:
+        """Return a new input; annotate it with the types of its keys and rows."""
+        return self._input(Table(self, name))
+
+    def relation(self, name: str, *, reverse: bool = False) -> Relation[Any, Any, Any]:
+        """Return a new input by pairs; *reverse*: it can be asked from the second key, too."""
+        return self._input(Relation(self, name, reverse=reverse))
+
+    # -- operators ---------------------------------------------------------------------------
+
+    def map(self, name: str, source: Table[K, V], row: Callable[[K, V], W | None]) -> Table[K, W]:
+        """Return a table with ``row(key, row)`` for each row of *source*; None: no row."""
+        result: Table[K, W] = Table(self, name, derived=True)
+        self._derive((source,), MapRows(self._meter, source, result, row))
+        return result
+
+    def filter(self, name: str, source: Table[K, V], keep: Callable[[K, V], bool]) -> Table[K, V]:
+        """Return a table with the rows of *source* to keep."""
+        return self.map(name, source, lambda key, row: row if keep(key, row) else None)
+
+    def union(self, name: str, *sources: Table[K, V]) -> Table[K, V]:
+        """Return a table with the rows of all *sources*; of equal keys the first source's."""
+        result: Table[K, V] = Table(self, name, derived=True)
+        self._derive(sources, UnionRows(self._meter, sources, result))
+        return result
+
+    def lookup(
+        self,
+        name: str,
+        left: Table[K, V],
+        right: Table[R, W],
+        on: Callable[[K, V], R | None],
+        row: Callable[[K, V, W | None], X | None],
+    ) -> Table[K, X]:
+        """Return a table with ``row(key, left, right)``, the right row being the one named by *on*.
+
+        Where *on* names none, or none is there, the right row is None.
+        """
+        result: Table[K, X] = Table(self, name, derived=True)
+        self._derive((left, right), LookUp(self._meter, left, right, result, on, row))
+        return result
+
+    def join(
+        self,
+        name: str,
+        left: Table[K, V],
+        right: Table[R, W],
+        left_on: Callable[[K, V], J],
+        right_on: Callable[[R, W], J],
+        row: Callable[[K, V, R, W], X | None],
+    ) -> Relation[K, R, X]:
+        """Return the pairs of rows that share a value, each as ``row`` makes it; None: no row."""
+        result: Relation[K, R, X] = Relation(self, name, derived=True, reverse=True)
+        operator = JoinRows(self._meter, left, right, result, left_on, right_on, row)
+        self._derive((left, right), operator)
+        return result
+
+    def group(
+        self,
+        name: str,
+        source: Table[K, V],
+        by: Callable[[K, V], G],
+        fold: Callable[[G], F],
+    ) -> Groups[G, F]:
+        """Return the rows of *source* folded by group."""
+        result: Groups[G, F] = Groups(name, self._regroup)
+        self._derive((source,), GroupRows(self._meter, source, result, by, fold))
+        return result
+
+    def rows(self, name: str, source: Groups[G, F], row: Callable[[G, F], X | None]) -> Table[G, X]:
+        """Return a table with what each group comes to, for others to derive from."""
+        result: Table[G, X] = Table(self, name, derived=True)
+        self._derive((source,), FoldRows(self._meter, source, result, row))
+        return result
+
+    def product(
+        self, name: str, left: Relation[J, A, V], right: Relation[J, B, W]
+    ) -> Product[J, A, B, V, W]:
+        """Return the product of two relations by the first key they share; it is never stored."""
+        return Product(self._meter, name, left, right)
+
+    def fold(
+        self,
+        name: str,
+        product: Product[J, A, B, V, W],
+        cells: Relation[A, B, C],
+        row: Callable[[W, C | None], X],
+        fold: Callable[[J, A, V, Iterable[tuple[B, X]]], F],
+    ) -> Groups[tuple[J, A], F]:
+        """Return one fold for each left row of a product, over the right rows beside their cells.
+
+        It is there as long as its left row is, even with nothing to fold.
+        """
+        result: Groups[tuple[J, A], F] = Groups(name, self._regroup)
+        operator = FoldProduct(self._meter, product, cells, result, row, fold)
+        self._derive((product.left, product.right, cells), operator)
+        return result
+
+    # -- batches -----------------------------------------------------------------------------
+
+    def settle(self) -> Settled:
+        """Let every derived table follow the inputs; returns what differs since the last time."""
+        dirty = self._dirty
+        while dirty:
+            number = min(dirty)
+            dirty.discard(number)
+            self._operators[number].step()
+        before = {table: table.before for table in self._changed}
+        touched = {groups: groups.touched for groups in self._regrouped}
+        for table in before:
+            table.before = {}
+        for groups in touched:
+            groups.touched = set()
+        self._changed, self._regrouped = [], []
+        if self._undo is not None:
+            self._undo.extend((t, rows) for t, rows in before.items() if t in self._inputs)
+        self._batches = batch = self._batches + 1
+        return Settled(lambda: batch == self._batches and not self._changed, before, touched)
+
+    @contextmanager
+    def hypothetical(self) -> Iterator[Dataflow]:
+        """Let inputs be written and settled, and be as they were when this ends.
+
+        What was written before must have been settled. The way back is a batch like any other, so
+        it costs what the way there did.
+        """
+        invariant(self._undo is None, "a hypothetical batch within another one")
+        invariant(not self._changed, "changes that are not settled would be taken for hypothetical")
+        undo: list[tuple[Table[Any, Any], dict[Any, Any]]] = []
+        self._undo = undo
+        try:
+            yield self
+        finally:
+            self.settle()
+            self._undo = None
+            for table, rows in reversed(undo):
+                for key, row in rows.items():
+                    table.write(key, row)
+            self.settle()
+
+    def began(self, table: Table[Any, Any]) -> None:
+        """Take that *table* has its first change of this batch. For tables."""
+        self._changed.append(table)
+        self._dirty.update(self._readers.get(table, ()))
+
+    def _regroup(self, groups: Groups[Any, Any]) -> None:
+        self._regrouped.append(groups)
+        self._dirty.update(self._readers.get(groups, ()))
+
+    def _input(self, table: T) -> T:
+        self._inputs.add(table)
+        return table
+
+    def _derive(self, sources: Iterable[Any], operator: Operator) -> None:
+        for source in sources:
+            invariant(not len(source), f"{source.name} has rows: derive before the first is put")
+            self._readers.setdefault(source, []).append(len(self._operators))
+        self._operators.append(operator)
+
+
+T = TypeVar("T", bound=Table[Any, Any])
