@@ -14,15 +14,10 @@ from typing import Any
 
 from bench import placement_hub
 from bench.report import Row, table
+from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.index import PlacementIndex
-from skerry.logic.fleet.placement.records import (
-    Location,
-    Place,
-    location_of,
-    placement_of,
-    sync_target_of,
-)
+from skerry.logic.fleet.placement.records import Location, location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.whatif import Put, what_if
 
 # Labels as inventories have them: a few keys of few values, one of many, one that is unique.
@@ -105,7 +100,7 @@ def run_pure(
     row("index locations", _timed(lambda: [index.put_location(each) for each in found])[0])
     row("index targets", _timed(lambda: [index.put_sync_target(each) for each in targets])[0])
     row("index placements", _timed(lambda: [index.put_placement(e) for e in wanted])[0])
-    full, counts = _timed(lambda: [len(index.matching(each.place)) for each in wanted])
+    full, counts = _timed(lambda: [len(index.matching(each.ref)) for each in wanted])
     row("full match", full, most=5.0)
     row("locations per placement", sum(counts) / len(counts), "mean")
     times, touched = _relabels(source, index, relabels, locations)
@@ -115,7 +110,7 @@ def run_pure(
     moved = _location(7, _labels(source, 8))
     spent, differences = _timed(lambda: what_if(index, [Put(moved)]))
     row(f"what if, {len(differences)} placements change", spent)
-    largest = Place("wmw", f"p{counts.index(max(counts))}")
+    largest = edge_placement_ref("wmw", f"p{counts.index(max(counts))}")
     spent, there = _timed(lambda: index.destinations(largest))
     row(f"destinations of the largest, {len(there)}, first", spent)
     row("and again", _timed(lambda: index.destinations(largest))[0])
@@ -128,14 +123,14 @@ def _relabels(
     times, touched = [], 0
     for _ in range(count):
         number = source.randrange(locations)
-        location = index.inventory.location(Place(f"c{number % _CLUSTERS}", f"l{number}"))
+        location = index.inventory.location(location_ref(f"c{number % _CLUSTERS}", f"l{number}"))
         assert location is not None
         key = source.choice(sorted(_FEW))
         labels = dict(location.labels) | {key: f"v{source.randrange(_FEW[key])}"}
         changed = _location(number, labels)
-        spent, places = _timed(partial(index.put_location, changed))
+        spent, refs = _timed(partial(index.put_location, changed))
         times.append(spent)
-        touched += len(places)
+        touched += len(refs)
     return sorted(times), touched / count
 
 

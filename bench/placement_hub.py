@@ -33,10 +33,10 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, placement_of_slice
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES, placement_name
 from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
 
@@ -69,7 +69,7 @@ class Bench:
     async def following(self) -> AsyncIterator[None]:
         """Watch the slices while inside."""
         factory = InformerFactory(self.client.at("", self.workload), ids=SystemIds())
-        informer = factory.informer(SLICES)
+        informer = factory.informer(SINGLE_PLACEMENT_SLICES)
         informer.add_handler(self._slice_changed)
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(factory.run())
@@ -79,7 +79,7 @@ class Bench:
 
     def _slice_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old or {}
-        name = placement_name(obj)
+        name = placement_of_slice(obj)
         sizes = self._sizes.setdefault(name, {})
         if new is None:
             sizes.pop(obj["metadata"]["name"], None)
@@ -124,7 +124,7 @@ class Bench:
         await client.delete(EDGE_PLACEMENTS, name)
         for piece in list(self._sizes.get(name, {})):
             with contextlib.suppress(NotFound):
-                await client.delete(SLICES, piece)
+                await client.delete(SINGLE_PLACEMENT_SLICES, piece)
 
 
 async def measure(
@@ -220,7 +220,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
 async def _versions(kubeconfig: Path) -> dict[str, str]:
     """Return which state each slice is in."""
     async with connected(kubeconfig) as client:
-        found = await client.at("", f"root:workload-{_FEW_SITES}").list(SLICES)
+        found = await client.at("", f"root:workload-{_FEW_SITES}").list(SINGLE_PLACEMENT_SLICES)
         return {
             each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found.items
         }

@@ -31,12 +31,11 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
-from skerry.api.edge import Mailbox
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox, edge_placement_ref
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.records import Destination, Place
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.accumulator import Accumulator, total
 from skerry.logic.fleet.summary.content import MOST_DETAILS, NAMESPACED, Subject, summary_content
 from skerry.logic.fleet.summary.ledger import Ledger, Source
@@ -118,10 +117,10 @@ def _pure() -> list[Row]:
 
 
 def _through_ledger(reports: Sequence[Report]) -> float:
-    ledger, place = Ledger(), Place("wmw", "p")
+    ledger, ref = Ledger(), edge_placement_ref("wmw", "p")
     item = ObjectRef("", "apps", "deployments", "shop", "web")
-    ledger.put_placement(place, lambda *_: True)
-    ledger.set_destinations(place, [_destination(number) for number in range(_DESTINATIONS)])
+    ledger.put_placement(ref, lambda *_: True)
+    ledger.set_destinations(ref, [_destination(number) for number in range(_DESTINATIONS)])
     ledger.put_namespace("wmw", "shop", {})
     ledger.put_source("wmw", item, Source({}))
 
@@ -174,7 +173,7 @@ async def _furnish(client: Client) -> list[str]:
     spec: Object = {"locationSelectors": [{}], "namespaceSelector": {}}
     made = await owner.create(EDGE_PLACEMENTS, body(EDGE, "EdgePlacement", "p", spec=spec))
     destinations = [_destination(number).as_object() for number in range(_EDGES)]
-    await owner.create(SLICES, slice_of(made, destinations))
+    await owner.create(SINGLE_PLACEMENT_SLICES, slice_of(made, destinations))
     return clusters
 
 

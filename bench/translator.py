@@ -32,10 +32,9 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
-from skerry.api.edge import Mailbox
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.informer import InformerFactory
 
@@ -84,7 +83,7 @@ class Bench:
             }
             for number in range(mailboxes)
         ]
-        await workload.create(SLICES, slice_of(made, destinations))
+        await workload.create(SINGLE_PLACEMENT_SLICES, slice_of(made, destinations))
 
     async def _mailbox(self, number: int) -> None:
         workspace = Mailbox("bench", _uid(number)).workspace

@@ -9,14 +9,20 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    SINGLE_PLACEMENT_SLICES,
+    edge_placement_ref,
+)
 from skerry.api.errors import ApiError, NotFound
+from skerry.api.kcp.resources import LOCATIONS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.records import Place
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
+from skerry.api.refs import ObjectRef
 from tests.kit.chain.building import equal
-from tests.kit.chain.edge_scheduler_hub import LOCATIONS, WORKSPACES, Hub
+from tests.kit.chain.edge_scheduler_hub import Hub
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import SEEDS
@@ -40,7 +46,7 @@ async def furnish(hub: Hub, locations: int = 3) -> None:
 async def names(hub: Hub, tenant: str) -> list[str]:
     """Return the Locations that a workspace's slices hold, those of the inventory only."""
     cluster = await cluster_of(hub, tenant)
-    found = (await hub.destinations()).get(Place(cluster, "p"), [])
+    found = (await hub.destinations()).get(edge_placement_ref(cluster, "p"), [])
     return [each.location for each in found if each.location != "default"]
 
 
@@ -76,10 +82,16 @@ async def test_a_grant_that_observes_tells_both_sides_and_changes_no_slice() -> 
     async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):
         await furnish(hub)
         await hub.settle()
-        before = [piece["metadata"]["resourceVersion"] for piece in await hub.everything(SLICES)]
+        before = [
+            piece["metadata"]["resourceVersion"]
+            for piece in await hub.everything(SINGLE_PLACEMENT_SLICES)
+        ]
         await hub.grant(IMW, "eu", mode="Observe", paths=["root:shop"], selector=equal(region="eu"))
         await hub.settle()
-        after = [piece["metadata"]["resourceVersion"] for piece in await hub.everything(SLICES)]
+        after = [
+            piece["metadata"]["resourceVersion"]
+            for piece in await hub.everything(SINGLE_PLACEMENT_SLICES)
+        ]
         assert after == before
         record = await hub.consent(IMW)
         assert (record["mode"], record["held"]) == ("Observe", 0)
@@ -223,8 +235,10 @@ async def test_what_a_tenant_writes_into_slices_by_hand_is_not_held() -> None:
         await furnish(hub)
         await hub.grant(IMW, "eu", paths=["root:shop"], selector={})
         await hub.settle()
-        shop = await hub.at("root:shop").get(SLICES, "p")
-        await hub.at("root:bank").patch(SLICES, "p", {"destinations": shop["destinations"]})
+        shop = await hub.at("root:shop").get(SINGLE_PLACEMENT_SLICES, "p")
+        await hub.at("root:bank").patch(
+            SINGLE_PLACEMENT_SLICES, "p", {"destinations": shop["destinations"]}
+        )
         await hub.settle()
         assert await names(hub, "bank") == []
         assert "held" not in (await hub.consent(IMW))["destinations"]
@@ -258,7 +272,9 @@ async def test_a_label_counts_on_the_workspace_object_in_the_named_parent_only()
         await hub.settle()
         assert await names(hub, "bank") == []
         sub = (await hub.at("root:bank").get(WORKSPACES, "sub"))["spec"]["cluster"]
-        assert [d for d in (await hub.destinations())[Place(sub, "p")] if d.location != "x"] == []
+        assert [
+            d for d in (await hub.destinations())[edge_placement_ref(sub, "p")] if d.location != "x"
+        ] == []
         patch = {"metadata": {"labels": {"tier": "gold"}}}
         await hub.at("root").patch(WORKSPACES, "bank", patch)
         await hub.settle()
@@ -309,7 +325,7 @@ async def test_no_history_of_grants_removes_anything_that_nobody_confirmed(seed:
     owners = Owners(hub)
     async with hub.running("imw", "shop", "bank"):
         await furnish(hub)
-        seen: dict[Place, set[Any]] = {}
+        seen: dict[ObjectRef, set[Any]] = {}
         if hub.ids.fraction() < 0.5:
             async with hub.controlled(SCHEDULER):
                 await hub.settle()
@@ -330,20 +346,20 @@ async def test_no_history_of_grants_removes_anything_that_nobody_confirmed(seed:
         assert await hub.store.revision() == revision, "a second pass writes nothing"
 
 
-async def _nothing_went(hub: Hub, seen: dict[Place, set[Any]]) -> None:
-    for place, destinations in (await hub.destinations()).items():
-        assert seen.get(place, set()) <= set(destinations)
-        seen[place] = set(destinations)
+async def _nothing_went(hub: Hub, seen: dict[ObjectRef, set[Any]]) -> None:
+    for ref, destinations in (await hub.destinations()).items():
+        assert seen.get(ref, set()) <= set(destinations)
+        seen[ref] = set(destinations)
 
 
-async def _as_a_scan_says(hub: Hub, seen: dict[Place, set[Any]]) -> None:
+async def _as_a_scan_says(hub: Hub, seen: dict[ObjectRef, set[Any]]) -> None:
     """Check slices against a scan that knows what was there before."""
     reference = await hub.reference()
-    for place, found in (await hub.destinations()).items():
-        present = {Place(each.cluster, each.location) for each in seen[place]}
-        wanted = set(reference.destinations(place, present))
+    for ref, found in (await hub.destinations()).items():
+        present = {each.location_ref for each in seen[ref]}
+        wanted = set(reference.destinations(ref, present))
         assert set(found) <= wanted
-        assert set(reference.destinations(place)) <= set(found)
+        assert set(reference.destinations(ref)) <= set(found)
 
 
 @virtual

@@ -9,26 +9,20 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import SYNC_TARGET_NAME, mailbox_named
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    SINGLE_PLACEMENT_SLICES,
+    SYNC_TARGET_NAME,
+    mailbox_named,
+)
 from skerry.api.errors import ApiError
+from skerry.api.kcp.resources import API_BINDINGS, API_EXPORTS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
-from skerry.app.edge_environment import APIEXPORTS as EXPORTS
 from skerry.kit.clock import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
 from skerry.logic.fleet.placement.records import is_ready
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
-from tests.kit.chain.edge_scheduler_hub import (
-    BINDINGS,
-    LOCATIONS,
-    PROVIDER,
-    SMALL_SLICES,
-    SYNC_TARGETS,
-    WORKSPACES,
-    Hub,
-    People,
-    equal,
-)
+from tests.kit.chain.edge_scheduler_hub import PROVIDER, SMALL_SLICES, Hub, People, equal
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import SEEDS
@@ -94,10 +88,10 @@ async def test_a_further_slice_taken_from_its_owner_is_taken_back() -> None:
             await hub.place("root:wmw", "web", {})
             await asyncio.sleep(10)
             await hub.assert_scheduled()
-            await hub.at("root:wmw").patch(SLICES, "web-2", ownerless)
+            await hub.at("root:wmw").patch(SINGLE_PLACEMENT_SLICES, "web-2", ownerless)
             await asyncio.sleep(10)
             await hub.assert_scheduled()
-        await hub.at("root:wmw").patch(SLICES, "web-2", ownerless)
+        await hub.at("root:wmw").patch(SINGLE_PLACEMENT_SLICES, "web-2", ownerless)
         async with hub.controlled(SMALL_SLICES):
             await asyncio.sleep(10)
             await hub.assert_scheduled()
@@ -112,10 +106,10 @@ async def test_a_slice_edited_or_deleted_by_hand_is_restored() -> None:
         await asyncio.sleep(1)
         wanted = await hub.destinations()
         assert [len(found) for found in wanted.values()] == [1]
-        await hub.at("root:wmw").patch(SLICES, "web", {"destinations": []})
+        await hub.at("root:wmw").patch(SINGLE_PLACEMENT_SLICES, "web", {"destinations": []})
         await asyncio.sleep(1)
         assert await hub.destinations() == wanted
-        await hub.remove("root:wmw", SLICES, "web")
+        await hub.remove("root:wmw", SINGLE_PLACEMENT_SLICES, "web")
         await asyncio.sleep(1)
         assert await hub.destinations() == wanted
 
@@ -182,7 +176,7 @@ async def assert_mailboxes(hub: Hub) -> None:
     assert {s["metadata"]["name"] for s in spaces} == targets | {"somebody-mb-elses"}
     for space in spaces:
         if space["metadata"]["name"] in targets:
-            bound = await hub.at(space["spec"]["cluster"]).get(BINDINGS, "bind-edge")
+            bound = await hub.at(space["spec"]["cluster"]).get(API_BINDINGS, "bind-edge")
             assert bound["spec"]["reference"]["export"] == {
                 "path": PROVIDER,
                 "name": "edge.kcp.io",
@@ -224,7 +218,7 @@ async def vandalise_mailboxes(hub: Hub, people: People) -> None:
         unmark = {"metadata": {"annotations": {SYNC_TARGET_NAME: None}}}
         deeds += [
             lambda: hub.remove(PROVIDER, WORKSPACES, workspace),
-            lambda: hub.remove(content, BINDINGS, "bind-edge"),
+            lambda: hub.remove(content, API_BINDINGS, "bind-edge"),
             lambda: hub.at(PROVIDER).patch(WORKSPACES, workspace, unmark),
         ]
     with suppress(ApiError):
@@ -295,7 +289,7 @@ async def test_the_worked_case_of_the_documentation() -> None:
         await hub.place("root:wmw", "all2all", {})
         await hub.place("root:wmw", "dev", equal(env="dev"))
         await asyncio.sleep(1)
-        found = {place.name: each for place, each in (await hub.destinations()).items()}
+        found = {ref.name: each for ref, each in (await hub.destinations()).items()}
         pairs = [(each.location, each.sync_target) for each in found["all2all"]]
         assert pairs == [("default", "dev"), ("default", "prod"), ("dev", "dev"), ("prod", "prod")]
         assert [(each.location, each.sync_target) for each in found["dev"]] == [("dev", "dev")]
@@ -310,5 +304,5 @@ async def test_the_usual_provider_is_taken_when_the_current_workspace_is_none() 
         client = hub.at("")
         assert await provider_near(client, "root:wmw") == PROVIDER
         assert await provider_near(client, PROVIDER) == PROVIDER
-        await hub.remove(PROVIDER, EXPORTS, "edge.kcp.io")
+        await hub.remove(PROVIDER, API_EXPORTS, "edge.kcp.io")
         assert await provider_near(client, "root:wmw") == "root:wmw", "it may come yet"

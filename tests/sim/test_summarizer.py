@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from tests.kit.chain.summarizer_history import EDGES, History
 from tests.kit.chain.summarizer_hub import (
@@ -331,17 +330,17 @@ async def test_destinations_are_those_of_all_slices_together() -> None:
     hub = Hub()
     async with hub.running(["florin", "guilder"]), hub.summarizing():
         await furnished(hub, "florin")
-        first = await hub.owner.get(SLICES, "p")
+        first = await hub.owner.get(SINGLE_PLACEMENT_SLICES, "p")
         second = {
             "apiVersion": first["apiVersion"],
             "kind": first["kind"],
             "metadata": {"name": "p-2", "ownerReferences": first["metadata"]["ownerReferences"]},
             "destinations": [hub.destination("guilder")],
         }
-        await hub.owner.create(SLICES, second)
+        await hub.owner.create(SINGLE_PLACEMENT_SLICES, second)
         await asyncio.sleep(2)
         assert (await hub.summaries("shop"))["p-deployments-web"]["destinations"] == 2
-        await hub.owner.delete(SLICES, "p-2")
+        await hub.owner.delete(SINGLE_PLACEMENT_SLICES, "p-2")
         await asyncio.sleep(2)
         assert (await hub.summaries("shop"))["p-deployments-web"]["destinations"] == 1
 

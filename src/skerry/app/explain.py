@@ -15,12 +15,31 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, LOCATION_GRANTS, Mailbox
+from skerry.api.edge import (
+    CUSTOMIZERS,
+    EDGE_PLACEMENTS,
+    EXPORT,
+    LOCATION_CONSENT_NAME,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    SINGLE_PLACEMENT_SLICES,
+    Mailbox,
+    binding_reference,
+    placement_of_slice,
+)
 from skerry.api.errors import ApiError, Forbidden, NotFound
+from skerry.api.kcp.resources import (
+    API_BINDINGS,
+    API_EXPORTS,
+    LOCATIONS,
+    LOGICAL_CLUSTERS,
+    SYNC_TARGETS,
+    WORKSPACES,
+)
 from skerry.api.kinds import GroupVersionResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.app.edge_environment import APIEXPORTS, ClientFlags, Endpoint, Role, access_by, endpoint
+from skerry.app.edge_environment import ClientFlags, Endpoint, Role, access_by, endpoint
 from skerry.app.explain_names import (
     Unanswered,
     document_name,
@@ -51,42 +70,18 @@ from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     Destination,
-    Place,
     location_of,
-    place_of,
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.slices import (
-    EDGE_PLACEMENTS,
-    SLICES,
-    destinations_in,
-    placement_name,
-)
+from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.placement.whatif import Change, what_if
-from skerry.logic.fleet.translation.categories import (
-    DEFINITIONS,
-    NAMESPACES,
-    is_never_copied,
-)
+from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES, is_never_copied
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.discovery import ServedTypes, discover
 from skerry.runtime.kubeconfig import kubeconfig_paths
 from skerry.runtime.transport import Transport
 from skerry.scheduler.placement import location_chooser
-
-EDGE, SCHEDULING, WORKLOAD, TENANCY = (
-    "edge.kcp.io",
-    "scheduling.kcp.io",
-    "workload.kcp.io",
-    "tenancy.kcp.io",
-)
-LOCATIONS = GroupVersionResource(SCHEDULING, "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource(WORKLOAD, "v1alpha1", "synctargets")
-WORKSPACES = GroupVersionResource(TENANCY, "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
-CUSTOMIZERS = GroupVersionResource(EDGE, "v1alpha1", "customizers")
-LOGICAL_CLUSTERS = GroupVersionResource("core.kcp.io", "v1alpha1", "logicalclusters")
 
 # Where the provider is unless somebody says otherwise.
 USUAL_PROVIDER = "root:espw"
@@ -185,16 +180,16 @@ class Hub:
         subjects = await self._with_defined(types, asked) if question.object else asked
         slices = await self._slices(question.placement)
         mailboxes = {each["metadata"]["name"]: each for each in await self._mailboxes()}
-        place = place_of(placement)
+        ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, placement)
         what = what_or_none(placement)
-        near = self._destinations(index, place, chosen, slices)
+        near = self._destinations(index, ref, chosen, slices)
         wanted = {Mailbox(d.cluster, d.uid).workspace for d in near} & mailboxes.keys()
         copies, unreadable = await self._copies(
             [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in asked}
         )
         statuses = kinds_with_status(types)
         facts = Facts(
-            place,
+            ref,
             what,
             index,
             chosen,
@@ -213,7 +208,7 @@ class Hub:
     async def _with_defined(self, types: ServedTypes, asked: list[Subject]) -> list[Subject]:
         """Add everything else when a definition is asked about: what it defines decides."""
         if not any(
-            each.item.group_resource in (DEFINITIONS, BINDINGS.group_resource) for each in asked
+            each.item.group_resource in (DEFINITIONS, API_BINDINGS.group_resource) for each in asked
         ):
             return asked
         items = {each.item for each in asked}
@@ -222,17 +217,15 @@ class Hub:
     def _destinations(
         self,
         index: PlacementIndex,
-        place: Place,
-        locations: Mapping[Place, Object],
+        ref: ObjectRef,
+        locations: Mapping[ObjectRef, Object],
         slices: Sequence[Destination],
     ) -> list[Destination]:
-        present = frozenset((each.cluster, each.location) for each in slices)
+        present = frozenset(each.location_ref for each in slices)
         return [
             Destination(where.cluster, where.name, name, uid)
             for where in locations
-            for name, uid in targets_at(
-                index, where, explain_location(index, place, where, present)
-            )
+            for name, uid in targets_at(index, where, explain_location(index, ref, where, present))
         ]
 
     async def _subjects(self, types: ServedTypes, wanted: str) -> list[Subject]:
@@ -341,19 +334,21 @@ class Hub:
         return await self._edge_view(EDGE_PLACEMENTS)
 
     async def _every_slice(self) -> list[Object]:
-        return await self._edge_view(SLICES) or await self._edge_kind(SLICES)
+        return await self._edge_view(SINGLE_PLACEMENT_SLICES) or await self._edge_kind(
+            SINGLE_PLACEMENT_SLICES
+        )
 
     async def _edge_view(self, gvr: GroupVersionResource) -> list[Object]:
         """Read a kind in all workspaces; nothing where only the own one may be read."""
         try:
-            client = await self._view(self._own.at("", await self._provider_path()), EDGE)
+            client = await self._view(self._own.at("", await self._provider_path()), EXPORT)
             return (await client.list(gvr)).items
         except Forbidden:
             return []
 
     async def _consent_kind(self, gvr: GroupVersionResource) -> list[Object]:
         """Read what says whom inventories let in; an export of a previous version has none."""
-        client = await self._view(self._own.at("", await self._provider_path()), EDGE)
+        client = await self._view(self._own.at("", await self._provider_path()), EXPORT)
         try:
             return (await client.list(gvr)).items
         except NotFound:
@@ -373,15 +368,15 @@ class Hub:
 
     async def _provider_path(self) -> str:
         if not self._provider:
-            for binding in (await self._own.list(BINDINGS)).items:
-                export = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
-                if export.get("name") == EDGE:
-                    self._provider = str(export.get("path", ""))
+            for binding in (await self._own.list(API_BINDINGS)).items:
+                path, export = binding_reference(binding)
+                if export == EXPORT:
+                    self._provider = path
         return self._provider or USUAL_PROVIDER
 
     async def _inventory(
         self, placements: Sequence[Object], *, asks: bool = False
-    ) -> tuple[PlacementIndex, dict[Place, Object]]:
+    ) -> tuple[PlacementIndex, dict[ObjectRef, Object]]:
         """Return an index of *placements* and of all Locations, SyncTargets and grants.
 
         *asks*: the paths and labels of workspaces are needed whatever is found.
@@ -396,23 +391,25 @@ class Hub:
             if consent["metadata"]["name"] == LOCATION_CONSENT_NAME:
                 index.put_memory(cluster_of(consent), enforced=is_enforced(consent))
         if index.consent.is_used or asks or any(r.workspaces is not None for r in records):
-            tenancy = await self._view(self._root, TENANCY)
+            tenancy = await self._view(self._root, WORKSPACES.group)
             for workspace in (await tenancy.list(WORKSPACES)).items:
                 cluster = (workspace.get("spec") or {}).get("cluster", "")
                 labels = workspace["metadata"].get("labels") or {}
-                index.put_workspace(cluster, labels, place_of(workspace))
-        workload = await self._view(self._root, WORKLOAD)
+                index.put_workspace(
+                    cluster, labels, ObjectRef.of(WORKSPACES.group_resource, workspace)
+                )
+        workload = await self._view(self._root, SYNC_TARGETS.group)
         for target in (await workload.list(SYNC_TARGETS)).items:
             index.put_sync_target(sync_target_of(target))
-        scheduling = await self._view(self._root, SCHEDULING)
+        scheduling = await self._view(self._root, LOCATIONS.group)
         locations = (await scheduling.list(LOCATIONS)).items
         for location in locations:
             index.put_location(location_of(location))
-        return index, {place_of(each): each for each in locations}
+        return index, {ObjectRef.of(LOCATIONS.group_resource, each): each for each in locations}
 
     async def _view(self, client: Client, export: str) -> Client:
         """Return the client of an export's view."""
-        found = await client.get(APIEXPORTS, export)
+        found = await client.get(API_EXPORTS, export)
         views = (found.get("status") or {}).get("virtualWorkspaces") or ()
         if not views:
             raise Unanswered(f"the APIExport {export} has no view yet")
@@ -421,8 +418,8 @@ class Hub:
     async def _slices(self, placement: str) -> list[Destination]:
         return [
             destination
-            for piece in (await self._own.list(SLICES)).items
-            if placement_name(piece) == placement
+            for piece in (await self._own.list(SINGLE_PLACEMENT_SLICES)).items
+            if placement_of_slice(piece) == placement
             for destination in destinations_in(piece)
         ]
 

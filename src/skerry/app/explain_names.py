@@ -7,7 +7,7 @@ from typing import Any
 
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.records import Place
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.selection import reports_status
 from skerry.logic.fleet.translation.categories import category_of
 from skerry.runtime.discovery import ServedTypes
@@ -32,16 +32,16 @@ def kinds_with_status(types: ServedTypes) -> frozenset[GroupResource]:
     )
 
 
-def locations_named(locations: Mapping[Place, Object], wanted: str) -> dict[Place, Object]:
+def locations_named(locations: Mapping[ObjectRef, Object], wanted: str) -> dict[ObjectRef, Object]:
     """Return the Locations *wanted* names: all of them, a name's, or exactly one."""
     cluster, slash, name = wanted.rpartition("/")
     found = {
-        place: obj
-        for place, obj in locations.items()
-        if not wanted or (place.name == name and (not slash or place.cluster == cluster))
+        ref: obj
+        for ref, obj in locations.items()
+        if not wanted or (ref.name == name and (not slash or ref.cluster == cluster))
     }
     if wanted and not found:
-        known = ", ".join(sorted({place.name for place in locations})[:10]) or "none"
+        known = ", ".join(sorted({ref.name for ref in locations})[:10]) or "none"
         raise Unanswered(f"there is no Location {wanted!r} (there are: {known})")
     return found
 

@@ -122,8 +122,9 @@ class Controller(Generic[K, O]):
 
     def _about(self, key: K) -> Logger:
         """Return the log of one reconcile; most have nothing to say, and need none."""
-        shown = key.qualified_name if isinstance(key, ObjectRef) else str(key)
-        return self._log.bind(key=shown, reconcile_id=self._ids.suffix(8))
+        # The type is the controller's own; the workspace is what tells namesakes apart.
+        text = key.qualified_name if isinstance(key, ObjectRef) else str(key)
+        return self._log.bind(key=text, reconcile_id=self._ids.suffix(8))
 
     def _count(self, result: str) -> None:
         self._counts[result].inc()

@@ -11,13 +11,20 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.edge import (
     CONFIRM,
+    EDGE_PLACEMENTS,
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    SINGLE_PLACEMENT_SLICES,
+    edge_placement_ref,
+    placement_of_slice,
+    slice_owner,
 )
 from skerry.api.errors import ApiError, NotFound
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.app.api_server import Parts
 from skerry.app.edge_controllers import EDGE_CONTROLLERS
 from skerry.app.edge_environment import EdgeEnvironment, HubAccess, Role
@@ -26,14 +33,8 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.edge_scheduler.controller import EdgeScheduler, Views
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.fleet.placement.records import Destination, Place, place_of
-from skerry.logic.fleet.placement.slices import (
-    EDGE_PLACEMENTS,
-    SLICES,
-    destinations_in,
-    owner_of,
-    placement_name,
-)
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.embedded import EmbeddedTransport
@@ -50,10 +51,6 @@ from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
 NO_FAULTS = Rates(0, 0, 0, 0, 0)
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 _RESOURCE = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
 _ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
 _SIGNING_KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
@@ -167,7 +164,7 @@ class Hub:
         body = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIBinding"}
         spec = {"reference": reference}
         await self.at(workspace).create(
-            BINDINGS, {**body, "metadata": {"name": "bind-espw"}, "spec": spec}
+            API_BINDINGS, {**body, "metadata": {"name": "bind-espw"}, "spec": spec}
         )
 
     async def place(self, workspace: str, name: str, *selectors: Object, **more: Any) -> None:
@@ -225,12 +222,12 @@ class Hub:
     async def collect_garbage(self) -> None:
         """Delete slices without owner, as the garbage collector of a whole hub would."""
         owners = {obj["metadata"]["uid"] for obj in await self.everything(EDGE_PLACEMENTS)}
-        for piece in await self.everything(SLICES):
-            owner = owner_of(piece["metadata"])
+        for piece in await self.everything(SINGLE_PLACEMENT_SLICES):
+            owner = slice_owner(piece["metadata"])
             if owner is not None and owner.uid not in owners:
-                place = place_of(piece)
+                ref = ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, piece)
                 with suppress(ApiError):
-                    await self.at(place.cluster).delete(SLICES, place.name)
+                    await self.at(ref.cluster).delete(SINGLE_PLACEMENT_SLICES, ref.name)
 
     # -- what is found -----------------------------------------------------------------------
 
@@ -242,33 +239,54 @@ class Hub:
         view = self.client.at(f"/services/apiexport/{exporter}/{gvr.group}", EVERYWHERE)
         return (await view.list(gvr)).items
 
-    async def destinations(self) -> dict[Place, list[Destination]]:
+    async def destinations(self) -> dict[ObjectRef, list[Destination]]:
         """Return what the slices of each placement say, in the order of their numbers."""
-        found: dict[Place, list[Destination]] = {}
-        placed = {place_of(obj) for obj in await self.everything(EDGE_PLACEMENTS)}
-        pieces = await self.everything(SLICES)
+        found: dict[ObjectRef, list[Destination]] = {}
+        placed = {
+            ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
+            for obj in await self.everything(EDGE_PLACEMENTS)
+        }
+        pieces = await self.everything(SINGLE_PLACEMENT_SLICES)
         for piece in sorted(pieces, key=_number):
-            place = Place(place_of(piece).cluster, placement_name(piece))
-            if place not in placed and owner_of(piece["metadata"]) is None:
+            ref = edge_placement_ref(
+                ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, piece).cluster,
+                placement_of_slice(piece),
+            )
+            if ref not in placed and slice_owner(piece["metadata"]) is None:
                 continue  # somebody took it from its owner, which has gone since
-            found.setdefault(place, []).extend(destinations_in(piece))
+            found.setdefault(ref, []).extend(destinations_in(piece))
         return found
 
     async def reference(self) -> Reference:
         """Return everything there is, to be scanned."""
         spaces = await self.everything(WORKSPACES)
         return Reference(
-            {place_of(obj): obj for obj in await self.everything(EDGE_PLACEMENTS)},
-            {place_of(obj): _labelled(obj) for obj in await self.everything(LOCATIONS)},
-            {place_of(obj): _labelled(obj) for obj in await self.everything(SYNC_TARGETS)},
-            {obj["spec"]["cluster"]: obj["metadata"].get("labels") or {} for obj in spaces},
-            {place_of(obj): obj for obj in await self.everything(LOCATION_GRANTS)},
             {
-                place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
+                ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj): obj
+                for obj in await self.everything(EDGE_PLACEMENTS)
+            },
+            {
+                ObjectRef.of(LOCATIONS.group_resource, obj): _labelled(obj)
+                for obj in await self.everything(LOCATIONS)
+            },
+            {
+                ObjectRef.of(SYNC_TARGETS.group_resource, obj): _labelled(obj)
+                for obj in await self.everything(SYNC_TARGETS)
+            },
+            {obj["spec"]["cluster"]: obj["metadata"].get("labels") or {} for obj in spaces},
+            {
+                ObjectRef.of(LOCATION_GRANTS.group_resource, obj): obj
+                for obj in await self.everything(LOCATION_GRANTS)
+            },
+            {
+                ObjectRef.of(WORKSPACES.group_resource, obj): (
+                    obj["spec"]["cluster"],
+                    obj["metadata"].get("labels") or {},
+                )
                 for obj in spaces
             },
             {
-                place_of(obj).cluster
+                ObjectRef.of(LOCATION_CONSENTS.group_resource, obj).cluster
                 for obj in await self.everything(LOCATION_CONSENTS)
                 if obj["mode"] == "Enforce"
             },
@@ -277,17 +295,25 @@ class Hub:
     async def assert_scheduled(self) -> None:
         """Check slices and statuses against the scan."""
         reference = await self.reference()
-        wanted = {place: reference.destinations(place) for place in reference.placements}
+        wanted = {ref: reference.destinations(ref) for ref in reference.placements}
         assert await self.destinations() == wanted
-        owners = {place: obj["metadata"]["uid"] for place, obj in reference.placements.items()}
-        for piece in await self.everything(SLICES):
-            owner = owner_of(piece["metadata"])
+        owners = {ref: obj["metadata"]["uid"] for ref, obj in reference.placements.items()}
+        for piece in await self.everything(SINGLE_PLACEMENT_SLICES):
+            owner = slice_owner(piece["metadata"])
             if owner is None:
-                assert place_of(piece) not in owners
+                assert ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, piece) not in owners
                 continue
-            assert owners[Place(place_of(piece).cluster, owner.name)] == owner.uid
-        for place, obj in reference.placements.items():
-            assert obj["status"]["destinationCount"] == len(wanted[place])
+            assert (
+                owners[
+                    edge_placement_ref(
+                        ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, piece).cluster,
+                        owner.name,
+                    )
+                ]
+                == owner.uid
+            )
+        for ref, obj in reference.placements.items():
+            assert obj["status"]["destinationCount"] == len(wanted[ref])
             assert obj["status"]["specGeneration"] == obj["metadata"]["generation"]
 
 
@@ -311,7 +337,7 @@ async def _run(environment: EdgeEnvironment, name: str) -> None:
 
 def _number(piece: Object) -> int:
     """Return which of its placement's slices one is."""
-    rest = str(piece["metadata"]["name"]).removeprefix(placement_name(piece))
+    rest = str(piece["metadata"]["name"]).removeprefix(placement_of_slice(piece))
     return int(rest[1:]) if rest[1:].isdecimal() else 1
 
 
@@ -378,7 +404,7 @@ class People:
             lambda: hub.remove(f"root:{workload}", EDGE_PLACEMENTS, placed),
             lambda: hub.remove(inventory, LOCATIONS, name),
             lambda: hub.remove(inventory, SYNC_TARGETS, name),
-            lambda: hub.remove(f"root:{workload}", SLICES, placed),
+            lambda: hub.remove(f"root:{workload}", SINGLE_PLACEMENT_SLICES, placed),
             lambda: self.vandalise(f"root:{workload}", placed),
             lambda: self.relabel(inventory.removeprefix("root:")),
             hub.collect_garbage,
@@ -393,7 +419,7 @@ class People:
             {"metadata": {"ownerReferences": None, "labels": None}},
             {"metadata": {"labels": {"edge.kcp.io/source-placement": "nobody"}}},
         )
-        await self.hub.at(workspace).patch(SLICES, name, patch)
+        await self.hub.at(workspace).patch(SINGLE_PLACEMENT_SLICES, name, patch)
 
     async def relabel(self, workspace: str) -> None:
         patch = {"metadata": {"labels": {"org": self.one_of("p", "q", None)}}}

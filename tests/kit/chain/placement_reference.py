@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.machinery.selectors import Selector
 
 # In place of a group, a resource and whether it is namespaced.
@@ -17,27 +18,27 @@ ANYTHING = ("", "", True)
 class Reference:
     """Objects as they are, by place."""
 
-    placements: dict[Place, Object] = field(default_factory=dict)
-    locations: dict[Place, Object] = field(default_factory=dict)
-    sync_targets: dict[Place, Object] = field(default_factory=dict)
+    placements: dict[ObjectRef, Object] = field(default_factory=dict)
+    locations: dict[ObjectRef, Object] = field(default_factory=dict)
+    sync_targets: dict[ObjectRef, Object] = field(default_factory=dict)
     workspaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    grants: dict[Place, Object] = field(default_factory=dict)
+    grants: dict[ObjectRef, Object] = field(default_factory=dict)
     # Workspace objects: the cluster each names, and its labels.
-    tree: dict[Place, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
+    tree: dict[ObjectRef, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
     remembered: set[str] = field(default_factory=set)
 
     def destinations(
-        self, place: Place, present: Collection[tuple[str, str]] = ()
+        self, ref: ObjectRef, present: Collection[ObjectRef] = ()
     ) -> list[Destination]:
         """Return the destinations of a placement, given the Locations it has already."""
-        if place not in self.placements:
+        if ref not in self.placements:
             return []
-        spec = self.placements[place]["spec"]
+        spec = self.placements[ref]["spec"]
         found = []
         for where, location in self.locations.items():
             if not self._selected(spec, where, location):
                 continue
-            if not self.is_admitted(place.cluster, where) and where not in present:
+            if not self.is_admitted(ref.cluster, where) and where not in present:
                 continue
             instances = Selector.from_label_selector(location["spec"].get("instanceSelector"))
             for at, target in self.sync_targets.items():
@@ -55,17 +56,17 @@ class Reference:
         return "Observe" if modes else None
 
     def is_admitted(
-        self, source: str, where: Place, kind: tuple[str, str, bool] = ANYTHING
+        self, source: str, where: ObjectRef, kind: tuple[str, str, bool] = ANYTHING
     ) -> bool:
         """Tell whether *source* may place at a Location; a *kind*, if one is given."""
         return self.mode(where.cluster) != "Enforce" or self._is_granted(source, where, kind)
 
-    def would_be_refused(self, source: str, where: Place) -> bool:
+    def would_be_refused(self, source: str, where: ObjectRef) -> bool:
         """Tell whether grants that only observe would refuse *source*."""
         mode = self.mode(where.cluster)
         return mode == "Observe" and not self._is_granted(source, where, ANYTHING)
 
-    def instances(self, where: Place) -> set[str]:
+    def instances(self, where: ObjectRef) -> set[str]:
         """Return the UIDs of the SyncTargets that are instances of a Location."""
         if where not in self.locations:
             return set()
@@ -78,7 +79,7 @@ class Reference:
             and selector.matches(target["metadata"].get("labels") or {})
         }
 
-    def rules(self, source: str, where: Place) -> list[Object]:
+    def rules(self, source: str, where: ObjectRef) -> list[Object]:
         """Return the rules of the grants that count and admit *source* to a Location."""
         enforced = self.mode(where.cluster) == "Enforce"
         return [
@@ -90,11 +91,11 @@ class Reference:
             for rule in grant["spec"]["rules"]
         ]
 
-    def _is_granted(self, source: str, where: Place, kind: tuple[str, str, bool]) -> bool:
+    def _is_granted(self, source: str, where: ObjectRef, kind: tuple[str, str, bool]) -> bool:
         found = self.rules(source, where)
         return bool(found) if kind == ANYTHING else any(_covers(rule, kind) for rule in found)
 
-    def _admits(self, spec: Object, source: str, where: Place) -> bool:
+    def _admits(self, spec: Object, source: str, where: ObjectRef) -> bool:
         if where not in self.locations:
             return False
         chosen = spec["locations"]
@@ -115,7 +116,7 @@ class Reference:
     def path(self, cluster: str, *, depth: int = 20) -> str:
         if cluster == "root":
             return "root"
-        claims = [place for place, (named, _) in self.tree.items() if named == cluster]
+        claims = [ref for ref, (named, _) in self.tree.items() if named == cluster]
         if len(claims) != 1 or not depth:
             return ""
         parent = self.path(claims[0].cluster, depth=depth - 1)
@@ -124,7 +125,7 @@ class Reference:
     def _own_labels(self, cluster: str) -> Mapping[str, str]:
         return next(labels for named, labels in self.tree.values() if named == cluster)
 
-    def _selected(self, spec: Object, where: Place, location: Object) -> bool:
+    def _selected(self, spec: Object, where: ObjectRef, location: Object) -> bool:
         labels = location["metadata"]["labels"]
         selectors = [Selector.from_label_selector(s) for s in spec["locationSelectors"]]
         if not any(selector.matches(labels) for selector in selectors):

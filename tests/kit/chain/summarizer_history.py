@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES, destinations_in
+from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.accumulator import total
 from skerry.logic.fleet.summary.content import (
     MOST_DETAILS,
@@ -75,7 +76,7 @@ class History:
     async def _withdraw(self) -> None:
         name = self._one(PLACEMENTS)
         await self._hub.owner.delete(EDGE_PLACEMENTS, name)
-        await self._hub.owner.delete(SLICES, name)
+        await self._hub.owner.delete(SINGLE_PLACEMENT_SLICES, name)
 
     async def _reslice(self) -> None:
         await self._hub.reslice(self._one(PLACEMENTS), *self._some(EDGES))
@@ -119,7 +120,7 @@ class History:
     async def expected(self) -> dict[tuple[str, str], Object]:
         """Compute every summary in one pass over what the hub holds."""
         hub, wanted = self._hub, dict[tuple[str, str], Object]()
-        slices = (await hub.owner.list(SLICES)).items
+        slices = (await hub.owner.list(SINGLE_PLACEMENT_SLICES)).items
         chosen = {
             each["metadata"]["name"]
             for each in (await hub.owner.list(NAMESPACES)).items

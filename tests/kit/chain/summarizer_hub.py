@@ -9,7 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from skerry.api.edge import APPLIED, Mailbox
+from skerry.api.edge import APPLIED, EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import Parts
@@ -18,7 +18,6 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.summarizer.controller import Summarizer, Views, build
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
@@ -226,7 +225,7 @@ class Hub:
         )
         owner = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "EdgePlacement", "name": name}
         await self.owner.create(
-            SLICES,
+            SINGLE_PLACEMENT_SLICES,
             {
                 "apiVersion": "edge.kcp.io/v1alpha1",
                 "kind": "SinglePlacementSlice",
@@ -249,7 +248,7 @@ class Hub:
 
     async def reslice(self, name: str, *edges: str) -> None:
         patch = {"destinations": [self.destination(edge) for edge in edges]}
-        await self.owner.patch(SLICES, name, patch)
+        await self.owner.patch(SINGLE_PLACEMENT_SLICES, name, patch)
 
     async def project(self, edge: str, gvr: GroupVersionResource, obj: Object, space: str) -> None:
         """Put a copy into a mailbox, as the translator would."""

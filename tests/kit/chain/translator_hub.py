@@ -49,7 +49,6 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.grants import Rule, grant_of
-from skerry.logic.fleet.placement.records import Place, place_of
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.types import common_types, workspace_types
@@ -470,15 +469,23 @@ class Hub:
         targets = (await self.at("root:imw").list(SYNC_TARGETS)).items
         return Scanned(
             Reference(
-                locations={place_of(obj): obj for obj in locations},
-                sync_targets={place_of(obj): obj for obj in targets},
-                grants={place_of(obj): obj for obj in await self._view(LOCATION_GRANTS)},
+                locations={ObjectRef.of(LOCATIONS.group_resource, obj): obj for obj in locations},
+                sync_targets={
+                    ObjectRef.of(SYNC_TARGETS.group_resource, obj): obj for obj in targets
+                },
+                grants={
+                    ObjectRef.of(LOCATION_GRANTS.group_resource, obj): obj
+                    for obj in await self._view(LOCATION_GRANTS)
+                },
                 tree={
-                    place_of(obj): (obj["spec"]["cluster"], obj["metadata"].get("labels") or {})
+                    ObjectRef.of(WORKSPACES.group_resource, obj): (
+                        obj["spec"]["cluster"],
+                        obj["metadata"].get("labels") or {},
+                    )
                     for obj in spaces
                 },
                 remembered={
-                    place_of(obj).cluster
+                    ObjectRef.of(LOCATION_CONSENTS.group_resource, obj).cluster
                     for obj in await self._view(LOCATION_CONSENTS)
                     if obj["mode"] == "Enforce"
                 },
@@ -550,10 +557,9 @@ class Scanned:
         return self._scan.mode(inventory) == "Observe"
 
     def rules(self, source: str, location: ObjectRef, mailbox: Mailbox) -> list[Rule]:
-        where = Place(location.cluster, location.name)
-        if mailbox.uid not in self._scan.instances(where):
+        if mailbox.uid not in self._scan.instances(location):
             return []
-        found = {"rules": self._scan.rules(source, where)}
+        found = {"rules": self._scan.rules(source, location)}
         made = grant_of({"metadata": {"name": "scanned"}, "spec": found})
         return list(made.rules)
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.strategy import Candidate, Strategy
 
-Places = AbstractSet[tuple[str, str]]
+Locations = AbstractSet[ObjectRef]
 Domain = tuple[str | None, ...]
 
 
-def choose(strategy: Strategy, candidates: Sequence[Candidate], present: Places) -> set[object]:
-    """Return the places to take."""
-    staying = [c for c in candidates if c.place in present and passes(strategy, c, held=True)]
-    coming = [c for c in candidates if c.place not in present and passes(strategy, c, held=False)]
+def choose(strategy: Strategy, candidates: Sequence[Candidate], present: Locations) -> set[object]:
+    """Return the Locations to take."""
+    staying = [c for c in candidates if c.ref in present and passes(strategy, c, held=True)]
+    coming = [c for c in candidates if c.ref not in present and passes(strategy, c, held=False)]
     if strategy.number is None:
-        return {c.place for c in [*staying, *coming]}
+        return {c.ref for c in [*staying, *coming]}
     if len(staying) <= strategy.number:
-        return {c.place for c in [*staying, *filled(strategy, staying, coming)]}
+        return {c.ref for c in [*staying, *filled(strategy, staying, coming)]}
     labelled = [c for c in staying if None not in domain(strategy, c)]
     kept = filled(strategy, [], labelled, among=staying)
     rest = sorted((c for c in staying if c not in kept), key=lambda c: rank(strategy, c, staying))
-    return {c.place for c in [*kept, *rest[: strategy.number - len(kept)]]}
+    return {c.ref for c in [*kept, *rest[: strategy.number - len(kept)]]}
 
 
 def passes(strategy: Strategy, candidate: Candidate, *, held: bool) -> bool:
@@ -53,8 +54,8 @@ def total(strategy: Strategy, candidate: Candidate, among: Sequence[Candidate]) 
 
 def rank(
     strategy: Strategy, candidate: Candidate, among: Sequence[Candidate]
-) -> tuple[int, tuple[str, str]]:
-    return -total(strategy, candidate, among), candidate.place
+) -> tuple[int, ObjectRef]:
+    return -total(strategy, candidate, among), candidate.ref
 
 
 def domain(strategy: Strategy, candidate: Candidate) -> Domain:
@@ -79,7 +80,7 @@ def filled(
             key=lambda c: (
                 -total(strategy, c, among or newcomers),
                 loads(strategy, c, taken),
-                c.place,
+                c.ref,
             ),
         )
         chosen.append(best)

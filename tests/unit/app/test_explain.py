@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import LOCATION_GRANTS, Mailbox
+from skerry.api.edge import LOCATION_GRANTS, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.explain import LOCATIONS, SYNC_TARGETS, Question
+from skerry.api.refs import ObjectRef
 from skerry.app.explain import Hub as AskedHub
+from skerry.app.explain import Question
 from skerry.app.explain_names import Unanswered
 from skerry.logic.fleet.explanation.answer import Answer
 from skerry.logic.fleet.explanation.text import changes_text
-from skerry.logic.fleet.placement.records import place_of
-from skerry.logic.fleet.placement.slices import SLICES
 from tests.kit.chain import building
 from tests.kit.chain.summarizer_hub import (
     CONFIG_MAPS,
@@ -64,7 +64,7 @@ class Town(Hub):
         )
         await inventory.create(LOCATIONS, location(name, labels))
         self.uids[name] = target["metadata"]["uid"]
-        imw = place_of(target).cluster
+        imw = ObjectRef.of(SYNC_TARGETS.group_resource, target).cluster
         workspace = Mailbox(imw, self.uids[name]).workspace
         await self.workspace(PROVIDER, workspace)
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
@@ -78,7 +78,7 @@ class Town(Hub):
             "syncTargetName": "florin",
             "syncTargetUID": self.uids["florin"],
         }
-        await self.owner.patch(SLICES, "p", {"destinations": [destination]})
+        await self.owner.patch(SINGLE_PLACEMENT_SLICES, "p", {"destinations": [destination]})
 
 
 def location(name: str, labels: dict[str, str]) -> Raw:
@@ -98,7 +98,7 @@ def location(name: str, labels: dict[str, str]) -> Raw:
 
 
 def outcomes(found: Answer) -> dict[tuple[str, str], str]:
-    return {(each.item.name, each.place.name): each.chain.outcome for each in found.pairs}
+    return {(each.item.name, each.ref.name): each.chain.outcome for each in found.pairs}
 
 
 @virtual
@@ -133,7 +133,7 @@ async def test_every_location_and_object_tells_why_it_is_not_meant() -> None:
     async with town.furnished() as hub:
         await town.slice()
         found = await hub.explain(Question("p"))
-        links = {each.place.name: each.link for each in found.locations}
+        links = {each.ref.name: each.link for each in found.locations}
         assert links["florin"].holds
         assert links["guilder"].reason == "LocationNotSelected"
         assert links["guilder"].edit == "label Location guilder: env=prod"
@@ -193,7 +193,7 @@ async def test_a_relabelled_location_joins_seen_from_its_own_workspace() -> None
             "metadata": {"name": "guilder", "labels": {"env": "prod"}},
         }
         (found,) = await inventory.what_if([change])
-        assert found.place.name == "p"
+        assert found.ref.name == "p"
         assert [each.location for each in found.destinations_added] == ["guilder"]
         (lost,) = await inventory.what_if([location("florin", {})], delete=True)
         assert [each.location for each in lost.destinations_removed] == ["florin"]
@@ -214,7 +214,7 @@ async def test_a_new_placement_tells_everything_it_would_place() -> None:
             },
         }
         (found,) = await hub.what_if([placement])
-        assert found.place.name == "q"
+        assert found.ref.name == "q"
         assert [each.name for each in found.objects_added] == ["loot", "bank"]
         assert {each.location for each in found.destinations_added} >= {"florin", "guilder"}
         with pytest.raises(Unanswered, match="serves no such kind"):
@@ -247,6 +247,6 @@ async def test_a_refused_location_names_the_grant_and_what_if_tells_what_a_grant
         wider = await _grant(town, paths=["root:wmw"], selector={})
         (freed,) = await inventory.what_if([wider])
         assert [each.location for each in freed.destinations_freed] == ["florin"]
-        await town.owner.patch(SLICES, "p", {"destinations": []})
+        await town.owner.patch(SINGLE_PLACEMENT_SLICES, "p", {"destinations": []})
         (location,) = (await hub.explain(Question("p", "florin"))).locations
         assert location.link.reason == "NotGranted"

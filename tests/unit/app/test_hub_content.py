@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from skerry.api.edge import LOCATION_GRANTS
-from skerry.app.edge_environment import APIEXPORTS
+from skerry.api.kcp.resources import API_BINDINGS, API_EXPORTS
 from skerry.app.hub_content import edge_export_objects, ensure_edge_provider, extended_export
 from tests.kit.chain import building
-from tests.kit.chain.edge_scheduler_hub import BINDINGS, PROVIDER, Hub
+from tests.kit.chain.edge_scheduler_hub import PROVIDER, Hub
 from tests.kit.sim.loop import virtual
 
 _WANTED = next(obj for obj in edge_export_objects() if obj["kind"] == "APIExport")
@@ -31,13 +31,13 @@ async def test_workspaces_bound_before_an_upgrade_serve_grants_after_it() -> Non
     hub = Hub()
     async with hub.running("imw"):
         espw = hub.at(PROVIDER)
-        export = await espw.get(APIEXPORTS, "edge.kcp.io")
+        export = await espw.get(API_EXPORTS, "edge.kcp.io")
         kept = [
             name
             for name in export["spec"]["latestResourceSchemas"]
             if "locationgrants" not in name and "locationconsents" not in name
         ]
-        await espw.update(APIEXPORTS, {**export, "spec": {"latestResourceSchemas": kept}})
+        await espw.update(API_EXPORTS, {**export, "spec": {"latestResourceSchemas": kept}})
         await hub.make_workspace("root", "old")
         await hub.bind("root:old")
         await ensure_edge_provider(hub.api)
@@ -45,5 +45,5 @@ async def test_workspaces_bound_before_an_upgrade_serve_grants_after_it() -> Non
         grant = building.grant("g", paths=["root:shop"], selector={})
         made = {**grant, "metadata": {"name": "g"}}
         await hub.at("root:old").create(LOCATION_GRANTS, made)
-        binding = await hub.at("root:old").get(BINDINGS, "bind-espw")
+        binding = await hub.at("root:old").get(API_BINDINGS, "bind-espw")
         assert "locationgrants" in {r["resource"] for r in binding["status"]["boundResources"]}

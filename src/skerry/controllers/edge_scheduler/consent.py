@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from pyroaring import BitMap
 
 from skerry.api.edge import (
+    API_VERSION,
     DESTINATION_ID,
     ENFORCE,
     LOCATION_CONSENT_NAME,
@@ -28,9 +29,11 @@ from skerry.api.edge import (
     OBSERVE,
     OPENING_ID,
     ConsentMode,
+    edge_placement_ref,
+    location_ref,
 )
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.running import Running
 from skerry.kit.clock import rfc3339
@@ -49,7 +52,6 @@ from skerry.logic.fleet.placement.consent_record import (
 from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
 from skerry.logic.fleet.placement.index import Chosen, PlacementIndex
-from skerry.logic.fleet.placement.records import Place
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
@@ -61,6 +63,11 @@ ENFORCED = "Enforced"
 
 # A destination that is held: a placement's cluster and name, a Location's cluster and name.
 Element = tuple[str, str, str, str]
+
+
+def _element(placement: ObjectRef, location: ObjectRef) -> Element:
+    """Return the form that ids are made from; it must stay, or confirmations would be void."""
+    return placement.cluster, placement.name, location.cluster, location.name
 
 
 class InventoryKey(NamedTuple):
@@ -81,32 +88,32 @@ class ConsentState:
         self._enqueue = enqueue
         self.running = Running()
         self.holds: Holds[Element] = Holds(DESTINATION_ID)
-        self.refusals: Refusals[Place] = Refusals()
-        self._held_of: dict[Place, frozenset[Element]] = {}
+        self.refusals: Refusals[ObjectRef] = Refusals()
+        self._held_of: dict[ObjectRef, frozenset[Element]] = {}
 
-    def note(self, place: Place, chosen: Chosen) -> None:
+    def note(self, ref: ObjectRef, chosen: Chosen) -> None:
         """Take what was found for a placement."""
         inventory = self._index.inventory
-        held = frozenset((*place, *inventory.location_at(n).place) for n in chosen.held)
-        refused = self._refusals(place, (chosen.refused - chosen.held) | chosen.observed)
-        self.enqueue(self._hold(place, held) | self.refusals.replace(place, refused))
+        held = frozenset(_element(ref, inventory.location_at(n).ref) for n in chosen.held)
+        refused = self._refusals(ref, (chosen.refused - chosen.held) | chosen.observed)
+        self.enqueue(self._hold(ref, held) | self.refusals.replace(ref, refused))
 
-    def forget(self, place: Place) -> None:
+    def forget(self, ref: ObjectRef) -> None:
         """Take that a placement has gone."""
-        self.running.forget(place)
-        self.running.settle(place, ())
-        self.enqueue(self._hold(place, frozenset()) | self.refusals.replace(place, {}))
+        self.running.forget(ref)
+        self.running.settle(ref, ())
+        self.enqueue(self._hold(ref, frozenset()) | self.refusals.replace(ref, {}))
 
-    def _hold(self, place: Place, held: frozenset[Element]) -> set[str]:
+    def _hold(self, ref: ObjectRef, held: frozenset[Element]) -> set[str]:
         """Hold these destinations of a placement and no others."""
         changed: set[str] = set()
-        before = self._held_of.pop(place, frozenset())
+        before = self._held_of.pop(ref, frozenset())
         for element in before - held:
             changed |= self.holds.put(element, None)
         for element in held - before:
-            changed |= self.holds.put(element, Group(element[2], place.cluster))
+            changed |= self.holds.put(element, Group(element[2], ref.cluster))
         if held:
-            self._held_of[place] = held
+            self._held_of[ref] = held
         return changed
 
     def enqueue(self, inventories: Iterable[str]) -> None:
@@ -114,17 +121,17 @@ class ConsentState:
         for cluster in sorted(inventories):
             self._enqueue(InventoryKey(cluster))
 
-    def _refusals(self, place: Place, locations: BitMap) -> dict[Group, Refusal]:
+    def _refusals(self, ref: ObjectRef, locations: BitMap) -> dict[Group, Refusal]:
         if not locations:
             return {}
         return {
-            Group(inventory, place.cluster): Refusal(len(there), self._names(there))
+            Group(inventory, ref.cluster): Refusal(len(there), self._names(there))
             for inventory, there in self._index.consent.by_workspace(locations).items()
         }
 
     def _names(self, locations: BitMap) -> tuple[str, ...]:
         # The first by name and not by number: a report must not differ from process to process.
-        found = (self._index.inventory.location_at(n).place.name for n in locations)
+        found = (self._index.inventory.location_at(n).ref.name for n in locations)
         return tuple(nsmallest(MAX_NAMES, found))
 
 
@@ -204,9 +211,9 @@ class ConsentObserver:
     def _seen(self, cluster: str) -> Iterable[SeenGrant]:
         consent = self._index.consent
         for grant in consent.grants_in(cluster):
-            obj = self._grants.index.get(Key(cluster, "", grant.place.name))
+            obj = self._grants.index.get(Key(cluster, "", grant.ref.name))
             if obj is not None:
-                locations, sources = consent.selected(grant.place), consent.sources(grant.place)
+                locations, sources = consent.selected(grant.ref), consent.sources(grant.ref)
                 yield SeenGrant(grant, obj, len(locations), len(sources))
 
     def _held(self, cluster: str) -> Iterable[HeldEntry]:
@@ -337,7 +344,7 @@ def _about(cluster: str, record: Object) -> Object:
     metadata = record["metadata"]
     annotations = {**(metadata.get("annotations") or {}), CLUSTER_ANNOTATION: cluster}
     return {
-        "apiVersion": "edge.kcp.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "LocationConsent",
         "metadata": {**metadata, "annotations": annotations},
     }
@@ -355,9 +362,9 @@ def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> 
     }
     if wanted == old:
         return None
-    target = Target(LOCATION_GRANTS, seen.grant.place.name, cluster=observed.cluster)
+    target = Target(LOCATION_GRANTS, seen.grant.ref.name, cluster=observed.cluster)
     obj = {
-        "apiVersion": "edge.kcp.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "LocationGrant",
         **seen.object,
         "status": wanted,
@@ -389,7 +396,7 @@ class ConsentExecutor(Executor):
         self,
         client: Client,
         state: ConsentState,
-        enqueue: Callable[[Place], None],
+        enqueue: Callable[[ObjectRef], None],
         controller: str,
         *,
         metrics: RuntimeMetrics,
@@ -408,7 +415,7 @@ class ConsentExecutor(Executor):
         outcomes = await super().execute(Plan([first], plan.announcements))
         if self._acts:
             for placement, name, cluster, location in sorted(plan.releases):
-                place = Place(placement, name)
-                self._state.running.release(place, Place(cluster, location))
-                self._enqueue(place)
+                ref = edge_placement_ref(placement, name)
+                self._state.running.release(ref, location_ref(cluster, location))
+                self._enqueue(ref)
         return outcomes + await super().execute(Plan(others))

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from skerry.api.edge import LOCATION_CONSENTS, LOCATION_GRANTS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    SINGLE_PLACEMENT_SLICES,
+)
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import (
     ConsentExecutor,
     ConsentObserver,
@@ -17,37 +24,17 @@ from skerry.controllers.edge_scheduler.consent import (
     decide_consent,
 )
 from skerry.controllers.edge_scheduler.decide import decide
-from skerry.controllers.edge_scheduler.keys import (
-    LOCATIONS,
-    NAME,
-    SYNC_TARGETS,
-    WORKSPACES,
-    Waking,
-)
-from skerry.controllers.edge_scheduler.observe import (
-    BY_PLACEMENT,
-    Observed,
-    Observer,
-    slice_owners,
-)
-from skerry.controllers.edge_scheduler.status import (
-    ObservedStatus,
-    StatusObserver,
-    decide_status,
-)
+from skerry.controllers.edge_scheduler.keys import NAME, Waking
+from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, Observed, Observer, slice_owners
+from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
 from skerry.controllers.edge_scheduler.telling import SliceExecutor
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.placement.index import PlacementIndex
-from skerry.logic.fleet.placement.records import Place, lean_location, lean_sync_target
-from skerry.logic.fleet.placement.slices import (
-    DESTINATIONS_PER_SLICE,
-    EDGE_PLACEMENTS,
-    SLICES,
-    lean_slice,
-)
+from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
+from skerry.logic.fleet.placement.slices import DESTINATIONS_PER_SLICE, lean_slice
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.logic.machinery.plan import Plan
 from skerry.runtime.context import ControllerContext
@@ -102,14 +89,14 @@ class EdgeScheduler:
         self._tell = tell
         edge = views.edge
         self.index = PlacementIndex(location_chooser)
-        self.queue: WorkQueue[Place] = edge.queue(NAME)
-        self.status_queue: WorkQueue[Place] = edge.queue(f"{NAME}-status")
+        self.queue: WorkQueue[ObjectRef] = edge.queue(NAME)
+        self.status_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-status")
         self.consent_queue: WorkQueue[InventoryKey] = edge.queue(f"{NAME}-consent")
         self._consent = ConsentState(self.index, self._look_at_consent)
         self._workspaces: Informer | None = None
         self._workspaces_asked_for = asyncio.Event()
         # Placements whose status is to be looked at, in order.
-        self._untold: dict[Place, None] = {}
+        self._untold: dict[ObjectRef, None] = {}
         self._anything_untold = asyncio.Event()
         placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
         written = WrittenSlices(lambda: slices.resource_version)
@@ -148,7 +135,7 @@ class EdgeScheduler:
         self._status = self._status_loop(informers)
         self._reports = [self._consent_loop(*grants, informers)] if grants is not None else []
 
-    def _status_loop(self, informers: list[Informer]) -> Controller[Place, ObservedStatus]:
+    def _status_loop(self, informers: list[Informer]) -> Controller[ObjectRef, ObservedStatus]:
         edge = self._views.edge
         clock = edge.client.clock
         reconciler = Reconciler(
@@ -196,7 +183,7 @@ class EdgeScheduler:
         return grants, consents
 
     def _slices_informer(self) -> Informer:
-        slices = self._views.edge.factory.informer(SLICES, transform=lean_slice)
+        slices = self._views.edge.factory.informer(SINGLE_PLACEMENT_SLICES, transform=lean_slice)
         slices.index.add_index(BY_PLACEMENT, slice_owners)
         return slices
 
@@ -227,37 +214,37 @@ class EdgeScheduler:
         if self._workspaces is not None:
             await self._workspaces.wait_synced()
         for placement in self.index.placements():
-            if self._asks_for_workspaces(placement.place):
-                self.queue.add(placement.place)
+            if self._asks_for_workspaces(placement.ref):
+                self.queue.add(placement.ref)
         self._consent.enqueue(self.index.consent.inventories())
 
-    def _asks_for_workspaces(self, place: Place) -> bool:
+    def _asks_for_workspaces(self, ref: ObjectRef) -> bool:
         """Tell whether the answer for a placement depends on Workspace objects."""
-        placement = self.index.placement(place)
+        placement = self.index.placement(ref)
         asks = placement is not None and placement.workspaces is not None
-        return asks or self.index.is_governed(place)
+        return asks or self.index.is_governed(ref)
 
     def _knows_workspaces(self) -> bool:
         return self._workspaces is not None and self._workspaces.synced.is_set()
 
-    async def _observe(self, place: Place) -> Observed | None:
-        if not self._knows_workspaces() and self._asks_for_workspaces(place):
+    async def _observe(self, ref: ObjectRef) -> Observed | None:
+        if not self._knows_workspaces() and self._asks_for_workspaces(ref):
             # What is not known yet is not absent; the placement is enqueued again.
             return None
-        return await self._observer.observe(place)
+        return await self._observer.observe(ref)
 
     def _look_at_consent(self, key: InventoryKey) -> None:
         self.consent_queue.add_after(key, _CONSENT_AFTER_SECONDS)
 
     def _decide(self, observed: Observed) -> Plan:
-        place = observed.place
+        ref = observed.ref
         if self._tell is not None:
-            self._tell(f"reconciling EdgePlacement {place.name} in Workspace {place.cluster}")
-        self._look_at_status(place)
+            self._tell(f"reconciling EdgePlacement {ref.name} in Workspace {ref.cluster}")
+        self._look_at_status(ref)
         return decide(observed, self._per_slice)
 
-    def _look_at_status(self, place: Place) -> None:
-        self._untold[place] = None
+    def _look_at_status(self, ref: ObjectRef) -> None:
+        self._untold[ref] = None
         self._anything_untold.set()
 
     async def _wake_statuses(self) -> None:
@@ -268,8 +255,8 @@ class EdgeScheduler:
             await sleep(_STATUS_AFTER_SECONDS)
             await self._quiet()
             self._anything_untold.clear()
-            for place in self._untold:
-                self.status_queue.add(place)
+            for ref in self._untold:
+                self.status_queue.add(ref)
             self._untold.clear()
 
     def _follow_workspaces(self) -> None:

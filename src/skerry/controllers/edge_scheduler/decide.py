@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES, slice_owner
+from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observe import Observed
 from skerry.controllers.edge_scheduler.written import HeldSlice
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
     DESTINATIONS_PER_SLICE,
-    SLICES,
     WantedSlice,
     corrected_metadata,
     metadata_is_right,
     new_slice,
-    owner_of,
     wanted_slices,
 )
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
@@ -24,10 +24,10 @@ from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, T
 class SlicePlan(Plan):
     """A plan, and what the slices of a placement hold once it has been carried out.
 
-    Without a *place* nobody needs to remember that.
+    Without a *ref* nobody needs to remember that.
     """
 
-    place: Place | None = None
+    ref: ObjectRef | None = None
     destinations: tuple[Destination, ...] = ()
 
 
@@ -38,17 +38,17 @@ def decide(observed: Observed, per_slice: int = DESTINATIONS_PER_SLICE) -> Plan:
     """
     if observed.result.errors:
         return NOTHING
-    wanted = wanted_slices(observed.place.name, observed.destinations, observed.taken, per_slice)
+    wanted = wanted_slices(observed.ref.name, observed.destinations, observed.taken, per_slice)
     actions: list[Action] = []
     for each in wanted:
         actions += _written(observed, each, observed.slices.get(each.name))
     actions += _surplus(observed, {each.name for each in wanted})
-    place = observed.place if observed.tracked else None
-    return SlicePlan(actions, unordered=True, place=place, destinations=observed.destinations)
+    ref = observed.ref if observed.tracked else None
+    return SlicePlan(actions, unordered=True, ref=ref, destinations=observed.destinations)
 
 
 def _written(observed: Observed, wanted: WantedSlice, held: HeldSlice | None) -> list[Action]:
-    target = Target(SLICES, wanted.name, cluster=observed.place.cluster)
+    target = Target(SINGLE_PLACEMENT_SLICES, wanted.name, cluster=observed.ref.cluster)
     if held is None:
         obj = new_slice(wanted, observed.owner)
         # Somebody else's slice of that name is not as good: look again and take it over.
@@ -69,11 +69,11 @@ def _surplus(observed: Observed, wanted: set[str]) -> list[Action]:
     """
     return [
         Delete(
-            Target(SLICES, name, cluster=observed.place.cluster),
+            Target(SINGLE_PLACEMENT_SLICES, name, cluster=observed.ref.cluster),
             reason="SliceSurplus",
             uid=held.metadata["uid"],
             resource_version=held.metadata["resourceVersion"],
         )
         for name, held in observed.slices.items()
-        if name not in wanted and owner_of(held.metadata) == observed.owner
+        if name not in wanted and slice_owner(held.metadata) == observed.owner
     ]

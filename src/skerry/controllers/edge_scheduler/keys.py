@@ -9,28 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from skerry.api.edge import LOCATION_CONSENT_NAME
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    LOCATION_CONSENT_NAME,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    SINGLE_PLACEMENT_SLICES,
+    edge_placement_ref,
+    placement_of_slice,
+)
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
-    Place,
-    is_leaving,
+    is_being_deleted,
     location_of,
-    place_of,
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.slices import base_names, placement_name
+from skerry.logic.fleet.placement.slices import base_names
 
 NAME = "edge-scheduler"
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 
 _log = Logger(NAME)
 
@@ -39,7 +43,7 @@ class Cause(NamedTuple):
     """What woke a placement."""
 
     kind: str
-    place: Place
+    ref: ObjectRef
 
 
 class Waking:
@@ -49,8 +53,8 @@ class Waking:
         self,
         index: PlacementIndex,
         written: WrittenSlices,
-        add: Callable[[Place], None],
-        look_at_status: Callable[[Place], None],
+        add: Callable[[ObjectRef], None],
+        look_at_status: Callable[[ObjectRef], None],
         follow_workspaces: Callable[[], None],
         report: Callable[[Iterable[str]], None],
     ) -> None:
@@ -63,129 +67,129 @@ class Waking:
         self._add = add
         self._look_at_status = look_at_status
         self._follow_workspaces = follow_workspaces
-        self._causes: dict[Place, Cause] = {}
+        self._causes: dict[ObjectRef, Cause] = {}
 
-    def cause(self, place: Place) -> Cause:
-        """Return what woke *place* last, and forget it."""
-        return self._causes.pop(place, Cause("EdgePlacement", place))
+    def cause(self, ref: ObjectRef) -> Cause:
+        """Return what woke *ref* last, and forget it."""
+        return self._causes.pop(ref, Cause("EdgePlacement", ref))
 
     def placement_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
+        ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
         if old is not None and new is not None and _stage(old) == _stage(new):
             # Only the status, or nothing of ours: no slice depends on it.
-            self._look_at_status(place)
+            self._look_at_status(ref)
             return
-        _log.info("queueing EdgePlacement", v=2, key=str(place))
+        _log.info("queueing EdgePlacement", v=2, key=ref.qualified_name)
         if new is None:
-            self._index.remove_placement(place)
+            self._index.remove_placement(ref)
         else:
             _tell_observed(old, new)
             placement = placement_of(new)
             self._index.put_placement(placement)
             if placement.workspaces is not None:
                 self._follow_workspaces()
-        self._wake([place], Cause("EdgePlacement", place))
+        self._wake([ref], Cause("EdgePlacement", ref))
         if old is None or new is None:
             # Another placement's further slices may have to give way to this one's own.
-            bases = [Place(place.cluster, name) for name in base_names(place.name)]
+            bases = [edge_placement_ref(ref.cluster, name) for name in base_names(ref.name)]
             known = [base for base in bases if self._index.placement(base) is not None]
-            self._wake(known, Cause("EdgePlacement", place))
+            self._wake(known, Cause("EdgePlacement", ref))
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
-        if new is None or is_leaving(new):
-            touched = self._index.remove_location(place)
+        ref = ObjectRef.of(LOCATIONS.group_resource, obj)
+        if new is None or is_being_deleted(new):
+            touched = self._index.remove_location(ref)
         else:
             touched = self._index.put_location(location_of(new))
-        self._told("Location", place, touched)
+        self._told("Location", ref, touched)
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
-        if new is None or is_leaving(new):
-            touched = self._index.remove_sync_target(place)
+        ref = ObjectRef.of(SYNC_TARGETS.group_resource, obj)
+        if new is None or is_being_deleted(new):
+            touched = self._index.remove_sync_target(ref)
         else:
             touched = self._index.put_sync_target(sync_target_of(new))
-        self._told("SyncTarget", place, touched)
+        self._told("SyncTarget", ref, touched)
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
         if obj is None or not cluster:
             return
-        place = place_of(obj)
+        ref = ObjectRef.of(WORKSPACES.group_resource, obj)
         if new is None:
-            touched = self._index.remove_workspace(cluster, place)
+            touched = self._index.remove_workspace(cluster, ref)
         else:
             labels = new["metadata"].get("labels") or {}
-            touched = self._index.put_workspace(cluster, labels, place)
-        self._told("Workspace", place, touched)
+            touched = self._index.put_workspace(cluster, labels, ref)
+        self._told("Workspace", ref, touched)
 
     def grant_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
-        if new is None or is_leaving(new):
-            touched = self._index.remove_grant(place)
+        ref = ObjectRef.of(LOCATION_GRANTS.group_resource, obj)
+        if new is None or is_being_deleted(new):
+            touched = self._index.remove_grant(ref)
         else:
             grant = grant_of(new)
             touched = self._index.put_grant(grant)
-            if grant.enforces and not self._index.consent.is_remembered(place.cluster):
-                self._unrecorded.add(place.cluster)
-                touched |= self._index.put_memory(place.cluster, enforced=True)
+            if grant.enforces and not self._index.consent.is_remembered(ref.cluster):
+                self._unrecorded.add(ref.cluster)
+                touched |= self._index.put_memory(ref.cluster, enforced=True)
             self._follow_workspaces()
-        self._report([place.cluster])
-        self._told("LocationGrant", place, touched)
+        self._report([ref.cluster])
+        self._told("LocationGrant", ref, touched)
 
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
         """Take what a LocationConsent remembers, once it has caught up with the grants."""
         obj = new or old
         if obj is None or obj["metadata"]["name"] != LOCATION_CONSENT_NAME:
             return
-        place, enforced = place_of(obj), is_enforced(new)
+        ref, enforced = ObjectRef.of(LOCATION_CONSENTS.group_resource, obj), is_enforced(new)
         if enforced or new is None:
-            self._unrecorded.discard(place.cluster)
-        if place.cluster in self._unrecorded:
+            self._unrecorded.discard(ref.cluster)
+        if ref.cluster in self._unrecorded:
             enforced = True
         if enforced:
             self._follow_workspaces()
-        touched = self._index.put_memory(place.cluster, enforced=enforced)
-        self._report([place.cluster])
-        self._told("LocationConsent", place, touched)
+        touched = self._index.put_memory(ref.cluster, enforced=enforced)
+        self._report([ref.cluster])
+        self._told("LocationConsent", ref, touched)
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Wake whose slice it is, unless it is we who wrote it."""
         obj = new or old
         if obj is None or (new is not None and self._written.wrote(new)):
             return
-        cluster, name = place_of(obj)
+        changed = ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, obj)
         # Also whose it was: somebody may have taken it from its owner.
-        owners = {placement_name(each) for each in (old, new) if each is not None}
-        for owner in sorted({name, *owners}):
-            place = Place(cluster, owner)
-            if self._index.placement(place) is not None:
-                self._wake([place], Cause("SinglePlacementSlice", Place(cluster, name)))
+        owners = {placement_of_slice(each) for each in (old, new) if each is not None}
+        for owner in sorted({changed.name, *owners}):
+            ref = edge_placement_ref(changed.cluster, owner)
+            if self._index.placement(ref) is not None:
+                self._wake([ref], Cause("SinglePlacementSlice", changed))
 
-    def _told(self, kind: str, place: Place, touched: Iterable[Place]) -> None:
-        _log.info(f"queueing {kind}", v=3, key=str(place))
+    def _told(self, kind: str, ref: ObjectRef, touched: Iterable[ObjectRef]) -> None:
+        _log.info(f"queueing {kind}", v=3, key=ref.qualified_name)
         if self._index.consent.is_used:
             self._report(self._index.consent.take_changed())
         # Sorted, here and wherever a set becomes a queue: a run can then be told from its seed.
-        self._wake(sorted(touched), Cause(kind, place))
+        self._wake(sorted(touched), Cause(kind, ref))
 
-    def _wake(self, places: Iterable[Place], cause: Cause) -> None:
-        for place in places:
-            self._causes[place] = cause
-            self._add(place)
+    def _wake(self, refs: Iterable[ObjectRef], cause: Cause) -> None:
+        for ref in refs:
+            self._causes[ref] = cause
+            self._add(ref)
 
 
 def _stage(placement: Object) -> tuple[object, ...]:

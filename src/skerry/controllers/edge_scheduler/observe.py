@@ -6,22 +6,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from skerry.api.edge import (
+    SINGLE_PLACEMENT_SLICES,
+    SliceOwner,
+    placement_of_slice,
+    slice_owner,
+    slice_ref,
+)
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.keys import NAME, Waking
 from skerry.controllers.edge_scheduler.written import HeldSlice, WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.index import NOWHERE, Chosen, PlacementIndex
-from skerry.logic.fleet.placement.records import Destination, Place, is_leaving
-from skerry.logic.fleet.placement.slices import (
-    SLICES,
-    Owner,
-    destinations_in,
-    owner_of,
-    placement_name,
-    slice_names,
-)
+from skerry.logic.fleet.placement.records import Destination, is_being_deleted
+from skerry.logic.fleet.placement.slices import destinations_in, slice_names
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer
@@ -67,8 +68,8 @@ class Consent:
 class Observed:
     """One placement: its destinations, and the slices that are thought to be its own."""
 
-    place: Place
-    owner: Owner
+    ref: ObjectRef
+    owner: SliceOwner
     result: Result
     destinations: tuple[Destination, ...] = ()
     slices: Mapping[str, HeldSlice] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Observed:
 
 def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
     """Index slices under the placement they belong to."""
-    return ((key_of(obj).cluster, placement_name(obj)),)
+    return ((key_of(obj).cluster, placement_of_slice(obj)),)
 
 
 class Observer:
@@ -106,49 +107,49 @@ class Observer:
         self._client = client
         self._per_slice = per_slice
         # Locations chosen, by placement; only those with a strategy have memory.
-        self._chosen: dict[Place, frozenset[tuple[str, str]]] = {}
+        self._chosen: dict[ObjectRef, frozenset[ObjectRef]] = {}
         # What was found last, for the status.
-        self.results: dict[Place, Result] = {}
+        self.results: dict[ObjectRef, Result] = {}
 
-    async def observe(self, place: Place) -> Observed | None:
+    async def observe(self, ref: ObjectRef) -> Observed | None:
         """Return what is to be compared; None when there is nothing to do."""
-        _log.info("processing key", v=2, key=str(place))
-        obj = self.placement(place)
+        _log.info("processing key", v=2, key=ref.qualified_name)
+        obj = self.placement(ref)
         if obj is None:
-            _log.info("object deleted before handled", v=2, key=str(place))
-            self._chosen.pop(place, None)
-            self.results.pop(place, None)
-            self._consent.forget(place)
-            self._waking.cause(place)
+            _log.info("object deleted before handled", v=2, key=ref.qualified_name)
+            self._chosen.pop(ref, None)
+            self.results.pop(ref, None)
+            self._consent.forget(ref)
+            self._waking.cause(ref)
             return None
-        if is_leaving(obj):
+        if is_being_deleted(obj):
             return None
-        return await self._observed(place, obj)
+        return await self._observed(ref, obj)
 
-    def placement(self, place: Place) -> Object | None:
-        """Return the EdgePlacement at *place*."""
-        return self._placements.index.get(Key(place.cluster, "", place.name))
+    def placement(self, ref: ObjectRef) -> Object | None:
+        """Return the EdgePlacement called *ref*."""
+        return self._placements.index.get(Key(ref.cluster, "", ref.name))
 
-    async def _observed(self, place: Place, obj: Object) -> Observed:
+    async def _observed(self, ref: ObjectRef, obj: Object) -> Observed:
         metadata = obj["metadata"]
-        owner = Owner(metadata["name"], metadata["uid"])
-        await self._remember(place)
+        owner = SliceOwner(metadata["name"], metadata["uid"])
+        await self._remember(ref)
         # No waiting from here on: the index and the caches are read at one moment.
-        placement = self._index.placement(place)
+        placement = self._index.placement(ref)
         generation = int(metadata.get("generation") or 0)
         if placement is None or placement.errors:
             errors = placement.errors if placement is not None else ()
-            self.results[place] = Result(generation, errors=errors)
-            return Observed(place, owner, self.results[place])
-        running = self._consent.running.destinations(place)
-        pairs = {(each.cluster, each.location) for each in running}
-        found = self._index.chosen(place, self._chosen.get(place, NOWHERE), pairs)
+            self.results[ref] = Result(generation, errors=errors)
+            return Observed(ref, owner, self.results[ref])
+        running = self._consent.running.destinations(ref)
+        pairs = {each.location_ref for each in running}
+        found = self._index.chosen(ref, self._chosen.get(ref, NOWHERE), pairs)
         chosen = found.locations
         if placement.strategy is not None:
-            located = (self._index.inventory.location_at(number).place for number in chosen)
-            self._chosen[place] = frozenset(located)
+            located = (self._index.inventory.location_at(number).ref for number in chosen)
+            self._chosen[ref] = frozenset(located)
         destinations = tuple(self._index.destinations_of(found, running))
-        self.results[place] = Result(
+        self.results[ref] = Result(
             generation,
             len(found.matching),
             len(chosen),
@@ -157,49 +158,49 @@ class Observer:
             wanted_locations=placement.strategy.number if placement.strategy else None,
             shortage=found.shortage,
             broken_locations=self._broken(chosen),
-            consent=self._consented(place, found),
+            consent=self._consented(ref, found),
         )
         more = len(destinations) > self._per_slice
-        taken: frozenset[str] = self._taken(place) if more else frozenset()
+        taken: frozenset[str] = self._taken(ref) if more else frozenset()
         pages = -(-len(destinations) // self._per_slice)
-        held = self._held(place, slice_names(place.name, pages, taken))
+        held = self._held(ref, slice_names(ref.name, pages, taken))
         return Observed(
-            place, owner, self.results[place], destinations, held, taken, bool(found.refused)
+            ref, owner, self.results[ref], destinations, held, taken, bool(found.refused)
         )
 
-    def _consented(self, place: Place, found: Chosen) -> Consent | None:
+    def _consented(self, ref: ObjectRef, found: Chosen) -> Consent | None:
         """Return what grants have to do with a placement, and note it for their owners."""
         state = self._consent
         if not self._index.consent.is_used:
             return None
-        state.note(place, found)
+        state.note(ref, found)
         if not found.refused:
-            state.running.forget(place)
-        refused = (self._index.inventory.location_at(n).place for n in found.refused)
-        state.running.settle(place, refused)
+            state.running.forget(ref)
+        refused = (self._index.inventory.location_at(n).ref for n in found.refused)
+        state.running.settle(ref, refused)
         if not self._index.consent.is_about(found.matching):
             return None
         refusing = self._index.consent.refusing_names(found.refused or found.observed)
         return Consent(len(found.refused), len(found.held), len(found.observed), refusing)
 
-    def _held(self, place: Place, ours: Sequence[str]) -> dict[str, HeldSlice]:
+    def _held(self, ref: ObjectRef, ours: Sequence[str]) -> dict[str, HeldSlice]:
         """Return the slices that belong to the placement, or have names that are its own."""
-        keys = self._slices.index.keys_by(BY_PLACEMENT, (place.cluster, place.name))
-        names = {*ours, *(key.name for key in keys), *self._written.names(place)}
+        keys = self._slices.index.keys_by(BY_PLACEMENT, (ref.cluster, ref.name))
+        names = {*ours, *(key.name for key in keys), *self._written.names(ref)}
         found: dict[str, HeldSlice] = {}
         for name in sorted(names):
-            cached = self._slices.index.get(Key(place.cluster, "", name))
-            held = self._written.newest(Place(place.cluster, name), cached)
-            if held is not None and (name in ours or _owned(held, place.name)):
+            cached = self._slices.index.get(Key(ref.cluster, "", name))
+            held = self._written.newest(slice_ref(ref.cluster, name), cached)
+            if held is not None and (name in ours or _owned(held, ref.name)):
                 found[name] = held
         return found
 
-    def _taken(self, place: Place) -> frozenset[str]:
-        prefix = f"{place.name}-"
+    def _taken(self, ref: ObjectRef) -> frozenset[str]:
+        prefix = f"{ref.name}-"
         return frozenset(
             key.name
             for key in self._placements.index
-            if key.cluster == place.cluster and key.name.startswith(prefix)
+            if key.cluster == ref.cluster and key.name.startswith(prefix)
         )
 
     def _broken(self, chosen: list[int]) -> tuple[str, ...]:
@@ -207,49 +208,51 @@ class Observer:
         if not inventory.broken:
             return ()
         named = [inventory.location_at(number) for number in chosen if number in inventory.broken]
-        return tuple(f"{each.place}: {each.errors[0]}" for each in named[:_MOST_NAMED])
+        return tuple(f"{each.ref.qualified_name}: {each.errors[0]}" for each in named[:_MOST_NAMED])
 
-    async def _remember(self, place: Place) -> None:
+    async def _remember(self, ref: ObjectRef) -> None:
         """Learn from the slices what was chosen before we started, and what is running.
 
         Again when the index changed meanwhile: who is refused then must be known to run or not.
         """
-        while self._forgot_choice(place) or self._forgot_running(place):
-            found = await self._read_slices(place)
-            if self._forgot_choice(place):
+        while self._forgot_choice(ref) or self._forgot_running(ref):
+            found = await self._read_slices(ref)
+            if self._forgot_choice(ref):
                 everywhere = (each for piece in found for each in destinations_in(piece))
-                self._chosen[place] = frozenset((e.cluster, e.location) for e in everywhere)
-            self._consent.running.note(place, self._own(place, found))
+                self._chosen[ref] = frozenset(each.location_ref for each in everywhere)
+            self._consent.running.note(ref, self._own(ref, found))
 
-    def _forgot_choice(self, place: Place) -> bool:
-        placement = self._index.placement(place)
+    def _forgot_choice(self, ref: ObjectRef) -> bool:
+        placement = self._index.placement(ref)
         strategy = placement.strategy if placement is not None else None
-        return strategy is not None and place not in self._chosen
+        return strategy is not None and ref not in self._chosen
 
-    def _forgot_running(self, place: Place) -> bool:
-        return not self._consent.running.knows(place) and self._index.refuses(place)
+    def _forgot_running(self, ref: ObjectRef) -> bool:
+        return not self._consent.running.knows(ref) and self._index.refuses(ref)
 
-    async def _read_slices(self, place: Place) -> list[Object]:
+    async def _read_slices(self, ref: ObjectRef) -> list[Object]:
         found: list[Object] = []
-        for name in self._held(place, [place.name]):
+        for name in self._held(ref, [ref.name]):
             with suppress(NotFound):
-                found.append(await self._client.for_cluster(place.cluster).get(SLICES, name))
+                found.append(
+                    await self._client.for_cluster(ref.cluster).get(SINGLE_PLACEMENT_SLICES, name)
+                )
         return found
 
-    def _own(self, place: Place, slices: Sequence[Object]) -> set[Destination]:
+    def _own(self, ref: ObjectRef, slices: Sequence[Object]) -> set[Destination]:
         """Return what slices hold that belong to no other object than the placement there is.
 
         Those of a namesake that was deleted say nothing of this one.
         """
-        obj = self.placement(place)
+        obj = self.placement(ref)
         uid = obj["metadata"]["uid"] if obj is not None else ""
         return {
             destination
             for piece in slices
-            if (owner := owner_of(piece["metadata"])) is None or owner.uid == uid
+            if (owner := slice_owner(piece["metadata"])) is None or owner.uid == uid
             for destination in destinations_in(piece)
         }
 
 
 def _owned(held: HeldSlice, placement: str) -> bool:
-    return placement_name({"metadata": held.metadata}) == placement
+    return placement_of_slice({"metadata": held.metadata}) == placement

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.placement.records import Destination
 
 NOTHING: frozenset[Destination] = frozenset()
 
@@ -23,44 +24,44 @@ class Running:
     """Destinations by placement, and those of them whose removal is confirmed."""
 
     def __init__(self) -> None:
-        self._known: dict[Place, frozenset[Destination]] = {}
-        self._released: dict[Place, set[Place]] = {}
+        self._known: dict[ObjectRef, frozenset[Destination]] = {}
+        self._released: dict[ObjectRef, set[ObjectRef]] = {}
 
     def clear(self) -> None:
         """Forget everything: another process may have led, written and taken confirmations."""
         self._known.clear()
         self._released.clear()
 
-    def knows(self, place: Place) -> bool:
-        return place in self._known
+    def knows(self, ref: ObjectRef) -> bool:
+        return ref in self._known
 
-    def destinations(self, place: Place) -> frozenset[Destination]:
+    def destinations(self, ref: ObjectRef) -> frozenset[Destination]:
         """Return what a placement has and may keep."""
-        found = self._known.get(place, NOTHING)
-        released = self._released.get(place)
+        found = self._known.get(ref, NOTHING)
+        released = self._released.get(ref)
         if not released:
             return found
-        return frozenset(d for d in found if Place(d.cluster, d.location) not in released)
+        return frozenset(d for d in found if d.location_ref not in released)
 
-    def note(self, place: Place, destinations: Iterable[Destination]) -> None:
+    def note(self, ref: ObjectRef, destinations: Iterable[Destination]) -> None:
         """Take *destinations* for what the slices of a placement hold."""
-        self._known[place] = found = frozenset(destinations)
-        if place in self._released:
+        self._known[ref] = found = frozenset(destinations)
+        if ref in self._released:
             # What has gone needs no confirmation; should it come again, it needs another.
-            self.settle(place, {Place(each.cluster, each.location) for each in found})
+            self.settle(ref, {each.location_ref for each in found})
 
-    def forget(self, place: Place) -> None:
+    def forget(self, ref: ObjectRef) -> None:
         """Say that it is not known (any more) what the slices hold, or that nobody will ask."""
-        self._known.pop(place, None)
+        self._known.pop(ref, None)
 
-    def release(self, place: Place, location: Place) -> None:
+    def release(self, ref: ObjectRef, location: ObjectRef) -> None:
         """Let a placement lose a Location: a person has confirmed that."""
-        self._released.setdefault(place, set()).add(location)
+        self._released.setdefault(ref, set()).add(location)
 
-    def settle(self, place: Place, refused: Iterable[Place]) -> None:
+    def settle(self, ref: ObjectRef, refused: Iterable[ObjectRef]) -> None:
         """Drop confirmations for Locations other than *refused*: the others are used up."""
-        released = self._released.get(place)
+        released = self._released.get(ref)
         if released is not None:
             released &= set(refused)
             if not released:
-                del self._released[place]
+                del self._released[ref]

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.observe import Consent, Observer, Result
-from skerry.logic.fleet.placement.records import Place, is_leaving
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
+from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 
 SCHEDULED = "Scheduled"
@@ -30,7 +31,7 @@ NOT_GRANTED = "NotGranted"
 class ObservedStatus:
     """A placement, and what was found for it."""
 
-    place: Place
+    ref: ObjectRef
     placement: Object
     result: Result
 
@@ -42,12 +43,12 @@ class StatusObserver:
         self._observer = observer
         self._quiet = quiet
 
-    async def observe(self, place: Place) -> ObservedStatus | None:
+    async def observe(self, ref: ObjectRef) -> ObservedStatus | None:
         await self._quiet()
-        placement, result = self._observer.placement(place), self._observer.results.get(place)
-        if placement is None or result is None or is_leaving(placement):
+        placement, result = self._observer.placement(ref), self._observer.results.get(ref)
+        if placement is None or result is None or is_being_deleted(placement):
             return None
-        return ObservedStatus(place, placement, result)
+        return ObservedStatus(ref, placement, result)
 
 
 def decide_status(observed: ObservedStatus, now: datetime) -> Plan:
@@ -70,7 +71,7 @@ def decide_status(observed: ObservedStatus, now: datetime) -> Plan:
     if wanted == old:
         return NOTHING
     obj = {**observed.placement, "status": wanted}
-    target = Target(EDGE_PLACEMENTS, observed.place.name, cluster=observed.place.cluster)
+    target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
     update = Update(target, obj, reason="ResultChanged", subresource="status")
     return Plan([update], list(_news(observed.placement, known, wanted["conditions"])))
 

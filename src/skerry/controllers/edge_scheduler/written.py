@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES, edge_placement_ref, placement_of_slice
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.records import Place, place_of
-from skerry.logic.fleet.placement.slices import placement_name
+from skerry.api.refs import ObjectRef
+
+_SLICE = SINGLE_PLACEMENT_SLICES.group_resource
 
 
 class HeldSlice(NamedTuple):
@@ -28,19 +30,19 @@ class WrittenSlices:
     def __init__(self, seen: Callable[[], str]) -> None:
         """*seen* tells how far the cache has read the server's history."""
         self._seen = seen
-        self._written: dict[Place, HeldSlice] = {}
+        self._written: dict[ObjectRef, HeldSlice] = {}
         # Names of those slices by the placement they belong to.
-        self._names: dict[Place, set[str]] = {}
+        self._names: dict[ObjectRef, set[str]] = {}
         # Digests of writes under way, whose event may come before their answer.
-        self._expected: dict[Place, str] = {}
+        self._expected: dict[ObjectRef, str] = {}
 
-    def expect(self, place: Place, digest: str) -> None:
+    def expect(self, ref: ObjectRef, digest: str) -> None:
         """Take the next event that tells of destinations with that digest for our own."""
-        self._expected[place] = digest
+        self._expected[ref] = digest
 
-    def expect_nothing(self, place: Place) -> None:
+    def expect_nothing(self, ref: ObjectRef) -> None:
         """Say that a write has ended, well or not."""
-        self._expected.pop(place, None)
+        self._expected.pop(ref, None)
 
     def note(self, answer: Object, digest: str) -> None:
         """Remember a slice as the server has it after our write, if the cache has not seen it.
@@ -50,50 +52,50 @@ class WrittenSlices:
         metadata = {k: v for k, v in answer["metadata"].items() if k != "managedFields"}
         if _number(metadata.get("resourceVersion")) <= _number(self._seen()):
             return
-        place = place_of(answer)
-        self._drop(place)
-        self._written[place] = HeldSlice(metadata, digest)
-        self._names.setdefault(_owner(place, metadata), set()).add(place.name)
+        ref = ObjectRef.of(_SLICE, answer)
+        self._drop(ref)
+        self._written[ref] = HeldSlice(metadata, digest)
+        self._names.setdefault(_owner(ref, metadata), set()).add(ref.name)
 
     def wrote(self, cached: Object) -> bool:
         """Tell whether what the cache is getting is what we wrote, or older than that."""
-        place = place_of(cached)
-        if self._expected.get(place) == cached["digest"]:
+        ref = ObjectRef.of(_SLICE, cached)
+        if self._expected.get(ref) == cached["digest"]:
             # Once: should the next look the same, it is somebody else's all the same.
-            del self._expected[place]
+            del self._expected[ref]
             return True
-        held = self._written.get(place)
+        held = self._written.get(ref)
         if held is None:
             return False
         ours = _number(held.metadata.get("resourceVersion"))
         return _number(cached["metadata"].get("resourceVersion")) <= ours
 
-    def newest(self, place: Place, cached: Object | None) -> HeldSlice | None:
+    def newest(self, ref: ObjectRef, cached: Object | None) -> HeldSlice | None:
         """Return what we wrote while the cache is behind it, else what the cache has."""
-        held = self._written.get(place)
+        held = self._written.get(ref)
         if held is not None:
             if _number(held.metadata.get("resourceVersion")) > _number(self._seen()):
                 return held
-            self._drop(place)
+            self._drop(ref)
         return None if cached is None else HeldSlice(cached["metadata"], cached["digest"])
 
-    def names(self, placement: Place) -> Iterable[str]:
+    def names(self, placement: ObjectRef) -> Iterable[str]:
         """Return the names of the slices of a placement that we have memory of."""
         return self._names.get(placement, ())
 
-    def _drop(self, place: Place) -> None:
-        held = self._written.pop(place, None)
+    def _drop(self, ref: ObjectRef) -> None:
+        held = self._written.pop(ref, None)
         if held is None:
             return
-        owner = _owner(place, held.metadata)
+        owner = _owner(ref, held.metadata)
         names = self._names[owner]
-        names.discard(place.name)
+        names.discard(ref.name)
         if not names:
             del self._names[owner]
 
 
-def _owner(place: Place, metadata: dict[str, Any]) -> Place:
-    return Place(place.cluster, placement_name({"metadata": metadata}))
+def _owner(ref: ObjectRef, metadata: dict[str, Any]) -> ObjectRef:
+    return edge_placement_ref(ref.cluster, placement_of_slice({"metadata": metadata}))
 
 
 def _number(version: object) -> int:

@@ -7,7 +7,7 @@ from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import content_of
 from skerry.controllers.mailbox.observe import Observed
-from skerry.logic.fleet.placement.records import is_leaving
+from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
 
 # A binding that refers elsewhere is in nobody's view, so no event tells that it has gone.
@@ -21,7 +21,7 @@ def decide(observed: Observed) -> Plan:
         return _departure(observed)
     if workspace is None:
         return Plan([_creation(observed, observed.sync_target)])
-    if is_leaving(workspace):
+    if is_being_deleted(workspace):
         return NOTHING  # its end is an event, and then it is made anew
     actions: list[Action] = []
     if _marked_as(workspace) != observed.sync_target:
@@ -34,7 +34,7 @@ def decide(observed: Observed) -> Plan:
 def _departure(observed: Observed) -> Plan:
     """Delete a mailbox without SyncTarget."""
     workspace = observed.workspace
-    if workspace is None or is_leaving(workspace):
+    if workspace is None or is_being_deleted(workspace):
         return NOTHING
     uid = workspace["metadata"]["uid"]
     return Plan([Delete(_workspace(observed), reason="SyncTargetGone", uid=uid)])
@@ -49,7 +49,7 @@ def _bound(observed: Observed, actions: list[Action]) -> Plan:
         obj = _object("apis.kcp.io/v1alpha1", "APIBinding", MAILBOX_BINDING)
         obj["spec"] = {"reference": wanted}
         return Plan([*actions, Create(target, obj, reason="BindingMissing")])
-    if is_leaving(binding) or _same_reference(binding, observed):
+    if is_being_deleted(binding) or _same_reference(binding, observed):
         return Plan(actions)
     # A reference cannot be changed, only replaced.
     uid = binding["metadata"]["uid"]

@@ -9,7 +9,7 @@ from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import BY_UID, content_of
-from skerry.logic.fleet.placement.records import is_leaving
+from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
@@ -55,7 +55,7 @@ class Observer:
         key = Key(self._provider.cluster, "", mailbox.workspace)
         workspace = self._workspaces.index.get(key)
         name = self._sync_target(mailbox)
-        if name is None and workspace is not None and not is_leaving(workspace):
+        if name is None and workspace is not None and not is_being_deleted(workspace):
             name = await self._still_there(mailbox, workspace)
         binding = None
         if name is not None and workspace is not None and content_of(workspace):
@@ -64,7 +64,7 @@ class Observer:
 
     def _sync_target(self, mailbox: Mailbox) -> str | None:
         for obj in self._sync_targets.index.by(BY_UID, mailbox):
-            if not is_leaving(obj):
+            if not is_being_deleted(obj):
                 return str(obj["metadata"]["name"])
         return None
 
@@ -81,7 +81,7 @@ class Observer:
         except (NotFound, Forbidden):
             return None  # gone, or its whole workspace is, which nobody may enter then
         for target in found:
-            if target["metadata"]["uid"] == mailbox.uid and not is_leaving(target):
+            if target["metadata"]["uid"] == mailbox.uid and not is_being_deleted(target):
                 return str(target["metadata"]["name"])
         return None
 

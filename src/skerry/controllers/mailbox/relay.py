@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from skerry.api.edge import mailbox_named
+from skerry.api.edge import HEARTBEAT_LEASE_SECONDS, mailbox_named
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
@@ -18,7 +18,6 @@ from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     HEARTBEAT_LEASE,
     HEARTBEAT_NAMESPACE,
-    LEASE_SECONDS_ANNOTATION,
     USUAL_LEASE_SECONDS,
     last_renewal,
     lease_seconds_of,
@@ -123,7 +122,7 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
 def _duration(observed: Heartbeat) -> Patch:
     """Return the change that tells how long a Lease lasts; the usual time need not be told."""
     told = None if observed.lasts == USUAL_LEASE_SECONDS else str(observed.lasts)
-    patch = {"metadata": {"annotations": {LEASE_SECONDS_ANNOTATION: told}}}
+    patch = {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: told}}}
     return _patch(observed.sync_target, patch, "LeaseDuration")
 
 

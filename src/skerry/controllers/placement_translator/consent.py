@@ -10,20 +10,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from skerry.api.edge import ENFORCE, LOCATION_CONSENT_NAME, OBSERVE, Mailbox, location_ref
+from skerry.api.edge import (
+    ENFORCE,
+    LOCATION_CONSENT_NAME,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    OBSERVE,
+    Mailbox,
+)
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.grants import Rule, grant_of
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import (
-    Place,
-    is_leaving,
-    location_of,
-    place_of,
-    sync_target_of,
-)
+from skerry.logic.fleet.placement.records import is_being_deleted, location_of, sync_target_of
 
 # A Location and the source workspaces whose objects there must be reconciled; None: all.
 Concerned = tuple[ObjectRef, frozenset[str] | None]
@@ -87,7 +89,7 @@ class GrantedPlaces:
         return known
 
     def _found(self, source: str, location: ObjectRef, mailbox: Mailbox) -> tuple[Rule, ...]:
-        number = self._inventory.location_number(Place(location.cluster, location.name))
+        number = self._inventory.location_number(location)
         if number is None:
             return ()
         if not any(each.uid == mailbox.uid for each in self._inventory.destinations(number)):
@@ -101,7 +103,7 @@ class GrantedPlaces:
         path = self.path(mailbox.cluster)
         counting = [grant for grant in grants if grant.enforces] or grants
         if len(counting) == 1:
-            return f"{path}/{counting[0].place.name}"
+            return f"{path}/{counting[0].ref.name}"
         return f"any grant of {path}"
 
     def path(self, cluster: str) -> str:
@@ -115,8 +117,8 @@ class GrantedPlaces:
         if obj is None:
             return
         self._begin()
-        if new is None or is_leaving(new):
-            touched = self._index.remove_grant(place_of(obj))
+        if new is None or is_being_deleted(new):
+            touched = self._index.remove_grant(ObjectRef.of(LOCATION_GRANTS.group_resource, obj))
         else:
             touched = self._index.put_grant(grant_of(new))
         self._changed([touched])
@@ -126,19 +128,26 @@ class GrantedPlaces:
         if obj is None or obj["metadata"]["name"] != LOCATION_CONSENT_NAME:
             return
         self._begin()
-        self._changed([self._index.put_memory(place_of(obj).cluster, enforced=is_enforced(new))])
+        self._changed(
+            [
+                self._index.put_memory(
+                    ObjectRef.of(LOCATION_CONSENTS.group_resource, obj).cluster,
+                    enforced=is_enforced(new),
+                )
+            ]
+        )
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
         if obj is None or not cluster:
             return
-        place = place_of(obj)
+        ref = ObjectRef.of(WORKSPACES.group_resource, obj)
         if new is None:
-            touched = self._index.remove_workspace(place)
+            touched = self._index.remove_workspace(ref)
         else:
             labels = new["metadata"].get("labels") or {}
-            touched = self._index.put_workspace(place, cluster, labels)
+            touched = self._index.put_workspace(ref, cluster, labels)
         self._changed(touched)
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
@@ -147,14 +156,14 @@ class GrantedPlaces:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
-        before = self._inventory.location(place)
-        if new is None or is_leaving(new):
+        ref = ObjectRef.of(LOCATIONS.group_resource, obj)
+        before = self._inventory.location(ref)
+        if new is None or is_being_deleted(new):
             if before is not None:
-                number = self._inventory.remove_location(place)
+                number = self._inventory.remove_location(ref)
                 self._index.location_removed(number, before)
                 self._rules.clear()
-                self._concern([(location_ref(place.cluster, place.name), None)])
+                self._concern([(ref, None)])
             return
         touched = self._put_location(new)
         if touched is not None:
@@ -164,8 +173,10 @@ class GrantedPlaces:
         obj = new or old
         if obj is None:
             return
-        if new is None or is_leaving(new):
-            locations = self._inventory.remove_sync_target(place_of(obj))
+        if new is None or is_being_deleted(new):
+            locations = self._inventory.remove_sync_target(
+                ObjectRef.of(SYNC_TARGETS.group_resource, obj)
+            )
         else:
             locations = self._inventory.put_sync_target(sync_target_of(new))
         if locations:
@@ -188,7 +199,7 @@ class GrantedPlaces:
         if self._read is not None:
             return
         for location in self._all_locations():
-            if not is_leaving(location):
+            if not is_being_deleted(location):
                 self._put_location(location)
         for cluster in self._all_sources():
             self._index.add_source(cluster)
@@ -198,7 +209,7 @@ class GrantedPlaces:
 
     def _put_location(self, obj: Object) -> Touched | None:
         new = location_of(obj)
-        old = self._inventory.location(new.place)
+        old = self._inventory.location(new.ref)
         if old == new:
             return None
         return self._index.location_put(self._inventory.put_location(new), old, new)
@@ -211,5 +222,4 @@ class GrantedPlaces:
         for locations, sources in touched:
             if sources is None or sources:
                 for number in locations:
-                    place = self._inventory.location_at(number).place
-                    yield location_ref(place.cluster, place.name), sources
+                    yield self._inventory.location_at(number).ref, sources

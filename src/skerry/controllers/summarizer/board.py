@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from skerry.api.edge import EDGE_PLACEMENTS, edge_placement_ref, placement_of_slice
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.forms import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
 from skerry.controllers.summarizer.names import Cause, Names
-from skerry.logic.fleet.placement.records import Place, is_leaving, place_of
-from skerry.logic.fleet.placement.slices import destinations_in, placement_name
+from skerry.logic.fleet.placement.records import is_being_deleted
+from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.ledger import Ledger, Source
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
@@ -42,12 +43,12 @@ class Board:
         self,
         slices: Index,
         wake_summary: Callable[[Key], None],
-        wake_placement: Callable[[Place], None],
+        wake_placement: Callable[[ObjectRef], None],
         wake_cluster: Callable[[str], None],
     ) -> None:
         self.ledger = Ledger()
         self.names = Names()
-        self.owners: dict[Place, Owner] = {}
+        self.owners: dict[ObjectRef, Owner] = {}
         self._slices = slices
         self._wake_summary = wake_summary
         self._wake_placement = wake_placement
@@ -80,31 +81,31 @@ class Board:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
-        if new is None or is_leaving(new):
-            self._placement_gone(place)
+        ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
+        if new is None or is_being_deleted(new):
+            self._placement_gone(ref)
         else:
             singleton = bool((new.get("spec") or {}).get("wantSingletonReportedState"))
-            self.owners[place] = Owner(new["metadata"].get("uid", ""), singleton)
-            known = self._placements.setdefault(place.cluster, set())
+            self.owners[ref] = Owner(new["metadata"].get("uid", ""), singleton)
+            known = self._placements.setdefault(ref.cluster, set())
             if not known:
-                known.add(place.name)
-                self._role_changed(place.cluster)
-            known.add(place.name)
+                known.add(ref.name)
+                self._role_changed(ref.cluster)
+            known.add(ref.name)
             if old is None or old.get("spec") != new.get("spec"):
-                self._select(place, new)
-                self._read_slices(place)
-                self._wake_all(place)
+                self._select(ref, new)
+                self._read_slices(ref)
+                self._wake_all(ref)
         self._settle()
-        self._wake_placement(place)
+        self._wake_placement(ref)
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Take in the destinations of whoever the slice belongs, or belonged, to."""
         for obj in (old, new):
             if obj is not None:
-                place = Place(key_of(obj).cluster, placement_name(obj))
-                if place in self.owners:
-                    self._read_slices(place)
+                ref = edge_placement_ref(key_of(obj).cluster, placement_of_slice(obj))
+                if ref in self.owners:
+                    self._read_slices(ref)
         self._settle()
 
     def mailbox_changed(self, old: Object | None, new: Object | None) -> None:
@@ -165,30 +166,30 @@ class Board:
 
     # -- how it is kept up -------------------------------------------------------------------
 
-    def _placement_gone(self, place: Place) -> None:
-        self.ledger.drop_placement(place)
-        self.owners.pop(place, None)
-        known = self._placements.get(place.cluster, set())
-        known.discard(place.name)
-        if not known and self._placements.pop(place.cluster, None) is not None:
-            for kind, obj in list(self._objects(place.cluster)):
+    def _placement_gone(self, ref: ObjectRef) -> None:
+        self.ledger.drop_placement(ref)
+        self.owners.pop(ref, None)
+        known = self._placements.get(ref.cluster, set())
+        known.discard(ref.name)
+        if not known and self._placements.pop(ref.cluster, None) is not None:
+            for kind, obj in list(self._objects(ref.cluster)):
                 self._drop(kind, obj)
-            self._wake_cluster(place.cluster)
+            self._wake_cluster(ref.cluster)
 
-    def _select(self, place: Place, placement: Object) -> None:
+    def _select(self, ref: ObjectRef, placement: Object) -> None:
         """Take in what a placement means; what a malformed one meant before still counts."""
         try:
             what: What | None = what_of(placement)
         except SelectorError:
-            if self.ledger.delivered(place) is not None:
+            if self.ledger.delivered(ref) is not None:
                 return
             what = None
-        self.ledger.put_placement(place, selection(what))
+        self.ledger.put_placement(ref, selection(what))
 
-    def _read_slices(self, place: Place) -> None:
-        found = self._slices.by(BY_PLACEMENT, (place.cluster, place.name))
+    def _read_slices(self, ref: ObjectRef) -> None:
+        found = self._slices.by(BY_PLACEMENT, (ref.cluster, ref.name))
         self.ledger.set_destinations(
-            place, [destination for piece in found for destination in destinations_in(piece)]
+            ref, [destination for piece in found for destination in destinations_in(piece)]
         )
 
     def _role_changed(self, cluster: str) -> None:
@@ -233,21 +234,21 @@ class Board:
 
     def _settle(self) -> None:
         """Wake what the ledger says has changed, under the names it has or had."""
-        for place, item in self.ledger.changes():
-            cause = Cause(place, item)
-            if self.ledger.tally(place, item) is not None:
+        for ref, item in self.ledger.changes():
+            cause = Cause(ref, item)
+            if self.ledger.tally(ref, item) is not None:
                 touched = self.names.claim(cause)
             else:
                 touched = self.names.release(cause)
-                self._wake_placement(place)
+                self._wake_placement(ref)
             key = self.names.key(cause)
             for each in sorted(touched if key is None else {*touched, key}):
                 self._wake_summary(each)
 
-    def _wake_all(self, place: Place) -> None:
+    def _wake_all(self, ref: ObjectRef) -> None:
         """Look at every summary of a placement: its owner may have become another one."""
-        for item in self.ledger.tallies(place):
-            key = self.names.key(Cause(place, item))
+        for item in self.ledger.tallies(ref):
+            key = self.names.key(Cause(ref, item))
             if key is not None:
                 self._wake_summary(key)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.board import Board
 from skerry.controllers.summarizer.decide import ObservedDelivery, decide, decide_delivery
 from skerry.controllers.summarizer.forms import (
@@ -18,8 +20,6 @@ from skerry.controllers.summarizer.keys import NAME, WORKSPACES, Pace
 from skerry.controllers.summarizer.kinds import Cluster, Kinds
 from skerry.controllers.summarizer.observe import Observed, Observer
 from skerry.kit.log import Logger
-from skerry.logic.fleet.placement.records import Place
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, SLICES
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.logic.machinery.plan import NOTHING, Plan
 from skerry.runtime.client import cluster_of
@@ -57,12 +57,12 @@ class Summarizer:
         hub, edge = views.hub, views.edge
         clock = hub.client.clock
         self.queue: WorkQueue[Key] = hub.queue(NAME)
-        self.placement_queue: WorkQueue[Place] = hub.queue(f"{NAME}-deliveries")
+        self.placement_queue: WorkQueue[ObjectRef] = hub.queue(f"{NAME}-deliveries")
         self.kind_queue: WorkQueue[Cluster] = hub.queue(f"{NAME}-kinds")
         self._pace = Pace(self.queue, clock)
         self._placement_pace = Pace(self.placement_queue, clock)
         self._placements = edge.informer(EDGE_PLACEMENTS)
-        slices = edge.informer(SLICES, transform=lean_slice, packed=True)
+        slices = edge.informer(SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True)
         slices.index.add_index(BY_PLACEMENT, by_placement)
         summaries = edge.informer(NAMESPACED, transform=lean_summary)
         cluster_summaries = edge.informer(CLUSTER_SCOPED, transform=lean_summary)
@@ -92,7 +92,7 @@ class Summarizer:
             informers,
             workers,
         )
-        self._deliveries: Controller[Place, ObservedDelivery] = hub.controller(
+        self._deliveries: Controller[ObjectRef, ObservedDelivery] = hub.controller(
             f"{NAME}-deliveries",
             Reconciler(self._observe_delivery, decide_delivery, hub.executor(NAME)),
             self.placement_queue,
@@ -133,17 +133,17 @@ class Summarizer:
         if self.board.is_workload(cluster) or self.board.is_mailbox(cluster):
             self._wake_cluster(cluster)
 
-    async def _observe_delivery(self, place: Place) -> ObservedDelivery | None:
-        if not self.kinds.is_settled(place.cluster):
+    async def _observe_delivery(self, ref: ObjectRef) -> ObservedDelivery | None:
+        if not self.kinds.is_settled(ref.cluster):
             wake = self._placement_pace.wake
-            self.kinds.call_again(place.cluster, place, lambda: wake(place))
+            self.kinds.call_again(ref.cluster, ref, lambda: wake(ref))
             return None
-        self._placement_pace.looking(place)
-        placement = self._placements.index.get(Key(place.cluster, "", place.name))
-        delivered = self.board.ledger.delivered(place)
+        self._placement_pace.looking(ref)
+        placement = self._placements.index.get(Key(ref.cluster, "", ref.name))
+        delivered = self.board.ledger.delivered(ref)
         if placement is None or delivered is None:
             return None
-        return ObservedDelivery(place, placement, delivered)
+        return ObservedDelivery(ref, placement, delivered)
 
 
 def build(views: Views, *, workers: int = WORKERS) -> Summarizer:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.forms import summary_digest
 from skerry.controllers.summarizer.observe import Observed, Returned, Wanted
-from skerry.logic.fleet.placement.records import Place
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target, Update
 from skerry.runtime.index import Key
@@ -61,7 +61,7 @@ def _give_back(cluster: str, returned: Returned) -> Action:
 
 def _object(key: Key, wanted: Wanted) -> Object:
     return summary_object(
-        key.name, wanted.place.name, wanted.owner_uid, wanted.subject, wanted.totals
+        key.name, wanted.ref.name, wanted.owner_uid, wanted.subject, wanted.totals
     )
 
 
@@ -74,7 +74,7 @@ def _target(key: Key) -> Target:
 class ObservedDelivery:
     """A placement, and how many of its objects without status have been delivered."""
 
-    place: Place
+    ref: ObjectRef
     placement: Object
     delivered: int
 
@@ -88,7 +88,7 @@ def decide_delivery(observed: ObservedDelivery) -> Plan:
     status = observed.placement.get("status") or {}
     if "specGeneration" not in status or status.get("deliveredObjects") == observed.delivered:
         return NOTHING
-    target = Target(EDGE_PLACEMENTS, observed.place.name, cluster=observed.place.cluster)
+    target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
     patch = {"status": {"deliveredObjects": observed.delivered}}
     return Plan(
         [

@@ -11,11 +11,10 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
-from skerry.api.edge import is_projected, is_system_object
+from skerry.api.edge import is_projected, is_system_object, placement_of_slice
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.slices import placement_name
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import key_of
@@ -126,7 +125,7 @@ def by_cluster(obj: Object) -> tuple[str]:
 
 def by_placement(obj: Object) -> tuple[tuple[str, str]]:
     """Index slices under the placement they belong to."""
-    return ((key_of(obj).cluster, placement_name(obj)),)
+    return ((key_of(obj).cluster, placement_of_slice(obj)),)
 
 
 def labels_of(obj: Object) -> dict[str, Any]:

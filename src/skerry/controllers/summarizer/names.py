@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.summary.content import Subject, summary_name
 from skerry.runtime.index import Key
 
@@ -18,7 +17,7 @@ from skerry.runtime.index import Key
 class Cause(NamedTuple):
     """What a summary is there for: an object, placed by a placement."""
 
-    place: Place
+    ref: ObjectRef
     item: ObjectRef
 
 
@@ -69,6 +68,6 @@ class Names:
 
 
 def _key(cause: Cause, *, hashed: bool) -> Key:
-    place, item = cause
+    ref, item = cause
     subject = Subject(item.group, "", item.resource, "", item.namespace, item.name)
-    return Key(place.cluster, item.namespace, summary_name(place.name, subject, hashed=hashed))
+    return Key(ref.cluster, item.namespace, summary_name(ref.name, subject, hashed=hashed))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.board import Board
 from skerry.controllers.summarizer.keys import Pace
 from skerry.controllers.summarizer.kinds import Kinds
 from skerry.controllers.summarizer.names import Cause
-from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.summary.accumulator import Accumulator, Totals
 from skerry.logic.fleet.summary.content import MOST_DETAILS, Subject
 from skerry.logic.fleet.summary.ledger import Source
@@ -26,7 +26,7 @@ from skerry.runtime.informer import Informer
 class Wanted:
     """What a summary should say, and on whose behalf."""
 
-    place: Place
+    ref: ObjectRef
     owner_uid: str
     subject: Subject
     totals: Totals
@@ -91,27 +91,27 @@ class Observer:
         return self._kinds.is_readable(key.cluster, cause.item.group_resource)
 
     def _wanted(self, cause: Cause) -> Wanted | None:
-        place, item = cause
-        owner = self._board.owners.get(place)
+        ref, item = cause
+        owner = self._board.owners.get(ref)
         tally, source = self._found(cause)
         if owner is None or tally is None or source is None:
             return None
         subject = Subject(
             item.group, source.version, item.resource, source.kind, item.namespace, item.name
         )
-        return Wanted(place, owner.uid, subject, tally.totals(MOST_DETAILS))
+        return Wanted(ref, owner.uid, subject, tally.totals(MOST_DETAILS))
 
     def _found(self, cause: Cause) -> tuple[Accumulator | None, Source | None]:
         ledger = self._board.ledger
         return (
-            ledger.tally(cause.place, cause.item),
-            ledger.source(cause.place.cluster, cause.item),
+            ledger.tally(cause.ref, cause.item),
+            ledger.source(cause.ref.cluster, cause.item),
         )
 
     async def _returned(self, cause: Cause) -> Returned | None:
         """Return the status to give back; None where none is asked for or it is there already."""
-        place, item = cause
-        owner = self._board.owners.get(place)
+        ref, item = cause
+        owner = self._board.owners.get(ref)
         tally, source = self._found(cause)
         if owner is None or not owner.singleton or tally is None or source is None:
             return None
@@ -123,7 +123,7 @@ class Observer:
         gvr = GroupVersionResource(item.group, source.version, item.resource)
         mailbox = self._board.mailbox_cluster(details[0].destination.uid)
         copy = await self._read(mailbox, gvr, item.name, item.namespace)
-        live = await self._read(place.cluster, gvr, item.name, item.namespace)
+        live = await self._read(ref.cluster, gvr, item.name, item.namespace)
         status = (copy or {}).get("status")
         if not status or live is None or digest_of(live.get("status")) == digest_of(status):
             return None

@@ -17,9 +17,9 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 from pyroaring import BitMap
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.choosing import Choice
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.strategy import Candidate, Strategy
 from skerry.scheduler.framework.choose import Domain, Offer, choose
 from skerry.scheduler.framework.columns import evaluate_filter
@@ -50,7 +50,7 @@ class LocationChooser:
         self._table.read(location)
 
     def choose(
-        self, strategy: Strategy, matching: BitMap, present: AbstractSet[tuple[str, str]]
+        self, strategy: Strategy, matching: BitMap, present: AbstractSet[ObjectRef]
     ) -> Choice:
         """Return which of the Locations in *matching* to take, given those taken before."""
         held = self._numbers(present) & matching
@@ -65,9 +65,7 @@ class LocationChooser:
             shortage = _told([staying.diagnosis(), coming.diagnosis()])
         return Choice(sorted(chosen), shortage)
 
-    def refusal(
-        self, strategy: Strategy, location: int, present: AbstractSet[tuple[str, str]]
-    ) -> str:
+    def refusal(self, strategy: Strategy, location: int, present: AbstractSet[ObjectRef]) -> str:
         """Return why *strategy* does not let a Location through; empty when it does."""
         held = location in self._numbers(present)
         asked = _Asked(self._evaluator, Wish(strategy, held), BitMap([location]))
@@ -94,11 +92,11 @@ class LocationChooser:
         offers: list[Offer] = []
         for row, total in zip(asked.rows.tolist(), asked.totals(), strict=True):
             candidate = target(row)
-            offers.append(Offer.of(total, candidate.place, row, _domain(candidate, keys)))
+            offers.append(Offer.of(total, candidate.ref, row, _domain(candidate, keys)))
         return offers
 
-    def _numbers(self, places: Iterable[tuple[str, str]]) -> BitMap:
-        found = (self._inventory.location_number(Place(*place)) for place in places)
+    def _numbers(self, refs: Iterable[ObjectRef]) -> BitMap:
+        found = (self._inventory.location_number(ref) for ref in refs)
         return BitMap(number for number in found if number is not None)
 
 

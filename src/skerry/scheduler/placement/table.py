@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skerry.api.edge import location_ref
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import Place
 from skerry.logic.fleet.placement.strategy import Candidate, Taint
 from skerry.scheduler.table import ChangeLog, Rows
 
@@ -31,7 +31,7 @@ class LocationTable:
         self.taint_lists: list[tuple[Taint, ...]] = []
         self._taint_numbers: dict[tuple[Taint, ...], int] = {}
         for location in inventory.locations():
-            number = inventory.location_number(location.place)
+            number = inventory.location_number(location.ref)
             if number is not None:
                 self.read(number)
 
@@ -54,7 +54,7 @@ class LocationTable:
     def row(self, name: str) -> int | None:
         """Return the row of the Location called ``cluster|name``."""
         cluster, _, location = name.rpartition("|")
-        return self._inventory.location_number(Place(cluster, location))
+        return self._inventory.location_number(location_ref(cluster, location))
 
     def read(self, row: int) -> None:
         """Have in *row* what the inventory has there now."""

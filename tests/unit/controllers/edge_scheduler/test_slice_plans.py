@@ -7,15 +7,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import SliceOwner, edge_placement_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.observe import Observed, Result
 from skerry.controllers.edge_scheduler.written import HeldSlice
-from skerry.logic.fleet.placement.records import Destination, Place
-from skerry.logic.fleet.placement.slices import Owner, digest_of, new_slice, wanted_slices
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import digest_of, new_slice, wanted_slices
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 
-PLACE, OWNER = Place("wmw", "web"), Owner("web", "uid-web")
+PLACE, OWNER = edge_placement_ref("wmw", "web"), SliceOwner("web", "uid-web")
 
 
 def destinations(*names: str) -> tuple[Destination, ...]:
@@ -91,7 +92,9 @@ def test_an_invalid_selector_touches_no_slice() -> None:
 def test_a_surplus_slice_of_ours_goes_and_a_strangers_stays() -> None:
     obj = new_slice(wanted_slices("web", destinations("x"))[0], OWNER)
     obj["metadata"]["name"] = "web-2"
-    stranger = new_slice(wanted_slices("web", destinations("x"))[0], Owner("web", "another-life"))
+    stranger = new_slice(
+        wanted_slices("web", destinations("x"))[0], SliceOwner("web", "another-life")
+    )
     stranger["metadata"]["name"] = "web-3"
     plan = decide(observed("a", web=right("a"), web_2=held(obj), web_3=held(stranger)))
     (action,) = plan
@@ -107,7 +110,7 @@ _names = st.lists(st.sampled_from("abcdefg"), unique=True).map(sorted)
 def test_the_plan_reaches_the_goal_and_the_next_one_is_empty(
     wanted: list[str], present: list[str], owned: bool, per_slice: int, taken: set[str]
 ) -> None:
-    owner = OWNER if owned else Owner("web", "another-life")
+    owner = OWNER if owned else SliceOwner("web", "another-life")
     there = wanted_slices("web", destinations(*present), per_slice=per_slice)
     before = Observed(
         PLACE,

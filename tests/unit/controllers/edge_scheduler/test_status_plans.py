@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from skerry.api.edge import edge_placement_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.observe import Result
 from skerry.controllers.edge_scheduler.status import (
@@ -14,12 +15,11 @@ from skerry.controllers.edge_scheduler.status import (
     ObservedStatus,
     decide_status,
 )
-from skerry.logic.fleet.placement.records import Place
 from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LATER = datetime(2030, 1, 2, tzinfo=UTC)
-PLACE = Place("wmw", "web")
+PLACE = edge_placement_ref("wmw", "web")
 
 
 def observed(result: Result, status: Object | None = None) -> ObservedStatus:

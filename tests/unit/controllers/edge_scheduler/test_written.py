@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from skerry.api.edge import SliceOwner, edge_placement_ref, slice_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.written import WrittenSlices
-from skerry.logic.fleet.placement.records import Place
-from skerry.logic.fleet.placement.slices import Owner, digest_of, lean_slice
+from skerry.logic.fleet.placement.slices import digest_of, lean_slice
 
-PLACE = Place("wmw", "web")
+PLACE, PLACEMENT = slice_ref("wmw", "web"), edge_placement_ref("wmw", "web")
 NOTHING = digest_of([])
 
 
@@ -18,7 +18,7 @@ def a_slice(version: str, name: str = "web", *destinations: str) -> Object:
             "uid": "u",
             "resourceVersion": version,
             "annotations": {"kcp.io/cluster": "wmw"},
-            "ownerReferences": [Owner("web", "u").reference()],
+            "ownerReferences": [SliceOwner("web", "u").reference()],
             "managedFields": [],
         },
         "destinations": [{"cluster": each} for each in destinations],
@@ -39,7 +39,7 @@ def test_what_we_wrote_counts_while_the_cache_is_behind() -> None:
     assert held.metadata["resourceVersion"] == "9"
     assert held.digest == digest_of([{"cluster": "a"}])
     assert "managedFields" not in held.metadata
-    assert list(written.names(PLACE)) == ["web"]
+    assert list(written.names(PLACEMENT)) == ["web"]
 
 
 def test_the_cache_counts_once_it_has_read_beyond() -> None:
@@ -48,7 +48,7 @@ def test_the_cache_counts_once_it_has_read_beyond() -> None:
     written.note(a_slice("9"), NOTHING)
     cache.seen = "9"
     assert written.newest(PLACE, None) is None, "it was deleted since"
-    assert list(written.names(PLACE)) == []
+    assert list(written.names(PLACEMENT)) == []
 
 
 def test_an_answer_older_than_the_cache_is_not_remembered() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
 from skerry.controllers.mailbox.relay import Heartbeat, decide
-from skerry.logic.fleet.placement.heartbeat import LEASE_SECONDS_ANNOTATION
 from skerry.logic.machinery.plan import Patch
 from skerry.runtime.index import Key
 
@@ -59,11 +59,11 @@ def test_how_long_a_lease_lasts_is_told_where_it_is_unusual() -> None:
     (action,) = decide(replace(known, lasts=600), NOW)
     assert isinstance(action, Patch)
     assert action.subresource == ""
-    assert action.patch == {"metadata": {"annotations": {LEASE_SECONDS_ANNOTATION: "600"}}}
+    assert action.patch == {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: "600"}}}
     assert not decide(replace(known, lasts=600, told=600), NOW)
     (action,) = decide(replace(known, told=600), NOW)
     assert isinstance(action, Patch)
-    assert action.patch == {"metadata": {"annotations": {LEASE_SECONDS_ANNOTATION: None}}}
+    assert action.patch == {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: None}}}
 
 
 def test_an_older_heartbeat_never_replaces_a_newer() -> None:

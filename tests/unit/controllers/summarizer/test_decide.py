@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.edge import edge_placement_ref
 from skerry.controllers.summarizer.decide import ObservedDelivery, decide, decide_delivery
 from skerry.controllers.summarizer.forms import lean_summary
 from skerry.controllers.summarizer.observe import Observed, Returned, Wanted
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.accumulator import Accumulator
 from skerry.logic.fleet.summary.content import Subject
 from skerry.logic.fleet.summary.health import HEALTHY
@@ -17,7 +18,7 @@ from skerry.runtime.index import Key
 from tests.kit.chain.summarizer_hub import DEPLOYMENTS
 
 KEY = Key("c", "shop", "p-deployments-web")
-PLACE = Place("c", "p")
+PLACE = edge_placement_ref("c", "p")
 WEB = Subject("apps", "v1", "deployments", "Deployment", "shop", "web")
 WELL = Report(delivered=True, reported=True, health=HEALTHY)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.edge import edge_placement_ref
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.names import Cause, Names
-from skerry.logic.fleet.placement.records import Place
 from skerry.runtime.index import Key
 
 causes = st.builds(
     lambda placement, group, name: Cause(
-        Place("c", placement), ObjectRef("", group, "pods", "shop", name)
+        edge_placement_ref("c", placement), ObjectRef("", group, "pods", "shop", name)
     ),
     st.sampled_from(["a", "a-pods"]),
     st.sampled_from(["", "example.org"]),
@@ -47,7 +47,7 @@ def test_any_history_ends_in_the_same_names(history: list[tuple[bool, Cause]]) -
 
 def test_a_name_nobody_else_wants_is_plain() -> None:
     names = Names()
-    cause = Cause(Place("c", "a"), ObjectRef("", "apps", "deployments", "shop", "web"))
+    cause = Cause(edge_placement_ref("c", "a"), ObjectRef("", "apps", "deployments", "shop", "web"))
     (key,) = names.claim(cause)
     assert str(key) == "c|shop/a-deployments-web"
     assert names.claim(cause) == set()

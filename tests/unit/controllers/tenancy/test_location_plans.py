@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.edge import location_ref
+from skerry.api.refs import ObjectRef
 from skerry.controllers.tenancy.location.decide import decide
 from skerry.controllers.tenancy.location.keys import Waking, with_counts
 from skerry.controllers.tenancy.location.observe import Observed
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import Place, lean_sync_target
+from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.machinery.plan import Patch
 from tests.kit.chain.building import equal, location, sync_target
 
-HERE = Place("imw", "l")
+HERE = location_ref("imw", "l")
 
 
 class Woken:
     def __init__(self) -> None:
         self.inventory = Inventory()
-        self.places: list[Place] = []
-        self.waking = Waking(self.inventory, self.places.append)
+        self.refs: list[ObjectRef] = []
+        self.waking = Waking(self.inventory, self.refs.append)
 
-    def taken(self) -> set[Place]:
-        found = set(self.places)
-        self.places.clear()
+    def taken(self) -> set[ObjectRef]:
+        found = set(self.refs)
+        self.refs.clear()
         return found
 
     def counts(self) -> tuple[int, int]:
@@ -47,7 +49,7 @@ def test_a_location_is_woken_by_its_own_sync_targets_only() -> None:
     woken = Woken()
     woken.waking.location_changed(None, with_counts(location("l", {}, equal(id="l"))))
     woken.waking.location_changed(None, with_counts(location("m", {}, equal(id="m"))))
-    assert woken.taken() == {HERE, Place("imw", "m")}
+    assert woken.taken() == {HERE, location_ref("imw", "m")}
     woken.waking.sync_target_changed(None, target())
     assert woken.taken() == {HERE}
     assert woken.counts() == (1, 0)

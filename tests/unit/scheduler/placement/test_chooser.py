@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
+from skerry.api.edge import edge_placement_ref, location_ref, sync_target_ref
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.choosing import Choice
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import (
     Location,
-    Place,
     SyncTarget,
     location_of,
     placement_of,
@@ -47,18 +48,18 @@ from skerry.scheduler.placement.wish import Wish
 from tests.kit.chain import building
 from tests.kit.scheduler import placement_reference as reference
 
-NOBODY: frozenset[tuple[str, str]] = frozenset()
+NOBODY: frozenset[ObjectRef] = frozenset()
 
 
 def candidate(name: str, *, available: bool = True, taints: str = "", **labels: str) -> Candidate:
     # A workspace for each, so that each is as available as its only SyncTarget.
-    return Candidate((f"c-{name}", name), labels, available, taints_of(taints))
+    return Candidate(location_ref(f"c-{name}", name), labels, available, taints_of(taints))
 
 
 def put(inventory: Inventory, each: Candidate) -> int:
-    place = Place(*each.place)
-    inventory.put_sync_target(SyncTarget(place, f"uid-{place.name}", {}, each.available))
-    return inventory.put_location(Location(place, each.labels, EVERYTHING, (), each.taints))
+    ref = sync_target_ref(each.ref.cluster, each.ref.name)
+    inventory.put_sync_target(SyncTarget(ref, f"uid-{ref.name}", {}, each.available))
+    return inventory.put_location(Location(each.ref, each.labels, EVERYTHING, (), each.taints))
 
 
 def choice(
@@ -72,13 +73,13 @@ def choice(
 
 def choose(
     strategy: Strategy, candidates: list[Candidate], present: Any = NOBODY, *more: Any
-) -> set[tuple[str, str]]:
+) -> set[ObjectRef]:
     found = choice(strategy, candidates, present, *more)
-    return {candidates[number].place for number in found.locations}
+    return {candidates[number].ref for number in found.locations}
 
 
-def names(chosen: set[tuple[str, str]]) -> list[str]:
-    return sorted(name for _, name in chosen)
+def names(chosen: set[ObjectRef]) -> list[str]:
+    return sorted(ref.name for ref in chosen)
 
 
 _labels = st.fixed_dictionaries(
@@ -108,7 +109,7 @@ _candidates = st.lists(
         _taints,
         _labels,
     ),
-    unique_by=lambda each: each.place,
+    unique_by=lambda each: each.ref,
 )
 _spreads = st.sampled_from(
     [
@@ -134,8 +135,8 @@ _strategies = st.builds(
 def test_the_framework_chooses_as_the_simple_twin_does(
     strategy: Strategy, candidates: list[Candidate], data: st.DataObject
 ) -> None:
-    places = [each.place for each in candidates]
-    present = data.draw(st.sets(st.sampled_from(places)) if places else st.just(set[Any]()))
+    refs = [each.ref for each in candidates]
+    present = data.draw(st.sets(st.sampled_from(refs)) if refs else st.just(set[Any]()))
     assert choose(strategy, candidates, present) == reference.choose(strategy, candidates, present)
 
 
@@ -168,8 +169,8 @@ def test_what_is_remembered_of_locations_follows_their_changes(
     there: dict[int, Candidate] = {}
     for removed, changed in steps:
         for each in removed:
-            if inventory.location(Place(*each.place)) is not None:
-                number = inventory.remove_location(Place(*each.place))
+            if inventory.location(each.ref) is not None:
+                number = inventory.remove_location(each.ref)
                 del there[number]
                 chooser.changed(number)
         for each in changed:
@@ -178,7 +179,7 @@ def test_what_is_remembered_of_locations_follows_their_changes(
             chooser.changed(number)
         found = chooser.choose(strategy, BitMap(there), NOBODY).locations
         wanted = reference.choose(strategy, list(there.values()), NOBODY)
-        assert {there[number].place for number in found} == wanted
+        assert {there[number].ref for number in found} == wanted
 
 
 @given(st.integers(1, 9))
@@ -188,7 +189,7 @@ def test_newcomers_are_spread_evenly_over_domains(number: int) -> None:
         for n, region in enumerate(["north"] * 5 + ["south"] * 5 + ["west"] * 5)
     ]
     chosen = choose(Strategy(number, (Spread("region", 1),)), candidates)
-    counts = Counter(each.labels["region"] for each in candidates if each.place in chosen)
+    counts = Counter(each.labels["region"] for each in candidates if each.ref in chosen)
     assert len(chosen) == number
     assert max(counts.values()) - min(counts[r] for r in ("north", "south", "west")) <= 1
 
@@ -204,7 +205,7 @@ def test_who_lacks_the_spread_label_is_passed_over_unless_there_already() -> Non
     candidates = [candidate("a"), candidate("b", region="x"), candidate("c", region="x")]
     strategy = Strategy(2, (Spread("region", 1),))
     assert names(choose(strategy, candidates)) == ["b", "c"]
-    assert names(choose(strategy, candidates, {candidates[0].place})) == ["a", "b"]
+    assert names(choose(strategy, candidates, {candidates[0].ref})) == ["a", "b"]
 
 
 def test_ready_newcomers_come_before_others_and_soft_taints_last() -> None:
@@ -220,14 +221,14 @@ def test_ready_newcomers_come_before_others_and_soft_taints_last() -> None:
 def test_no_schedule_keeps_newcomers_away_and_no_execute_everybody() -> None:
     kept = candidate("a", taints="k=v:NoSchedule")
     driven = candidate("b", taints="k=v:NoExecute")
-    present = {kept.place, driven.place}
+    present = {kept.ref, driven.ref}
     assert names(choose(Strategy(), [kept, driven], present)) == ["a"]
     assert names(choose(Strategy(), [kept, driven])) == []
 
 
 def test_fewer_wished_for_keeps_the_spread() -> None:
     candidates = [candidate(name, region=name[0]) for name in ("a1", "a2", "b1", "b2", "c1")]
-    present = {each.place for each in candidates}
+    present = {each.ref for each in candidates}
     strategy = Strategy(3, (Spread("region", 1),))
     assert names(choose(strategy, candidates, present)) == ["a1", "b1", "c1"]
 
@@ -344,7 +345,7 @@ def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
     index = PlacementIndex(LocationChooser)
     strategy = {"numberOfLocations": 1, "onlyReady": True}
     index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))
-    where = Place("wmw", "one")
+    where = edge_placement_ref("wmw", "one")
     for name in ("a", "b"):
         index.put_location(location_of(building.location(name, {}, {"matchLabels": {"id": name}})))
         index.put_sync_target(sync_target_of(building.sync_target(name, {"id": name})))
@@ -353,10 +354,10 @@ def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
     assert index.put_sync_target(sync_target_of(alive)) == {where}
     assert [each.location for each in index.destinations(where)] == ["b"]
     assert index.chosen(where).shortage == ""
-    assert index.remove_sync_target(Place("imw", "b")) == {where}
+    assert index.remove_sync_target(sync_target_ref("imw", "b")) == {where}
     assert index.destinations(where) == []
     index.put_sync_target(sync_target_of(alive))
-    index.remove_location(Place("imw", "b"))
+    index.remove_location(location_ref("imw", "b"))
     assert index.chosen(where).shortage == "1 location(s) had no ready and schedulable SyncTarget"
 
 
@@ -364,13 +365,13 @@ def test_what_an_edit_would_change_is_told_of_choices_too_and_leaves_no_trace() 
     index = PlacementIndex(LocationChooser)
     strategy = {"numberOfLocations": 1}
     index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))
-    where = Place("wmw", "one")
+    where = edge_placement_ref("wmw", "one")
     for name in ("a", "b"):
         index.put_location(location_of(building.location(name, {}, {"matchLabels": {"id": name}})))
         index.put_sync_target(sync_target_of(building.sync_target(name, {"id": name})))
     before = index.destinations(where)
     assert [each.location for each in before] == ["a"]
-    gone = Remove(Location, Place("imw", "a"))
+    gone = Remove(Location, location_ref("imw", "a"))
     (difference,) = what_if(index, [gone], lambda _: frozenset(before))
     assert [each.location for each in difference.added] == ["b"]
     assert [each.location for each in difference.removed] == ["a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skerry.api.refs import ObjectRef
 from skerry.controllers.tenancy.location.decide import decide
 from skerry.controllers.tenancy.location.keys import (
     LOCATIONS,
@@ -12,18 +13,20 @@ from skerry.controllers.tenancy.location.keys import (
 )
 from skerry.controllers.tenancy.location.observe import Observed, Observer
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import Place, lean_sync_target
+from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.workqueue import WorkQueue
 
 
-def build(scheduling: ControllerContext, workload: InformerFactory) -> Controller[Place, Observed]:
+def build(
+    scheduling: ControllerContext, workload: InformerFactory
+) -> Controller[ObjectRef, Observed]:
     """Return the controller that counts; both see every workspace."""
     locations = scheduling.factory.informer(LOCATIONS, transform=with_counts, packed=True)
     targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
-    queue: WorkQueue[Place] = scheduling.queue(NAME)
+    queue: WorkQueue[ObjectRef] = scheduling.queue(NAME)
     inventory = Inventory()
     waking = Waking(inventory, queue.add)
     locations.add_handler(waking.location_changed)

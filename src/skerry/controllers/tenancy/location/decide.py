@@ -13,7 +13,7 @@ def decide(observed: Observed) -> Plan:
         return NOTHING
     instances, available = observed.counted
     action = Patch(
-        Target(LOCATIONS, observed.place.name, cluster=observed.place.cluster),
+        Target(LOCATIONS, observed.ref.name, cluster=observed.ref.cluster),
         {"status": {"instances": instances, "availableInstances": available}},
         reason="InstancesChanged",
         subresource="status",

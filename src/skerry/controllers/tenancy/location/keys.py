@@ -8,13 +8,12 @@ from pyroaring import BitMap
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import (
-    Place,
-    is_leaving,
+    is_being_deleted,
     lean_location,
     location_of,
-    place_of,
     sync_target_of,
 )
 
@@ -31,7 +30,7 @@ def with_counts(obj: Object) -> Object:
 class Waking:
     """Keeps the inventory up with what informers tell, and adds the Locations touched."""
 
-    def __init__(self, inventory: Inventory, add: Callable[[Place], None]) -> None:
+    def __init__(self, inventory: Inventory, add: Callable[[ObjectRef], None]) -> None:
         self._inventory = inventory
         self._add = add
 
@@ -39,28 +38,28 @@ class Waking:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
+        ref = ObjectRef.of(LOCATIONS.group_resource, obj)
         if new is not None:
             self._inventory.put_location(location_of(new))
-            self._add(place)
-        elif self._inventory.location(place) is not None:
-            self._inventory.remove_location(place)
+            self._add(ref)
+        elif self._inventory.location(ref) is not None:
+            self._inventory.remove_location(ref)
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None:
             return
-        place = place_of(obj)
-        known = self._inventory.sync_target(place)
-        if new is None or is_leaving(new):
-            touched = self._inventory.remove_sync_target(place)
+        ref = ObjectRef.of(SYNC_TARGETS.group_resource, obj)
+        known = self._inventory.sync_target(ref)
+        if new is None or is_being_deleted(new):
+            touched = self._inventory.remove_sync_target(ref)
         else:
             target = sync_target_of(new)
             touched = self._inventory.put_sync_target(target)
             if known is not None and known.available != target.available:
-                touched = touched | self._inventory.having(place.cluster, target.labels)
+                touched = touched | self._inventory.having(ref.cluster, target.labels)
         self._wake(touched)
 
     def _wake(self, locations: BitMap) -> None:
         for number in locations:
-            self._add(self._inventory.location_at(number).place)
+            self._add(self._inventory.location_at(number).ref)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import Place, is_leaving
+from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
@@ -14,7 +15,7 @@ from skerry.runtime.informer import Informer
 class Observed:
     """One Location: counts told (None: nothing told) and counts that are."""
 
-    place: Place
+    ref: ObjectRef
     told: tuple[int | None, int | None]
     counted: tuple[int, int]
 
@@ -26,14 +27,14 @@ class Observer:
         self._inventory = inventory
         self._locations = locations
 
-    async def observe(self, place: Place) -> Observed | None:
-        obj = self._locations.index.get(Key(place.cluster, "", place.name))
-        number = self._inventory.location_number(place)
-        if obj is None or number is None or is_leaving(obj):
+    async def observe(self, ref: ObjectRef) -> Observed | None:
+        obj = self._locations.index.get(Key(ref.cluster, "", ref.name))
+        number = self._inventory.location_number(ref)
+        if obj is None or number is None or is_being_deleted(obj):
             return None
         status = obj["status"]
         return Observed(
-            place,
+            ref,
             (status.get("instances"), status.get("availableInstances")),
             (len(self._inventory.destinations(number)), self._inventory.available(number)),
         )

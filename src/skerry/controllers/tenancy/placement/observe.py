@@ -17,7 +17,7 @@ from skerry.controllers.tenancy.placement.keys import (
     wanted_workspace,
 )
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.fleet.placement.records import is_leaving, is_ready
+from skerry.logic.fleet.placement.records import is_being_deleted, is_ready
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.names import label_hash
 from skerry.runtime.client import cluster_of
@@ -80,7 +80,7 @@ class Namespaces:
             self._informer.index.add_index(IN, own_cluster)
             self._informer.add_handler(self._changed)
         await self._informer.wait_synced()
-        return [n for n in self._informer.index.by(IN, cluster) if not is_leaving(n)]
+        return [n for n in self._informer.index.by(IN, cluster) if not is_being_deleted(n)]
 
 
 class Observer:
@@ -101,7 +101,7 @@ class Observer:
     async def observe(self, workspace: Workspace) -> Observed | None:
         cluster = workspace.cluster
         namespaces = await self._namespaces.of(cluster)
-        placements = [p for p in self._placements.by(IN, cluster) if not is_leaving(p)]
+        placements = [p for p in self._placements.by(IN, cluster) if not is_being_deleted(p)]
         return Observed(
             cluster,
             tuple(self._seen(placement, namespaces) for placement in placements),
@@ -128,7 +128,7 @@ class Observer:
         return [
             self._choice(location)
             for location in self._locations.by(LOOKED_AT, workspace)
-            if not is_leaving(location)
+            if not is_being_deleted(location)
             and location["spec"].get("resource") == spec.get("locationResource")
             and any(s.matches(location["metadata"].get("labels")) for s in selectors)
         ]
@@ -142,7 +142,8 @@ class Observer:
             tuple(
                 _instance(cluster, target)
                 for target in self._sync_targets.by(IN, cluster)
-                if not is_leaving(target) and selector.matches(target["metadata"].get("labels"))
+                if not is_being_deleted(target)
+                and selector.matches(target["metadata"].get("labels"))
             ),
         )
 

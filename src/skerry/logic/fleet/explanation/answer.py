@@ -19,7 +19,7 @@ from skerry.logic.fleet.explanation.what import Subject, selections, travelling
 from skerry.logic.fleet.placement.explain import Explanation, explain
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.index import PlacementIndex
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.translation.categories import Category, category_of
 from skerry.logic.fleet.translation.what import What
 
@@ -28,11 +28,11 @@ from skerry.logic.fleet.translation.what import What
 class Facts:
     """Everything an explanation is made from, as read from the hub."""
 
-    place: Place
+    ref: ObjectRef
     what: What | None
     index: PlacementIndex
     # Location objects, and the destinations the placement's slices hold.
-    locations: Mapping[Place, Object]
+    locations: Mapping[ObjectRef, Object]
     slices: AbstractSet[Destination]
     # Mailbox workspaces by name, and why one could not be read.
     mailboxes: Mapping[str, Object]
@@ -51,14 +51,14 @@ class Facts:
 class LocationAnswer:
     """Whether a Location is a destination."""
 
-    place: Place
+    ref: ObjectRef
     where: Explanation
     link: Link
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "location": self.place.name,
-            "cluster": self.place.cluster,
+            "location": self.ref.name,
+            "cluster": self.ref.cluster,
             "destination": self.link.holds is True,
             "syncTargets": list(self.where.sync_targets) if self.where.selected else [],
             **_why(self.link),
@@ -81,15 +81,15 @@ class PairAnswer:
     """How far an object gets on the way to one destination."""
 
     item: ObjectRef
-    place: Place
+    ref: ObjectRef
     sync_target: str
     chain: Chain
 
     def as_json(self) -> dict[str, Any]:
         return {
             **_named(self.item),
-            "location": self.place.name,
-            "cluster": self.place.cluster,
+            "location": self.ref.name,
+            "cluster": self.ref.cluster,
             "syncTarget": self.sync_target,
             **self.chain.as_json(),
         }
@@ -99,7 +99,7 @@ class PairAnswer:
 class Answer:
     """See the module's text."""
 
-    place: Place
+    ref: ObjectRef
     locations: tuple[LocationAnswer, ...]
     objects: tuple[ObjectAnswer, ...]
     pairs: tuple[PairAnswer, ...]
@@ -114,8 +114,8 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "placement": self.place.name,
-            "cluster": self.place.cluster,
+            "placement": self.ref.name,
+            "cluster": self.ref.cluster,
             "locations": [each.as_json() for each in self.locations],
             "objects": [each.as_json() for each in self.objects],
             "pairs": [each.as_json() for each in self.pairs],
@@ -128,21 +128,21 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
     Pairs are those of selected objects and destinations; *every_pair* adds those that already
     fail at selection, for questions about few objects or few Locations.
     """
-    present = frozenset((each.cluster, each.location) for each in facts.slices)
+    present = frozenset(each.location_ref for each in facts.slices)
     locations: list[LocationAnswer] = []
     pairs: list[PairAnswer] = []
     meant = _meant(facts)
     objects = [ObjectAnswer(subject.item, link) for subject, link in meant]
     asked = [(subject, link) for subject, link in meant if every_pair or link.holds]
-    for place in sorted(facts.locations):
-        where = explain(facts.index, place=facts.place, where=place, present=present)
-        ways = list(_ways(facts, place, where))
+    for ref in sorted(facts.locations):
+        where = explain(facts.index, ref=facts.ref, where=ref, present=present)
+        ways = list(_ways(facts, ref, where))
         link = next((link for link in map(chosen, ways) if link.holds), chosen(ways[0]))
-        locations.append(LocationAnswer(place, where, link))
+        locations.append(LocationAnswer(ref, where, link))
         if link.holds or every_pair:
             for around in ways:
-                pairs += _pairs(facts, place, around, asked)
-    return Answer(facts.place, tuple(locations), tuple(objects), tuple(pairs))
+                pairs += _pairs(facts, ref, around, asked)
+    return Answer(facts.ref, tuple(locations), tuple(objects), tuple(pairs))
 
 
 def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
@@ -154,46 +154,46 @@ def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
     ]
 
 
-def targets_at(index: PlacementIndex, place: Place, where: Explanation) -> list[tuple[str, str]]:
+def targets_at(index: PlacementIndex, ref: ObjectRef, where: Explanation) -> list[tuple[str, str]]:
     """Return names and UIDs of the SyncTargets a Location leads to."""
-    number = index.inventory.location_number(place)
+    number = index.inventory.location_number(ref)
     if number is None or not where.selected:
         return []
     return [(each.sync_target, each.uid) for each in index.inventory.destinations(number)]
 
 
-def _ways(facts: Facts, place: Place, where: Explanation) -> Iterator[Surroundings]:
+def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surroundings]:
     """Yield what lies on the way to each SyncTarget of a Location; one way if it has none."""
-    location = facts.locations[place]
-    targets = targets_at(facts.index, place, where)
+    location = facts.locations[ref]
+    targets = targets_at(facts.index, ref, where)
     for name, uid in targets:
-        mailbox = Mailbox(place.cluster, uid).workspace
+        mailbox = Mailbox(ref.cluster, uid).workspace
         yield Surroundings(
             where,
             location,
-            Destination(place.cluster, place.name, name, uid) in facts.slices,
+            Destination(ref.cluster, ref.name, name, uid) in facts.slices,
             facts.mailboxes.get(mailbox),
             facts.unreadable.get(mailbox, ""),
             name,
             mailbox,
-            *_grants(facts, place),
+            *_grants(facts, ref),
         )
     if not targets:
         yield Surroundings(where, location, False, None)
 
 
-def _grants(facts: Facts, place: Place) -> tuple[tuple[Rule, ...] | None, str]:
+def _grants(facts: Facts, ref: ObjectRef) -> tuple[tuple[Rule, ...] | None, str]:
     """Return what grants let the placement's workspace put at a Location, and who says so."""
-    consent, number = facts.index.consent, facts.index.inventory.location_number(place)
+    consent, number = facts.index.consent, facts.index.inventory.location_number(ref)
     if number is None or not consent.is_enforced(number):
         return None, ""
-    found = consent.admitting(facts.place.cluster, number)
+    found = consent.admitting(facts.ref.cluster, number)
     rules = tuple(rule for grant in found for rule in grant.rules)
     return rules, ", ".join(consent.refusing_names(BitMap((number,))))
 
 
 def _pairs(
-    facts: Facts, place: Place, around: Surroundings, asked: Sequence[tuple[Subject, Link]]
+    facts: Facts, ref: ObjectRef, around: Surroundings, asked: Sequence[tuple[Subject, Link]]
 ) -> Iterator[PairAnswer]:
     for subject, selection in asked:
         item = subject.item
@@ -205,7 +205,7 @@ def _pairs(
         found = facts.copies.get((around.mailbox_name, item))
         copy = Copy(found, facts.has_status(item), would_act)
         chain = way(selection, subject, customizer, around, copy)
-        yield PairAnswer(item, place, around.sync_target, chain)
+        yield PairAnswer(item, ref, around.sync_target, chain)
 
 
 def _why(link: Link) -> dict[str, Any]:

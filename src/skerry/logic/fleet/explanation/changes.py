@@ -10,21 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skerry.api.edge import LOCATION_GRANTS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    LOCATION_GRANTS,
+    SINGLE_PLACEMENT_SLICES,
+    edge_placement_ref,
+    placement_of_slice,
+)
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
     Destination,
-    Place,
     Placement,
     location_of,
-    place_of,
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.slices import EDGE_PLACEMENTS, destinations_in, placement_name
+from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.placement.whatif import Change, Difference, Put, Record, Remove
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
@@ -33,6 +38,7 @@ from skerry.logic.machinery.patch.merge_patch import apply_merge_patch
 from skerry.logic.machinery.selectors import SelectorError
 
 Labels = Mapping[str, str]
+_SLICE = SINGLE_PLACEMENT_SLICES.group_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Workload:
 class PlacementChange:
     """What would change for one placement."""
 
-    place: Place
+    ref: ObjectRef
     destinations_added: tuple[Destination, ...] = ()
     destinations_removed: tuple[Destination, ...] = ()
     objects_added: tuple[ObjectRef, ...] = ()
@@ -92,8 +98,8 @@ class PlacementChange:
     def as_json(self) -> dict[str, Any]:
         where = {"workspace": self.workspace} if self.workspace else {}
         return {
-            "placement": self.place.name,
-            "cluster": self.place.cluster,
+            "placement": self.ref.name,
+            "cluster": self.ref.cluster,
             **where,
             "destinations": {
                 "added": [each.as_object() for each in self.destinations_added],
@@ -120,14 +126,14 @@ def changes(
     *path* returns the path of a workspace, empty when it is not known.
     """
     where = {each.placement: each for each in destinations}
-    names = {Place(cluster, name) for name in (*before.placements, *after.placements)}
+    names = {edge_placement_ref(cluster, name) for name in (*before.placements, *after.placements)}
     found: list[PlacementChange] = []
-    for place in sorted(names | where.keys()):
-        was = before.selected(place.name) if place in names else set()
-        will = after.selected(place.name) if place in names else set()
-        moved = where.get(place)
+    for ref in sorted(names | where.keys()):
+        was = before.selected(ref.name) if ref in names else set()
+        will = after.selected(ref.name) if ref in names else set()
+        moved = where.get(ref)
         change = PlacementChange(
-            place,
+            ref,
             moved.added if moved else (),
             moved.removed if moved else (),
             tuple(sorted(will - was)),
@@ -135,8 +141,8 @@ def changes(
             moved.held if moved else (),
             moved.freed if moved else (),
         )
-        if change != PlacementChange(place):
-            found.append(replace(change, workspace=path(place.cluster)))
+        if change != PlacementChange(ref):
+            found.append(replace(change, workspace=path(ref.cluster)))
     return found
 
 
@@ -162,8 +168,8 @@ def edited(live: Object | None, document: Object) -> Object:
 _RECORDS: Mapping[GroupResource, Callable[[Object], Record]] = {
     LOCATION_GRANTS.group_resource: grant_of,
     EDGE_PLACEMENTS.group_resource: placement_of,
-    GroupResource("scheduling.kcp.io", "locations"): location_of,
-    GroupResource("workload.kcp.io", "synctargets"): sync_target_of,
+    LOCATIONS.group_resource: location_of,
+    SYNC_TARGETS.group_resource: sync_target_of,
 }
 
 
@@ -178,7 +184,7 @@ def changed_by(
         return workload.without_item(item) if delete else workload.with_item(item, labels), []
     record = read(obj)
     if isinstance(record, Placement):
-        name = record.place.name
+        name = record.ref.name
         after = (
             workload.without_placement(name)
             if delete
@@ -186,7 +192,7 @@ def changed_by(
         )
     else:
         after = workload
-    return after, [Remove(type(record), record.place) if delete else Put(record)]
+    return after, [Remove(type(record), record.ref) if delete else Put(record)]
 
 
 def placed_at(obj: Object, cluster: str) -> Object:
@@ -196,13 +202,13 @@ def placed_at(obj: Object, cluster: str) -> Object:
     return {**obj, "metadata": {**metadata, "annotations": notes}}
 
 
-def running_by(slices: Sequence[Object]) -> Callable[[Place], frozenset[Destination]]:
+def running_by(slices: Sequence[Object]) -> Callable[[ObjectRef], frozenset[Destination]]:
     """Return what tells the destinations a placement has by *slices*."""
-    found: dict[Place, set[Destination]] = {}
+    found: dict[ObjectRef, set[Destination]] = {}
     for piece in slices:
-        place = Place(place_of(piece).cluster, placement_name(piece))
-        found.setdefault(place, set()).update(destinations_in(piece))
-    return lambda place: frozenset(found.get(place, ()))
+        ref = edge_placement_ref(ObjectRef.of(_SLICE, piece).cluster, placement_of_slice(piece))
+        found.setdefault(ref, set()).update(destinations_in(piece))
+    return lambda ref: frozenset(found.get(ref, ()))
 
 
 def what_or_none(placement: Object) -> What | None:

@@ -19,9 +19,9 @@ def answer_text(found: Answer, workspace: str) -> str:
     meant = [each for each in found.objects if each.link.holds]
     counted = f"{len(at)} of {len(found.locations)} locations"
     counted += f", {len(meant)} of {len(found.objects)} objects"
-    lines = [f"EdgePlacement {found.place.name} in {workspace}: {counted}", "", "LOCATIONS"]
+    lines = [f"EdgePlacement {found.ref.name} in {workspace}: {counted}", "", "LOCATIONS"]
     rows = [
-        (f"{each.place.name} ({each.place.cluster})", *_verdict(each.link, "destination"))
+        (f"{each.ref.name} ({each.ref.cluster})", *_verdict(each.link, "destination"))
         for each in found.locations
     ]
     lines += _listed(rows)
@@ -39,7 +39,7 @@ def changes_text(found: Sequence[PlacementChange]) -> str:
         return "nothing would change\n"
     lines: list[str] = []
     for each in found:
-        lines.append(f"EdgePlacement {each.place.name} in {each.workspace or each.place.cluster}")
+        lines.append(f"EdgePlacement {each.ref.name} in {each.workspace or each.ref.cluster}")
         lines += _signed("+ destination", map(_where, each.destinations_added))
         lines += _signed("- destination", map(_where, each.destinations_removed))
         lines += _signed("! held destination", map(_where, each.destinations_held))
@@ -63,7 +63,7 @@ def _verdict(link: Link, positive: str) -> tuple[str, tuple[str, ...]]:
 
 def _pair(pair: PairAnswer) -> _Row:
     target = f" by {pair.sync_target}" if pair.sync_target else ""
-    name = f"{pair.item} at {pair.place.name}{target}"
+    name = f"{pair.item} at {pair.ref.name}{target}"
     broken = pair.chain.broken
     if broken is None:
         last = pair.chain.links[-1].step

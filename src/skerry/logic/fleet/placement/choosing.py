@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from pyroaring import BitMap
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.strategy import Strategy
 
@@ -31,13 +32,11 @@ class Choosing(Protocol):
         """Hear that the Location of that number is new, other or gone, or its availability is."""
 
     def choose(
-        self, strategy: Strategy, matching: BitMap, present: AbstractSet[tuple[str, str]]
+        self, strategy: Strategy, matching: BitMap, present: AbstractSet[ObjectRef]
     ) -> Choice:
         """Return which of the Locations in *matching* to take, given those taken before."""
 
-    def refusal(
-        self, strategy: Strategy, location: int, present: AbstractSet[tuple[str, str]]
-    ) -> str:
+    def refusal(self, strategy: Strategy, location: int, present: AbstractSet[ObjectRef]) -> str:
         """Return why *strategy* does not let a Location through; empty when it does."""
 
 

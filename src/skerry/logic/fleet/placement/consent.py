@@ -21,13 +21,14 @@ from typing import NamedTuple
 
 from pyroaring import BitMap
 
-from skerry.api.edge import ENFORCE, OBSERVE, ConsentMode
+from skerry.api.edge import ENFORCE, OBSERVE, ConsentMode, location_grant_ref, location_ref
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.grant_finder import GrantFinder
 from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.numbers import Numbers
-from skerry.logic.fleet.placement.records import Location, Place
+from skerry.logic.fleet.placement.records import Location
 from skerry.logic.fleet.placement.workspace_tree import NOWHERE, Position, WorkspaceTree
 
 _NONE = BitMap()
@@ -64,7 +65,7 @@ class ConsentIndex:
         # Inventory workspaces whose grants are, select or name others than when last asked.
         self._changed: set[str] = set()
         self._inventory = inventory
-        self._numbers: Numbers[Place] = Numbers()
+        self._numbers: Numbers[ObjectRef] = Numbers()
         self._grants: dict[int, Grant] = {}
         self._remembered: set[str] = set()
         # Locations of enforced workspaces, and of those whose grants only observe.
@@ -102,15 +103,15 @@ class ConsentIndex:
             return ENFORCE
         return OBSERVE if inventory in self._in else None
 
-    def grant(self, place: Place) -> Grant | None:
-        """Return the grant at *place*."""
-        number = self._numbers.get(place)
+    def grant(self, ref: ObjectRef) -> Grant | None:
+        """Return the grant called *ref*."""
+        number = self._numbers.get(ref)
         return None if number is None else self._grants[number]
 
     def grants_in(self, inventory: str) -> list[Grant]:
         """Return the grants of a workspace, by name."""
         found = (self._grants[number] for number in self._in.get(inventory, _NONE))
-        return sorted(found, key=lambda grant: grant.place)
+        return sorted(found, key=lambda grant: grant.ref)
 
     def is_remembered(self, inventory: str) -> bool:
         """Return whether a workspace is known to have been enforced."""
@@ -139,7 +140,7 @@ class ConsentIndex:
 
     def admitting(self, source: str, location: int) -> Iterator[Grant]:
         """Yield the grants that count and admit *source* to a Location."""
-        inventory = self._inventory.location_at(location).place.cluster
+        inventory = self._inventory.location_at(location).ref.cluster
         for number in self._grants_of.get(source, _NONE) & self._counting(inventory):
             if location in self._locations[number]:
                 yield self._grants[number]
@@ -154,7 +155,7 @@ class ConsentIndex:
     def is_observed(self, location: int) -> bool:
         return location in self._observed
 
-    def refusing(self, locations: BitMap) -> Iterator[Place]:
+    def refusing(self, locations: BitMap) -> Iterator[ObjectRef]:
         """Yield, for Locations that refuse somebody, the grants that are about any of them.
 
         Where none is, the workspace itself is yielded, as a place without a name.
@@ -163,9 +164,9 @@ class ConsentIndex:
             here = locations & self._inventory.locations_in(inventory)
             about = [n for n in self._counting(inventory) if self._locations[n] & here]
             if about:
-                yield from sorted(self._grants[number].place for number in about)
+                yield from sorted(self._grants[number].ref for number in about)
             else:
-                yield Place(inventory, "")
+                yield location_grant_ref(inventory, "")
 
     def refusing_names(self, locations: BitMap, limit: int = 3) -> tuple[str, ...]:
         """Return the first grants that refuse *locations*, by path and name, for people."""
@@ -191,16 +192,16 @@ class ConsentIndex:
         governed = self._in.keys() | self._remembered
         if len(governed) < len(locations):
             return {each for each in governed if locations & self._inventory.locations_in(each)}
-        return {self._inventory.location_at(number).place.cluster for number in locations}
+        return {self._inventory.location_at(number).ref.cluster for number in locations}
 
-    def selected(self, place: Place) -> BitMap:
+    def selected(self, ref: ObjectRef) -> BitMap:
         """Return the Locations a grant selects."""
-        number = self._numbers.get(place)
+        number = self._numbers.get(ref)
         return _NONE if number is None else self._locations[number]
 
-    def sources(self, place: Place) -> frozenset[str]:
+    def sources(self, ref: ObjectRef) -> frozenset[str]:
         """Return the workspaces with placements that a grant names."""
-        number = self._numbers.get(place)
+        number = self._numbers.get(ref)
         return frozenset() if number is None else frozenset(self._sources_of[number])
 
     def inventories(self) -> set[str]:
@@ -216,16 +217,16 @@ class ConsentIndex:
 
     def put_grant(self, grant: Grant) -> Touched:
         """Have *grant* as it is given."""
-        old = self.grant(grant.place)
+        old = self.grant(grant.ref)
         if old == grant:
             return Touched(_NONE, frozenset())
-        return self._exchange(grant.place, grant)
+        return self._exchange(grant.ref, grant)
 
-    def remove_grant(self, place: Place) -> Touched:
-        """Forget the grant at *place*."""
-        if self.grant(place) is None:
+    def remove_grant(self, ref: ObjectRef) -> Touched:
+        """Forget the grant called *ref*."""
+        if self.grant(ref) is None:
             return Touched(_NONE, frozenset())
-        return self._exchange(place, None)
+        return self._exchange(ref, None)
 
     def put_memory(self, inventory: str, *, enforced: bool) -> Touched:
         """Remember that a workspace is enforced, or that it is not."""
@@ -236,8 +237,8 @@ class ConsentIndex:
             self._remembered.discard(inventory)
         return self._moded(inventory, before) or Touched(_NONE, frozenset())
 
-    def _exchange(self, place: Place, new: Grant | None) -> Touched:
-        number, inventory = self._numbers.add(place), place.cluster
+    def _exchange(self, ref: ObjectRef, new: Grant | None) -> Touched:
+        number, inventory = self._numbers.add(ref), ref.cluster
         before = self.mode(inventory)
         self._changed.add(inventory)
         locations = BitMap(self._locations.get(number, _NONE))
@@ -255,7 +256,7 @@ class ConsentIndex:
         return self._moded(inventory, before) or Touched(locations, frozenset(sources))
 
     def _attach(self, number: int, grant: Grant) -> None:
-        inventory = grant.place.cluster
+        inventory = grant.ref.cluster
         # Nobody but grants knows of homes, so no grant before this one was about these.
         for path in (*grant.paths, *(each.path for each in grant.children)):
             self._reposition(self.tree.know_home(path))
@@ -271,7 +272,7 @@ class ConsentIndex:
 
     def _detach(self, number: int) -> None:
         grant = self._grants.pop(number)
-        inventory = grant.place.cluster
+        inventory = grant.ref.cluster
         _drop(self._in, inventory, number)
         if grant.enforces:
             _drop(self._enforcing, inventory, number)
@@ -284,12 +285,12 @@ class ConsentIndex:
         if grant.errors:
             return BitMap()
         inventory = self._inventory
-        there = inventory.locations_in(grant.place.cluster)
+        there = inventory.locations_in(grant.ref.cluster)
         found = BitMap()
         if grant.location_terms is not None:
             found = inventory.location_labels.select(grant.location_terms, there)
         for name in grant.location_names:
-            number = inventory.location_number(Place(grant.place.cluster, name))
+            number = inventory.location_number(location_ref(grant.ref.cluster, name))
             if number is not None:
                 found.add(number)
         self.rows += len(found)
@@ -326,16 +327,16 @@ class ConsentIndex:
             self._admitted.pop(source, None)
 
     def put_workspace(
-        self, place: Place | None, cluster: str, labels: Mapping[str, str]
+        self, ref: ObjectRef | None, cluster: str, labels: Mapping[str, str]
     ) -> list[Touched]:
-        """Have a Workspace object as it is given; without *place*, only its labels are known."""
-        if place is None:
+        """Have a Workspace object as it is given; without *ref*, only its labels are known."""
+        if ref is None:
             return self._reposition(self.tree.relabel(cluster, labels))
-        return self._reposition(self.tree.put(place, cluster, labels))
+        return self._reposition(self.tree.put(ref, cluster, labels))
 
-    def remove_workspace(self, place: Place) -> list[Touched]:
+    def remove_workspace(self, ref: ObjectRef) -> list[Touched]:
         """Forget a Workspace object."""
-        return self._reposition(self.tree.remove(place))
+        return self._reposition(self.tree.remove(ref))
 
     def _reposition(self, clusters: Iterable[str]) -> list[Touched]:
         found: list[Touched] = []
@@ -367,7 +368,7 @@ class ConsentIndex:
         for number in after - before:
             self._sources_of[number].add(source)
         changed = before ^ after
-        for inventory in {self._grants[number].place.cluster for number in changed}:
+        for inventory in {self._grants[number].ref.cluster for number in changed}:
             self._changed.add(inventory)
             self._refresh(source, inventory)
         return BitMap.union(*(self._locations[n] for n in changed)) if changed else BitMap()
@@ -387,7 +388,7 @@ class ConsentIndex:
             self._locations[grant].discard(number)
         for grant in after - before:
             self._locations[grant].add(number)
-        inventory = new.place.cluster
+        inventory = new.ref.cluster
         mode = self.mode(inventory)
         if mode is not None:
             (self._enforced if mode == ENFORCE else self._observed).add(number)
@@ -398,7 +399,7 @@ class ConsentIndex:
     def location_removed(self, number: int, old: Location) -> None:
         """Forget a Location; its number may soon be another's."""
         for grant in self._about(old):
-            self._changed.add(old.place.cluster)
+            self._changed.add(old.ref.cluster)
             self._locations[grant].discard(number)
             for source in self._sources_of[grant]:
                 self._admitted.get(source, BitMap()).discard(number)
@@ -406,7 +407,7 @@ class ConsentIndex:
         self._observed.discard(number)
 
     def _about(self, location: Location) -> BitMap:
-        if location.place.cluster not in self._in:
+        if location.ref.cluster not in self._in:
             return _NONE
         found = self._finder.about(location)
         self.rows += len(found)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skerry.api.edge import CONFIRM, ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
-from skerry.api.objects import Object
+from skerry.api.edge import API_VERSION, CONFIRM, ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
 from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.logic.fleet.placement.records import Object
 
 # Entries of one list: a person reads them, and none of them is lost by being left out for now.
 MAX_ENTRIES = 50
@@ -105,7 +105,7 @@ def with_part(record: Object, name: str, part: Mapping[str, Any]) -> dict[str, A
 def new_record(cluster: str) -> dict[str, Any]:
     """Return an empty LocationConsent."""
     return {
-        "apiVersion": "edge.kcp.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "LocationConsent",
         "metadata": {"name": LOCATION_CONSENT_NAME, "annotations": {CLUSTER_ANNOTATION: cluster}},
         "mode": OBSERVE,

@@ -17,8 +17,9 @@ from typing import Literal
 
 from pyroaring import BitMap
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.index import NOWHERE, PlacementIndex
-from skerry.logic.fleet.placement.records import Location, Place, Placement
+from skerry.logic.fleet.placement.records import Location, Placement
 from skerry.logic.fleet.placement.terms import Term, Terms, failing, matches
 
 Subject = Literal["Location", "SyncTarget", "Workspace"]
@@ -83,16 +84,16 @@ class Explanation:
 
 def explain(
     index: PlacementIndex,
-    place: Place,
-    where: Place,
-    present: AbstractSet[tuple[str, str]] = NOWHERE,
+    ref: ObjectRef,
+    where: ObjectRef,
+    present: AbstractSet[ObjectRef] = NOWHERE,
 ) -> Explanation:
-    """Explain the placement at *place* for the Location at *where*; both must exist."""
-    placement, location = index.placement(place), index.inventory.location(where)
+    """Explain the placement called *ref* for the Location at *where*; both must exist."""
+    placement, location = index.placement(ref), index.inventory.location(where)
     if placement is None:
-        raise LookupError(f"there is no EdgePlacement {place}")
+        raise LookupError(f"there is no EdgePlacement {ref.qualified_name}")
     if location is None:
-        raise LookupError(f"there is no Location {where}")
+        raise LookupError(f"there is no Location {where.qualified_name}")
     if placement.errors:
         reasons = tuple(f"invalid selector: {error}" for error in placement.errors)
         return Explanation(False, False, (), reasons, (), None)
@@ -103,14 +104,14 @@ def _explained(
     index: PlacementIndex,
     placement: Placement,
     location: Location,
-    present: AbstractSet[tuple[str, str]],
+    present: AbstractSet[ObjectRef],
 ) -> Explanation:
     by_labels = any(matches(terms, location.labels) for terms in placement.selectors)
-    workspace = index.workspace_labels(location.place.cluster)
+    workspace = index.workspace_labels(location.ref.cluster)
     by_workspace = placement.workspaces is None or matches(placement.workspaces, workspace)
     selected = by_labels and by_workspace
-    number = index.inventory.location_number(location.place)
-    found = index.chosen(placement.place, present, present)
+    number = index.inventory.location_number(location.ref)
+    found = index.chosen(placement.ref, present, present)
     chosen = selected and number in found.locations
     refused = selected and number is not None and number in found.refused
     targets = index.inventory.destinations(number or 0) if selected else ()
@@ -168,10 +169,10 @@ def _passed_over(
     index: PlacementIndex,
     placement: Placement,
     location: Location,
-    present: AbstractSet[tuple[str, str]],
+    present: AbstractSet[ObjectRef],
 ) -> str:
-    number = index.inventory.location_number(location.place)
-    refusal = "" if number is None else index.refusal(placement.place, number, present)
+    number = index.inventory.location_number(location.ref)
+    refusal = "" if number is None else index.refusal(placement.ref, number, present)
     if refusal:
         return f"strategy: {refusal}"
     wanted = placement.strategy.number if placement.strategy is not None else None
@@ -180,14 +181,14 @@ def _passed_over(
 
 def _without_instances(index: PlacementIndex, location: Location) -> list[str]:
     if location.errors:
-        return [f"Location {location.place.name}: {error}" for error in location.errors]
+        return [f"Location {location.ref.name}: {error}" for error in location.errors]
     if location.instances is None:
-        return [f"Location {location.place.name} has no instanceSelector, which matches nothing"]
-    targets = index.inventory.sync_targets_in(location.place.cluster)
+        return [f"Location {location.ref.name} has no instanceSelector, which matches nothing"]
+    targets = index.inventory.sync_targets_in(location.ref.cluster)
     if not targets:
         return ["there is no SyncTarget in the Location's workspace"]
     return [
-        f"SyncTarget {target.place.name}: {failed}"
+        f"SyncTarget {target.ref.name}: {failed}"
         for target in targets
         for failed in _terms("instanceSelector", location.instances, target.labels)
     ]
@@ -210,11 +211,11 @@ def _edit(
     lacking = (by_labels, by_workspace, has_instances)
     if not by_labels and by_workspace:
         labels = _smallest(joining_edits(terms, location.labels) for terms in placement.selectors)
-        return None if labels is None else Edit("Location", location.place.name, labels)
+        return None if labels is None else Edit("Location", location.ref.name, labels)
     if by_labels and not by_workspace and placement.workspaces is not None:
-        workspace = index.workspace_labels(location.place.cluster)
+        workspace = index.workspace_labels(location.ref.cluster)
         labels = joining_edits(placement.workspaces, workspace)
-        return None if labels is None else Edit("Workspace", location.place.cluster, labels)
+        return None if labels is None else Edit("Workspace", location.ref.cluster, labels)
     if lacking == (True, True, False) and location.instances is not None:
         return _instance_edit(index, location, location.instances)
     return None
@@ -222,10 +223,10 @@ def _edit(
 
 def _instance_edit(index: PlacementIndex, location: Location, terms: Terms) -> Edit | None:
     best: Edit | None = None
-    for target in index.inventory.sync_targets_in(location.place.cluster):
+    for target in index.inventory.sync_targets_in(location.ref.cluster):
         labels = joining_edits(terms, target.labels)
         if labels is not None and (best is None or len(labels) < len(best.labels)):
-            best = Edit("SyncTarget", target.place.name, labels)
+            best = Edit("SyncTarget", target.ref.name, labels)
     return best
 
 
@@ -279,7 +280,7 @@ def _leaving(placement: Placement, location: Location) -> Edit | None:
                 edited = _edited(location.labels, keys, values)
                 if not any(matches(terms, edited) for terms in placement.selectors):
                     edits = tuple(zip(keys, values, strict=True))
-                    return Edit("Location", location.place.name, edits)
+                    return Edit("Location", location.ref.name, edits)
     return None
 
 

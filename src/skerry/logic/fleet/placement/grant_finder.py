@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from pyroaring import BitMap
 
+from skerry.api.edge import location_ref
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.demands import DemandIndex
 from skerry.logic.fleet.placement.grants import Grant
-from skerry.logic.fleet.placement.records import Location, Place
+from skerry.logic.fleet.placement.records import Location
 from skerry.logic.fleet.placement.workspace_tree import Position
 
 _NONE = BitMap()
@@ -23,7 +25,7 @@ class GrantFinder:
         # By inventory workspace, and by the Locations named there.
         self._demands: dict[str, DemandIndex] = {}
         self._demand_of: dict[int, int] = {}
-        self._by_name: dict[Place, BitMap] = {}
+        self._by_name: dict[ObjectRef, BitMap] = {}
         # By path: the grants that name it, and those that select among its children.
         self._by_path: dict[str, BitMap] = {}
         self._children: dict[str, DemandIndex] = {}
@@ -33,9 +35,9 @@ class GrantFinder:
         """Let a grant be found."""
         if grant.errors:
             return
-        inventory = grant.place.cluster
+        inventory = grant.ref.cluster
         for name in grant.location_names:
-            self._by_name.setdefault(Place(inventory, name), BitMap()).add(number)
+            self._by_name.setdefault(location_ref(inventory, name), BitMap()).add(number)
         if grant.location_terms is not None:
             demands = self._demands.setdefault(inventory, DemandIndex())
             self._demand_of[number] = demands.add(grant.location_terms, number)
@@ -50,12 +52,12 @@ class GrantFinder:
         """Let a grant be found no longer."""
         if grant.errors:
             return
-        inventory = grant.place.cluster
+        inventory = grant.ref.cluster
         for name in grant.location_names:
-            place = Place(inventory, name)
-            self._by_name[place].discard(number)
-            if not self._by_name[place]:
-                del self._by_name[place]
+            ref = location_ref(inventory, name)
+            self._by_name[ref].discard(number)
+            if not self._by_name[ref]:
+                del self._by_name[ref]
         demand = self._demand_of.pop(number, None)
         if demand is not None:
             _withdraw(self._demands, inventory, demand, number)
@@ -76,8 +78,8 @@ class GrantFinder:
 
     def about(self, location: Location) -> BitMap:
         """Return the grants that select a Location with these labels."""
-        found = BitMap(self._by_name.get(location.place, _NONE))
-        demands = self._demands.get(location.place.cluster)
+        found = BitMap(self._by_name.get(location.ref, _NONE))
+        demands = self._demands.get(location.ref.cluster)
         if demands is not None:
             found |= demands.owners_of(demands.satisfied(location.labels))
         return found

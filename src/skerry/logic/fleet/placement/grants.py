@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.api.edge import ENFORCE
+from skerry.api.edge import ENFORCE, LOCATION_GRANTS
 from skerry.api.kinds import GroupResource
-from skerry.api.objects import Object
-from skerry.logic.fleet.placement.records import Location, Place, place_of
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.placement.records import Location, Object
 from skerry.logic.fleet.placement.terms import Terms, matches, read_selector
 
 ANY = "*"
@@ -52,7 +52,7 @@ class Children:
 class Grant:
     """A LocationGrant. With ``errors`` it admits nobody, but an enforcing one still enforces."""
 
-    place: Place
+    ref: ObjectRef
     enforces: bool = False
     paths: frozenset[str] = frozenset()
     children: tuple[Children, ...] = ()
@@ -64,9 +64,9 @@ class Grant:
 
     def selects(self, location: Location) -> bool:
         """Return whether a Location is one of those the grant is about."""
-        if location.place.cluster != self.place.cluster or self.errors:
+        if location.ref.cluster != self.ref.cluster or self.errors:
             return False
-        if location.place.name in self.location_names:
+        if location.ref.name in self.location_names:
             return True
         return self.location_terms is not None and matches(self.location_terms, location.labels)
 
@@ -77,16 +77,16 @@ class Grant:
 
 def grant_of(obj: Object) -> Grant:
     """Read a LocationGrant object; what a server without our schema lets through is an error."""
-    place = place_of(obj)
+    ref = ObjectRef.of(LOCATION_GRANTS.group_resource, obj)
     spec = obj.get("spec")
     enforces = isinstance(spec, Mapping) and spec.get("mode") == ENFORCE
     try:
-        return _read(place, spec or {})
+        return _read(ref, spec or {})
     except (AttributeError, TypeError, ValueError, KeyError) as error:
-        return Grant(place, enforces, errors=(f"spec: not a LocationGrant: {error}",))
+        return Grant(ref, enforces, errors=(f"spec: not a LocationGrant: {error}",))
 
 
-def _read(place: Place, spec: Mapping[str, Any]) -> Grant:
+def _read(ref: ObjectRef, spec: Mapping[str, Any]) -> Grant:
     errors: list[str] = []
     workspaces, locations = spec.get("workspaces") or {}, spec.get("locations") or {}
     children: list[Children] = []
@@ -98,7 +98,7 @@ def _read(place: Place, spec: Mapping[str, Any]) -> Grant:
     selected = read_selector(locations.get("selector"), "spec.locations.selector")
     errors += selected.errors
     return Grant(
-        place,
+        ref,
         spec.get("mode") == ENFORCE,
         frozenset(map(str, workspaces.get("paths") or ())),
         tuple(dict.fromkeys(children)),

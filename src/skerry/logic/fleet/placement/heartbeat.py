@@ -20,14 +20,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import parse_rfc3339
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 HEARTBEAT_LEASE = "syncer-heartbeat"
 HEARTBEAT_NAMESPACE = "default"
-
-LEASE_SECONDS_ANNOTATION = "edge.kcp.io/heartbeat-lease-seconds"
 
 # As kcp: two heartbeats of half a minute may be late, a third is a failure.
 USUAL_LEASE_SECONDS = 60
@@ -116,7 +115,7 @@ def lease_seconds_of(lease: dict[str, Any]) -> int:
 def lease_seconds_told(sync_target: dict[str, Any]) -> int:
     """Return how long a SyncTarget's annotation says its Lease lasts."""
     annotations = sync_target["metadata"].get("annotations") or {}
-    text = str(annotations.get(LEASE_SECONDS_ANNOTATION) or "")
+    text = str(annotations.get(HEARTBEAT_LEASE_SECONDS) or "")
     # No more digits than a Lease can have: a person may have written anything.
     seconds = int(text) if text.isdecimal() and len(text) <= 10 else USUAL_LEASE_SECONDS
     return min(seconds, MAX_LEASE_SECONDS)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from pyroaring import BitMap
 
+from skerry.api.refs import ObjectRef
 from skerry.kit.invariant import invariant
 from skerry.logic.fleet.placement.choosing import Choosing, MakeChoosing
 from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
@@ -28,11 +29,11 @@ from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.labels import LabelIndex
 from skerry.logic.fleet.placement.numbers import Numbers
-from skerry.logic.fleet.placement.records import Destination, Location, Place, Placement, SyncTarget
+from skerry.logic.fleet.placement.records import Destination, Location, Placement, SyncTarget
 from skerry.logic.fleet.placement.terms import Terms
 
 NO_LABELS: Mapping[str, str] = {}
-NOWHERE: frozenset[tuple[str, str]] = frozenset()
+NOWHERE: frozenset[ObjectRef] = frozenset()
 NOTHING_RUNS: frozenset[Destination] = frozenset()
 
 
@@ -64,7 +65,7 @@ class PlacementIndex:
         self.consent = ConsentIndex(self.inventory)
         self._make_choosing = choosing
         self._choosing: Choosing | None = None
-        self._numbers: Numbers[Place] = Numbers()
+        self._numbers: Numbers[ObjectRef] = Numbers()
         self._placements: dict[int, Placement] = {}
         self._everything = BitMap()
         self._in_cluster: dict[str, BitMap] = {}
@@ -83,24 +84,24 @@ class PlacementIndex:
 
     # -- placements --------------------------------------------------------------------------
 
-    def placement(self, place: Place) -> Placement | None:
-        """Return the placement at *place*."""
-        number = self._numbers.get(place)
+    def placement(self, ref: ObjectRef) -> Placement | None:
+        """Return the placement called *ref*."""
+        number = self._numbers.get(ref)
         return None if number is None else self._placements[number]
 
     def placements(self) -> Iterator[Placement]:
         """Yield every placement."""
         return iter(self._placements.values())
 
-    def put_placement(self, placement: Placement) -> set[Place]:
+    def put_placement(self, placement: Placement) -> set[ObjectRef]:
         """Have *placement* as it is given."""
-        number = self._numbers.add(placement.place)
+        number = self._numbers.add(placement.ref)
         if self._placements.get(number) == placement:
             return set()
         if number in self._placements:
             self._detach(number)
         else:
-            self._join(placement.place.cluster, number)
+            self._join(placement.ref.cluster, number)
         self._placements[number] = placement
         self._everything.add(number)
         self._demands_of[number] = tuple(
@@ -114,7 +115,7 @@ class PlacementIndex:
         if placement.strategy is not None:
             self._choosy.add(number)
             self._have_choosing()
-        return {placement.place}
+        return {placement.ref}
 
     def _have_choosing(self) -> None:
         if self._choosing is None:
@@ -122,20 +123,20 @@ class PlacementIndex:
             if self._make_choosing is not None:
                 self._choosing = self._make_choosing(self.inventory)
 
-    def remove_placement(self, place: Place) -> set[Place]:
-        """Forget the placement at *place*."""
-        number = self._numbers.get(place)
+    def remove_placement(self, ref: ObjectRef) -> set[ObjectRef]:
+        """Forget the placement called *ref*."""
+        number = self._numbers.get(ref)
         if number is None:
             return set()
         self._detach(number)
         del self._placements[number]
         self._everything.discard(number)
         self._numbers.remove(number)
-        self._in_cluster[place.cluster].discard(number)
-        if not self._in_cluster[place.cluster]:
-            del self._in_cluster[place.cluster]
-            self.consent.remove_source(place.cluster)
-        return {place}
+        self._in_cluster[ref.cluster].discard(number)
+        if not self._in_cluster[ref.cluster]:
+            del self._in_cluster[ref.cluster]
+            self.consent.remove_source(ref.cluster)
+        return {ref}
 
     def _join(self, cluster: str, number: int) -> None:
         """Note which workspace a new placement is in."""
@@ -156,12 +157,12 @@ class PlacementIndex:
 
     # -- Locations, SyncTargets, workspaces --------------------------------------------------
 
-    def put_location(self, location: Location) -> set[Place]:
+    def put_location(self, location: Location) -> set[ObjectRef]:
         """Have *location* as it is given; returns the placements it joins, leaves or changes."""
-        old = self.inventory.location(location.place)
+        old = self.inventory.location(location.ref)
         if old == location:
             return set()
-        self._know_cluster(location.place.cluster)
+        self._know_cluster(location.ref.cluster)
         number = self.inventory.put_location(location)
         self._other([number])
         touched = self._located(old, location)
@@ -169,10 +170,10 @@ class PlacementIndex:
             touched |= self._consent_to(self.consent.location_put(number, old, location))
         return touched
 
-    def _located(self, old: Location | None, location: Location) -> set[Place]:
+    def _located(self, old: Location | None, location: Location) -> set[ObjectRef]:
         after = self._demands.satisfied(location.labels)
         if old is None:
-            return self._places(self._admitted(after, location.place.cluster))
+            return self._places(self._admitted(after, location.ref.cluster))
         before = self._demands.satisfied(old.labels)
         if old.instances != location.instances or old.errors != location.errors:
             touched = self._demands.owners_of(before | after)
@@ -180,35 +181,35 @@ class PlacementIndex:
             touched = self._joining_or_leaving(before, after)
             if old.labels != location.labels or old.taints != location.taints:
                 touched |= self._demands.owners_of(before & after) & self._choosy
-        return self._places(self._from_workspace(touched, location.place.cluster))
+        return self._places(self._from_workspace(touched, location.ref.cluster))
 
-    def remove_location(self, place: Place) -> set[Place]:
-        """Forget the Location at *place*."""
-        old = self.inventory.location(place)
+    def remove_location(self, ref: ObjectRef) -> set[ObjectRef]:
+        """Forget the Location called *ref*."""
+        old = self.inventory.location(ref)
         if old is None:
             return set()
-        number = self.inventory.remove_location(place)
+        number = self.inventory.remove_location(ref)
         if self.consent.is_used:
             self.consent.location_removed(number, old)
         self._other([number])
-        self._forget_cluster(place.cluster)
-        return self._places(self._admitted(self._demands.satisfied(old.labels), place.cluster))
+        self._forget_cluster(ref.cluster)
+        return self._places(self._admitted(self._demands.satisfied(old.labels), ref.cluster))
 
-    def put_sync_target(self, target: SyncTarget) -> set[Place]:
+    def put_sync_target(self, target: SyncTarget) -> set[ObjectRef]:
         """Have *target* as it is given."""
-        old = self.inventory.sync_target(target.place)
+        old = self.inventory.sync_target(target.ref)
         locations = self.inventory.put_sync_target(target)
         self._other(locations)
         touched = self._selecting(locations)
         if old is not None and old.available != target.available and self._choosing is not None:
-            locations = self.inventory.having(target.place.cluster, target.labels)
+            locations = self.inventory.having(target.ref.cluster, target.labels)
             self._other(locations)
             touched |= self._selecting(locations) & self._choosy
         return self._places(touched)
 
-    def remove_sync_target(self, place: Place) -> set[Place]:
-        """Forget the SyncTarget at *place*."""
-        locations = self.inventory.remove_sync_target(place)
+    def remove_sync_target(self, ref: ObjectRef) -> set[ObjectRef]:
+        """Forget the SyncTarget called *ref*."""
+        locations = self.inventory.remove_sync_target(ref)
         self._other(locations)
         return self._places(self._selecting(locations))
 
@@ -219,8 +220,8 @@ class PlacementIndex:
                 self._choosing.changed(number)
 
     def put_workspace(
-        self, cluster: str, labels: Mapping[str, str], at: Place | None = None
-    ) -> set[Place]:
+        self, cluster: str, labels: Mapping[str, str], at: ObjectRef | None = None
+    ) -> set[ObjectRef]:
         """Have the workspace whose content is *cluster* with these labels.
 
         A workspace never told of has no labels. *at* is where its Workspace object is; that may
@@ -229,12 +230,12 @@ class PlacementIndex:
         consent = self.consent.put_workspace(at, cluster, labels)
         return self._labelled(cluster, labels) | self._consent_to(*consent)
 
-    def remove_workspace(self, cluster: str, at: Place) -> set[Place]:
+    def remove_workspace(self, cluster: str, at: ObjectRef) -> set[ObjectRef]:
         """Forget the Workspace object at *at*, whose content is *cluster*."""
         consent = self.consent.remove_workspace(at)
         return self._labelled(cluster, NO_LABELS) | self._consent_to(*consent)
 
-    def _labelled(self, cluster: str, labels: Mapping[str, str]) -> set[Place]:
+    def _labelled(self, cluster: str, labels: Mapping[str, str]) -> set[ObjectRef]:
         old = self._workspaces.get(cluster, NO_LABELS)
         if labels:
             self._workspaces[cluster] = labels
@@ -251,19 +252,19 @@ class PlacementIndex:
 
     # -- consent -----------------------------------------------------------------------------
 
-    def put_grant(self, grant: Grant) -> set[Place]:
+    def put_grant(self, grant: Grant) -> set[ObjectRef]:
         """Have *grant* as it is given; returns the placements it may be about."""
         return self._consent_to(self.consent.put_grant(grant))
 
-    def remove_grant(self, place: Place) -> set[Place]:
-        """Forget the grant at *place*."""
-        return self._consent_to(self.consent.remove_grant(place))
+    def remove_grant(self, ref: ObjectRef) -> set[ObjectRef]:
+        """Forget the grant called *ref*."""
+        return self._consent_to(self.consent.remove_grant(ref))
 
-    def put_memory(self, inventory: str, *, enforced: bool) -> set[Place]:
+    def put_memory(self, inventory: str, *, enforced: bool) -> set[ObjectRef]:
         """Remember that an inventory workspace is enforced whatever its grants, or that not."""
         return self._consent_to(self.consent.put_memory(inventory, enforced=enforced))
 
-    def _consent_to(self, *touched: Touched) -> set[Place]:
+    def _consent_to(self, *touched: Touched) -> set[ObjectRef]:
         """Return the placements that select what was touched, of the sources that were."""
         found = BitMap()
         for locations, sources in touched:
@@ -278,19 +279,19 @@ class PlacementIndex:
             if len(candidates) > len(locations):
                 found |= candidates & self._selecting(locations)
             else:
-                places = ((n, self._numbers.item(n)) for n in candidates)
-                found.update(n for n, place in places if self.matching(place) & locations)
+                refs = ((n, self._numbers.item(n)) for n in candidates)
+                found.update(n for n, ref in refs if self.matching(ref) & locations)
         return self._places(found)
 
-    def is_governed(self, place: Place) -> bool:
-        """Tell whether the placement at *place* selects a Location of a workspace with grants."""
-        return self.consent.governs and self.consent.is_about(self.matching(place))
+    def is_governed(self, ref: ObjectRef) -> bool:
+        """Tell whether the placement called *ref* selects a Location of a workspace with grants."""
+        return self.consent.governs and self.consent.is_about(self.matching(ref))
 
-    def refuses(self, place: Place) -> bool:
-        """Tell whether some Location that the placement at *place* selects refuses it."""
+    def refuses(self, ref: ObjectRef) -> bool:
+        """Tell whether some Location that the placement called *ref* selects refuses it."""
         if not self.consent.governs:
             return False
-        return bool(self.consent.judge(place.cluster, self.matching(place)).refused)
+        return bool(self.consent.judge(ref.cluster, self.matching(ref)).refused)
 
     def _know_cluster(self, cluster: str) -> None:
         if self._clusters.get(cluster) is None:
@@ -305,12 +306,12 @@ class PlacementIndex:
 
     # -- matching ----------------------------------------------------------------------------
 
-    def matching(self, place: Place) -> BitMap:
-        """Return the numbers of the Locations the placement at *place* selects.
+    def matching(self, ref: ObjectRef) -> BitMap:
+        """Return the numbers of the Locations the placement called *ref* selects.
 
         With an invalid selector it selects none: half an answer is no answer.
         """
-        number = self._numbers.get(place)
+        number = self._numbers.get(ref)
         if number is None or self._placements[number].errors:
             return BitMap()
         labels, demands = self.inventory.location_labels, self._demands_of[number]
@@ -324,20 +325,20 @@ class PlacementIndex:
 
     def chosen(
         self,
-        place: Place,
-        present: AbstractSet[tuple[str, str]] = NOWHERE,
-        running: AbstractSet[tuple[str, str]] = NOWHERE,
+        ref: ObjectRef,
+        present: AbstractSet[ObjectRef] = NOWHERE,
+        running: AbstractSet[ObjectRef] = NOWHERE,
     ) -> Chosen:
         """Return the Locations a placement selects, and those chosen of them.
 
         *present* are the Locations chosen before; only a strategy asks. *running* are those that
         are held where no grant admits the placement any more.
         """
-        matching = open_to = self.matching(place)
-        placement = self.placement(place)
+        matching = open_to = self.matching(ref)
+        placement = self.placement(ref)
         refused = held = observed = _NONE
         if self.consent.is_used:
-            refused, observed = self.consent.judge(place.cluster, matching)
+            refused, observed = self.consent.judge(ref.cluster, matching)
             if refused:
                 held = self._among(refused, running)
                 open_to = (matching - refused) | held
@@ -346,26 +347,26 @@ class PlacementIndex:
         choice = self._choosing.choose(placement.strategy, open_to, present)
         return Chosen(matching, choice.locations, choice.shortage, refused, held, observed)
 
-    def _among(self, locations: BitMap, places: AbstractSet[tuple[str, str]]) -> BitMap:
-        numbers = (self.inventory.location_number(Place(*each)) for each in places)
+    def _among(self, locations: BitMap, refs: AbstractSet[ObjectRef]) -> BitMap:
+        numbers = (self.inventory.location_number(each) for each in refs)
         return locations & BitMap(number for number in numbers if number is not None)
 
-    def refusal(self, place: Place, location: int, present: AbstractSet[tuple[str, str]]) -> str:
+    def refusal(self, ref: ObjectRef, location: int, present: AbstractSet[ObjectRef]) -> str:
         """Return why the placement's strategy does not let a Location through; else empty."""
-        placement = self.placement(place)
+        placement = self.placement(ref)
         if placement is None or placement.strategy is None or self._choosing is None:
             return ""
         return self._choosing.refusal(placement.strategy, location, present)
 
     def destinations(
         self,
-        place: Place,
-        present: AbstractSet[tuple[str, str]] = NOWHERE,
+        ref: ObjectRef,
+        present: AbstractSet[ObjectRef] = NOWHERE,
         running: AbstractSet[Destination] = NOTHING_RUNS,
     ) -> list[Destination]:
-        """Return the destinations of the placement at *place*, in order."""
-        held = {(each.cluster, each.location) for each in running} if running else NOWHERE
-        return self.destinations_of(self.chosen(place, present, held), running)
+        """Return the destinations of the placement called *ref*, in order."""
+        held = {each.location_ref for each in running} if running else NOWHERE
+        return self.destinations_of(self.chosen(ref, present, held), running)
 
     def destinations_of(
         self, chosen: Chosen, running: AbstractSet[Destination] = NOTHING_RUNS
@@ -384,13 +385,13 @@ class PlacementIndex:
         found.sort()
         return found
 
-    def selects(self, place: Place, location: Location) -> bool:
-        """Tell whether the placement at *place* selects *location*."""
-        number = self._numbers.get(place)
+    def selects(self, ref: ObjectRef, location: Location) -> bool:
+        """Tell whether the placement called *ref* selects *location*."""
+        number = self._numbers.get(ref)
         if number is None:
             return False
         satisfied = self._demands.satisfied(location.labels)
-        return number in self._admitted(satisfied, location.place.cluster)
+        return number in self._admitted(satisfied, location.ref.cluster)
 
     def workspace_labels(self, cluster: str) -> Mapping[str, str]:
         """Return the labels of the workspace whose content is *cluster*."""
@@ -428,7 +429,7 @@ class PlacementIndex:
         for number in locations:
             location = self.inventory.location_at(number)
             satisfied = self._demands.satisfied(location.labels)
-            found |= self._admitted(satisfied, location.place.cluster)
+            found |= self._admitted(satisfied, location.ref.cluster)
         return found
 
     def _selecting_any(self, locations: BitMap) -> BitMap:
@@ -439,5 +440,5 @@ class PlacementIndex:
             found |= self._demands.owners_of(satisfied)
         return found
 
-    def _places(self, numbers: BitMap) -> set[Place]:
+    def _places(self, numbers: BitMap) -> set[ObjectRef]:
         return {self._numbers.item(number) for number in numbers}

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from pyroaring import BitMap
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.demands import DemandIndex
 from skerry.logic.fleet.placement.labels import LabelIndex
 from skerry.logic.fleet.placement.numbers import Numbers
-from skerry.logic.fleet.placement.records import Destination, Location, Place, SyncTarget
+from skerry.logic.fleet.placement.records import Destination, Location, SyncTarget
 from skerry.logic.fleet.placement.strategy import Candidate
 
 _NONE = BitMap()
@@ -25,7 +26,7 @@ class Inventory:
 
     def __init__(self) -> None:
         self.location_labels = LabelIndex()
-        self._location_numbers: Numbers[Place] = Numbers()
+        self._location_numbers: Numbers[ObjectRef] = Numbers()
         self._locations: dict[int, Location] = {}
         self._locations_in: dict[str, BitMap] = {}
         # Locations whose instanceSelector cannot be understood.
@@ -34,7 +35,7 @@ class Inventory:
         self._demands = DemandIndex()
         self._demand_of: dict[int, int] = {}
         self._target_labels = LabelIndex()
-        self._target_numbers: Numbers[Place] = Numbers()
+        self._target_numbers: Numbers[ObjectRef] = Numbers()
         self._targets: dict[int, SyncTarget] = {}
         self._targets_in: dict[str, BitMap] = {}
         # Destinations by Location, as far as anybody asked since they last changed.
@@ -42,16 +43,16 @@ class Inventory:
 
     # -- Locations ---------------------------------------------------------------------------
 
-    def location(self, place: Place) -> Location | None:
-        """Return the Location at *place*."""
-        number = self._location_numbers.get(place)
+    def location(self, ref: ObjectRef) -> Location | None:
+        """Return the Location called *ref*."""
+        number = self._location_numbers.get(ref)
         return None if number is None else self._locations[number]
 
     def location_at(self, number: int) -> Location:
         return self._locations[number]
 
-    def location_number(self, place: Place) -> int | None:
-        return self._location_numbers.get(place)
+    def location_number(self, ref: ObjectRef) -> int | None:
+        return self._location_numbers.get(ref)
 
     def locations(self) -> Iterator[Location]:
         """Yield every Location."""
@@ -63,7 +64,7 @@ class Inventory:
 
     def put_location(self, location: Location) -> int:
         """Have *location* as it is given; returns its number."""
-        number = self._location_numbers.add(location.place)
+        number = self._location_numbers.add(location.ref)
         old = self._locations.get(number)
         self._locations[number] = location
         self.location_labels.put(number, location.labels)
@@ -72,7 +73,7 @@ class Inventory:
         else:
             self.broken.discard(number)
         if old is None:
-            self._locations_in.setdefault(location.place.cluster, BitMap()).add(number)
+            self._locations_in.setdefault(location.ref.cluster, BitMap()).add(number)
         if old is None or old.instances != location.instances:
             self._drop_demand(number)
             if location.instances is not None:
@@ -80,15 +81,15 @@ class Inventory:
             self._known.pop(number, None)
         return number
 
-    def remove_location(self, place: Place) -> int:
-        """Forget the Location at *place*, which must be there; returns the number it had."""
-        number = self._location_numbers.add(place)
+    def remove_location(self, ref: ObjectRef) -> int:
+        """Forget the Location called *ref*, which must be there; returns the number it had."""
+        number = self._location_numbers.add(ref)
         del self._locations[number]
         self.location_labels.remove(number)
         self.broken.discard(number)
         self._drop_demand(number)
         self._known.pop(number, None)
-        _leave(self._locations_in, place.cluster, number)
+        _leave(self._locations_in, ref.cluster, number)
         self._location_numbers.remove(number)
         return number
 
@@ -99,9 +100,9 @@ class Inventory:
 
     # -- SyncTargets -------------------------------------------------------------------------
 
-    def sync_target(self, place: Place) -> SyncTarget | None:
-        """Return the SyncTarget at *place*."""
-        number = self._target_numbers.get(place)
+    def sync_target(self, ref: ObjectRef) -> SyncTarget | None:
+        """Return the SyncTarget called *ref*."""
+        number = self._target_numbers.get(ref)
         return None if number is None else self._targets[number]
 
     def sync_targets(self) -> Iterator[SyncTarget]:
@@ -111,19 +112,19 @@ class Inventory:
     def sync_targets_in(self, cluster: str) -> list[SyncTarget]:
         """Return the SyncTargets of a workspace, by name."""
         found = [self._targets[number] for number in self._targets_in.get(cluster, _NONE)]
-        return sorted(found, key=lambda target: target.place)
+        return sorted(found, key=lambda target: target.ref)
 
     def put_sync_target(self, target: SyncTarget) -> BitMap:
         """Have *target* as it is given; returns the Locations whose instances changed.
 
         A change of availability alone changes no instances; see ``having``.
         """
-        number = self._target_numbers.add(target.place)
+        number = self._target_numbers.add(target.ref)
         old = self._targets.get(number)
         if old == target:
             return BitMap()
         self._targets[number] = target
-        cluster = target.place.cluster
+        cluster = target.ref.cluster
         if old is None:
             self._targets_in.setdefault(cluster, BitMap()).add(number)
             touched = self.having(cluster, target.labels)
@@ -137,15 +138,15 @@ class Inventory:
         self._forget(touched)
         return touched
 
-    def remove_sync_target(self, place: Place) -> BitMap:
-        """Forget the SyncTarget at *place*; returns the Locations whose instances changed."""
-        number = self._target_numbers.get(place)
+    def remove_sync_target(self, ref: ObjectRef) -> BitMap:
+        """Forget the SyncTarget called *ref*; returns the Locations whose instances changed."""
+        number = self._target_numbers.get(ref)
         if number is None:
             return BitMap()
         target = self._targets.pop(number)
-        touched = self.having(place.cluster, target.labels)
+        touched = self.having(ref.cluster, target.labels)
         self._target_labels.remove(number)
-        _leave(self._targets_in, place.cluster, number)
+        _leave(self._targets_in, ref.cluster, number)
         self._target_numbers.remove(number)
         self._forget(touched)
         return touched
@@ -176,22 +177,25 @@ class Inventory:
         if location is None:
             return None
         available = self.available(number) > 0
-        return Candidate(location.place, location.labels, available, location.taints)
+        return Candidate(location.ref, location.labels, available, location.taints)
 
     def _instances(self, number: int) -> BitMap:
         location = self._locations[number]
-        within = self._targets_in.get(location.place.cluster)
+        within = self._targets_in.get(location.ref.cluster)
         if within is None or location.instances is None:
             return _NONE
         return self._target_labels.select(location.instances, within)
 
     def _computed(self, number: int) -> tuple[Destination, ...]:
-        cluster, name = self._locations[number].place
+        location = self._locations[number].ref
         found = [self._targets[target] for target in self._instances(number)]
         if not found:
             return _NO_DESTINATIONS
         return tuple(
-            sorted(Destination(cluster, name, target.place.name, target.uid) for target in found)
+            sorted(
+                Destination(location.cluster, location.name, target.ref.name, target.uid)
+                for target in found
+            )
         )
 
     def _forget(self, locations: BitMap) -> None:

@@ -9,32 +9,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.heartbeat import LEASE_SECONDS_ANNOTATION
+from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE_SECONDS, TAINTS, location_ref
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
 from skerry.logic.fleet.placement.strategy import Strategy, Taint, strategy_of, taints_of
 from skerry.logic.fleet.placement.terms import Terms, contradictions, read_selector
 
-TAINTS_ANNOTATION = "edge.kcp.io/taints"
+Object = Mapping[str, Any]
 
-
-class Place(NamedTuple):
-    """A name in a logical cluster: of a Location, a SyncTarget or an EdgePlacement."""
-
-    cluster: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.cluster}|{self.name}" if self.cluster else self.name
+_EDGE_PLACEMENT = EDGE_PLACEMENTS.group_resource
+_LOCATION = LOCATIONS.group_resource
+_SYNC_TARGET = SYNC_TARGETS.group_resource
 
 
 class Destination(NamedTuple):
     """A SyncTarget, and the Location by which it was chosen; in the order of slices."""
 
-    cluster: str
+    cluster: ClusterName
     location: str
     sync_target: str
     uid: str
+
+    @property
+    def location_ref(self) -> ObjectRef:
+        """The Location by which it was chosen."""
+        return location_ref(self.cluster, self.location)
 
     def as_object(self) -> dict[str, str]:
         """Return the form it has in a SinglePlacementSlice."""
@@ -50,7 +49,7 @@ class Destination(NamedTuple):
 class Location:
     """A Location. ``instances`` None matches no SyncTarget; ``errors`` say why if it should."""
 
-    place: Place
+    ref: ObjectRef
     labels: Mapping[str, str]
     instances: Terms | None
     errors: tuple[str, ...] = ()
@@ -61,7 +60,7 @@ class Location:
 class SyncTarget:
     """An edge cluster. ``available``: it lives, and new workloads are welcome."""
 
-    place: Place
+    ref: ObjectRef
     uid: str
     labels: Mapping[str, str]
     available: bool = False
@@ -71,7 +70,7 @@ class SyncTarget:
 class Placement:
     """An EdgePlacement's *where*. With ``errors`` it has no destinations that can be told."""
 
-    place: Place
+    ref: ObjectRef
     selectors: tuple[Terms, ...]
     # None: Locations of every workspace.
     workspaces: Terms | None = None
@@ -81,24 +80,17 @@ class Placement:
     unsatisfiable: tuple[str, ...] = ()
 
 
-def place_of(obj: Object) -> Place:
-    """Return where an object is."""
-    metadata = obj["metadata"]
-    annotations = metadata.get("annotations") or {}
-    return Place(annotations.get(CLUSTER_ANNOTATION, ""), metadata["name"])
-
-
 def location_of(obj: Object) -> Location:
     """Read a Location object."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     read = read_selector(spec.get("instanceSelector"), "spec.instanceSelector")
     annotations = metadata.get("annotations") or {}
     return Location(
-        place_of(obj),
+        ObjectRef.of(_LOCATION, obj),
         metadata.get("labels") or {},
         read.terms,
         read.errors,
-        taints_of(annotations.get(TAINTS_ANNOTATION, "")),
+        taints_of(annotations.get(TAINTS, "")),
     )
 
 
@@ -107,7 +99,7 @@ def sync_target_of(obj: Object) -> SyncTarget:
     metadata = obj["metadata"]
     closed = bool((obj.get("spec") or {}).get("unschedulable"))
     return SyncTarget(
-        place_of(obj),
+        ObjectRef.of(_SYNC_TARGET, obj),
         metadata.get("uid", ""),
         metadata.get("labels") or {},
         not closed and is_ready(obj),
@@ -121,7 +113,7 @@ def is_ready(obj: Object) -> bool:
 
 
 _KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
-_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS_ANNOTATION, LEASE_SECONDS_ANNOTATION)
+_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS, HEARTBEAT_LEASE_SECONDS)
 
 
 def lean_location(obj: Object) -> dict[str, Any]:
@@ -150,7 +142,7 @@ def _lean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def is_leaving(obj: Object) -> bool:
+def is_being_deleted(obj: Object) -> bool:
     """Tell whether an object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
@@ -176,7 +168,7 @@ def placement_of(obj: Object) -> Placement:
         workspaces = read.terms
         impossible += _impossible(read.terms or (), path)
     return Placement(
-        place_of(obj),
+        ObjectRef.of(_EDGE_PLACEMENT, obj),
         tuple(dict.fromkeys(selectors)),
         workspaces,
         strategy_of(spec.get("strategy")),

@@ -18,33 +18,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, SliceOwner
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
-
-EDGE_PLACEMENTS = GroupVersionResource("edge.kcp.io", "v1alpha1", "edgeplacements")
-SLICES = GroupVersionResource("edge.kcp.io", "v1alpha1", "singleplacementslices")
-SOURCE_PLACEMENT_LABEL = "edge.kcp.io/source-placement"
 
 # Some 200 bytes each: a slice stays near 1 MB, below etcd's 1.5 MB.
 DESTINATIONS_PER_SLICE = 5000
 _LABEL_LENGTH = 63
 _OBJECT_NAME_LENGTH = 253
-
-
-class Owner(NamedTuple):
-    """The EdgePlacement slices belong to."""
-
-    name: str
-    uid: str
-
-    def reference(self) -> dict[str, str]:
-        return {
-            "apiVersion": "edge.kcp.io/v1alpha1",
-            "kind": "EdgePlacement",
-            "name": self.name,
-            "uid": self.uid,
-        }
 
 
 class WantedSlice(NamedTuple):
@@ -104,7 +85,7 @@ def base_names(name: str) -> Iterable[str]:
 
 def _wanted(placement: str, name: str, page: Sequence[Destination]) -> WantedSlice:
     listed = [destination.as_object() for destination in page]
-    labels = {} if name == placement else {SOURCE_PLACEMENT_LABEL: label_for(placement)}
+    labels = {} if name == placement else {SOURCE_PLACEMENT: label_for(placement)}
     return WantedSlice(name, labels, listed, digest_of(listed))
 
 
@@ -129,24 +110,6 @@ def lean_slice(obj: Mapping[str, Any]) -> Object:
     return {"metadata": metadata, "digest": digest_of(obj.get("destinations"))}
 
 
-def placement_name(obj: Mapping[str, Any]) -> str:
-    """Return the name of the EdgePlacement a slice belongs to.
-
-    Its owner says so; a slice without one belongs to the placement of its own name.
-    """
-    owner = owner_of(obj["metadata"])
-    return owner.name if owner is not None else str(obj["metadata"]["name"])
-
-
-def owner_of(metadata: Mapping[str, Any]) -> Owner | None:
-    """Return the EdgePlacement that owns a slice."""
-    for reference in metadata.get("ownerReferences") or ():
-        group = str(reference.get("apiVersion", "")).partition("/")[0]
-        if reference.get("kind") == "EdgePlacement" and group == EDGE_PLACEMENTS.group:
-            return Owner(reference["name"], reference["uid"])
-    return None
-
-
 def destinations_in(obj: Mapping[str, Any]) -> list[Destination]:
     """Return the destinations a slice holds."""
     return [
@@ -160,25 +123,27 @@ def destinations_in(obj: Mapping[str, Any]) -> list[Destination]:
     ]
 
 
-def new_slice(wanted: WantedSlice, owner: Owner) -> Object:
+def new_slice(wanted: WantedSlice, owner: SliceOwner) -> Object:
     """Return the slice object to create."""
     metadata: Object = {"name": wanted.name, "ownerReferences": [owner.reference()]}
     if wanted.labels:
         metadata["labels"] = dict(wanted.labels)
     return {
-        "apiVersion": "edge.kcp.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "SinglePlacementSlice",
         "metadata": metadata,
         "destinations": wanted.destinations,
     }
 
 
-def corrected_metadata(metadata: Mapping[str, Any], wanted: WantedSlice, owner: Owner) -> Object:
+def corrected_metadata(
+    metadata: Mapping[str, Any], wanted: WantedSlice, owner: SliceOwner
+) -> Object:
     """Return *metadata* with our owner and label, and otherwise as it is."""
     labels = {
         key: value
         for key, value in (metadata.get("labels") or {}).items()
-        if key != SOURCE_PLACEMENT_LABEL
+        if key != SOURCE_PLACEMENT
     }
     others = [
         reference
@@ -196,10 +161,10 @@ def corrected_metadata(metadata: Mapping[str, Any], wanted: WantedSlice, owner: 
     return corrected
 
 
-def metadata_is_right(metadata: Mapping[str, Any], wanted: WantedSlice, owner: Owner) -> bool:
+def metadata_is_right(metadata: Mapping[str, Any], wanted: WantedSlice, owner: SliceOwner) -> bool:
     """Tell whether a slice has our owner and label already."""
-    label = (metadata.get("labels") or {}).get(SOURCE_PLACEMENT_LABEL)
-    if label != wanted.labels.get(SOURCE_PLACEMENT_LABEL):
+    label = (metadata.get("labels") or {}).get(SOURCE_PLACEMENT)
+    if label != wanted.labels.get(SOURCE_PLACEMENT):
         return False
     owners = [r for r in metadata.get("ownerReferences") or () if r.get("kind") == "EdgePlacement"]
     return owners == [owner.reference()]

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skerry.api.refs import ObjectRef
+
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
@@ -70,7 +72,7 @@ class Strategy:
 class Candidate(NamedTuple):
     """A Location that matches."""
 
-    place: tuple[str, str]
+    ref: ObjectRef
     labels: Mapping[str, str]
     available: bool
     taints: tuple[Taint, ...]

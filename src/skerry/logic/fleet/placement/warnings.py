@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skerry.api.edge import ENFORCE, LOCATION_GRANTS
+from skerry.api.edge import EDGE_PLACEMENTS, ENFORCE, LOCATION_GRANTS
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
@@ -23,7 +23,7 @@ from skerry.logic.fleet.placement.records import placement_of
 from skerry.logic.machinery.resource import Family, Resource
 from skerry.logic.machinery.selectors import Selector, SelectorError
 
-_PLACEMENTS = GroupResource("edge.kcp.io", "edgeplacements")
+_PLACEMENTS = EDGE_PLACEMENTS.group_resource
 # Kinds that people name in a rule and forget that they are not in any namespace.
 _CLUSTER_SCOPED = (
     GroupResource("", "namespaces"),

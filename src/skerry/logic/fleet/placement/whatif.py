@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from pyroaring import BitMap
 
+from skerry.api.kcp.resources import workspace_ref
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.index import PlacementIndex
-from skerry.logic.fleet.placement.records import Destination, Location, Place, Placement, SyncTarget
+from skerry.logic.fleet.placement.records import Destination, Location, Placement, SyncTarget
 
 Record = Placement | Location | SyncTarget | Grant
-Running = Callable[[Place], frozenset[Destination]]
+Running = Callable[[ObjectRef], frozenset[Destination]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Remove:
     """An object that would be gone."""
 
     kind: type[Record]
-    place: Place
+    ref: ObjectRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Difference:
     ``held`` would stay until its removal is confirmed; ``freed`` is held now and would not be.
     """
 
-    placement: Place
+    placement: ObjectRef
     added: tuple[Destination, ...]
     removed: tuple[Destination, ...]
     held: tuple[Destination, ...] = ()
@@ -81,9 +83,7 @@ def what_if(
     for change in reversed(undo):
         _make(index, change)
     before = made.answers()
-    differences = (
-        _difference(place, before[place], after[place]) for place in sorted(made.touched)
-    )
+    differences = (_difference(ref, before[ref], after[ref]) for ref in sorted(made.touched))
     return [each for each in differences if each.added or each.removed or each.held or each.freed]
 
 
@@ -104,9 +104,9 @@ class _Made:
     def __init__(self, index: PlacementIndex, running: Running) -> None:
         self._index = index
         self._running = running
-        self.touched: set[Place] = set()
-        self._changed: set[Place] = set()
-        self._locations: set[Place] = set()
+        self.touched: set[ObjectRef] = set()
+        self._changed: set[ObjectRef] = set()
+        self._locations: set[ObjectRef] = set()
 
     def make(self, change: Change) -> None:
         self._note(change)
@@ -115,52 +115,52 @@ class _Made:
 
     def _note(self, change: Change) -> None:
         """Note the Locations a change is about, as things are now."""
-        kind, place = _subject(change)
+        kind, ref = _subject(change)
         inventory = self._index.inventory
         if kind is Placement:
-            self._changed.add(place)
+            self._changed.add(ref)
         elif kind is Location:
-            self._locations.add(place)
+            self._locations.add(ref)
         else:
-            numbers = inventory.locations_in(place.cluster)
+            numbers = inventory.locations_in(ref.cluster)
             if kind is SyncTarget:
-                target = inventory.sync_target(place)
-                numbers = inventory.having(place.cluster, target.labels) if target else BitMap()
-            self._locations.update(inventory.location_at(number).place for number in numbers)
+                target = inventory.sync_target(ref)
+                numbers = inventory.having(ref.cluster, target.labels) if target else BitMap()
+            self._locations.update(inventory.location_at(number).ref for number in numbers)
 
-    def answers(self) -> dict[Place, _Answer]:
+    def answers(self) -> dict[ObjectRef, _Answer]:
         """Return the destinations of the touched placements, as far as they may differ."""
         numbers = map(self._index.inventory.location_number, self._locations)
         there = BitMap(number for number in numbers if number is not None)
-        return {place: self._answer(place, there) for place in self.touched}
+        return {ref: self._answer(ref, there) for ref in self.touched}
 
-    def _answer(self, place: Place, there: BitMap) -> _Answer:
-        index, placement = self._index, self._index.placement(place)
+    def _answer(self, ref: ObjectRef, there: BitMap) -> _Answer:
+        index, placement = self._index, self._index.placement(ref)
         strategy = placement is not None and placement.strategy is not None
-        everywhere = strategy or place in self._changed
+        everywhere = strategy or ref in self._changed
         if not everywhere and not index.consent.governs:
-            return _Answer(index.destinations_at(index.matching(place) & there), [])
-        running = self._running(place)
-        pairs = {(each.cluster, each.location) for each in running}
-        chosen = index.chosen(place, pairs, pairs)
+            return _Answer(index.destinations_at(index.matching(ref) & there), [])
+        running = self._running(ref)
+        pairs = {each.location_ref for each in running}
+        chosen = index.chosen(ref, pairs, pairs)
         if not everywhere:
             chosen = chosen._replace(locations=[n for n in chosen.locations if n in there])
         found = index.destinations_of(chosen, running)
-        held = {index.inventory.location_at(number).place for number in chosen.held}
-        return _Answer(found, [d for d in found if Place(d.cluster, d.location) in held])
+        held = {index.inventory.location_at(number).ref for number in chosen.held}
+        return _Answer(found, [d for d in found if d.location_ref in held])
 
 
-def _subject(change: Change) -> tuple[type, Place]:
+def _subject(change: Change) -> tuple[type, ObjectRef]:
     if isinstance(change, LabelWorkspace):
-        return LabelWorkspace, Place(change.cluster, "")
+        return LabelWorkspace, workspace_ref(change.cluster, "")
     if isinstance(change, Remove):
-        return change.kind, change.place
-    return type(change.record), change.record.place
+        return change.kind, change.ref
+    return type(change.record), change.record.ref
 
 
-def _difference(place: Place, before: _Answer, after: _Answer) -> Difference:
+def _difference(ref: ObjectRef, before: _Answer, after: _Answer) -> Difference:
     return Difference(
-        place,
+        ref,
         _missing(after.destinations, before.destinations),
         _missing(before.destinations, after.destinations),
         _missing(after.held, before.held),
@@ -174,17 +174,17 @@ def _missing(found: Sequence[Destination], known: Sequence[Destination]) -> tupl
     return tuple(each for each in found if each not in there)
 
 
-def _make(index: PlacementIndex, change: Change) -> set[Place]:
+def _make(index: PlacementIndex, change: Change) -> set[ObjectRef]:
     if isinstance(change, LabelWorkspace):
         return index.put_workspace(change.cluster, change.labels)
     if isinstance(change, Remove):
         if change.kind is Placement:
-            return index.remove_placement(change.place)
+            return index.remove_placement(change.ref)
         if change.kind is Location:
-            return index.remove_location(change.place)
+            return index.remove_location(change.ref)
         if change.kind is Grant:
-            return index.remove_grant(change.place)
-        return index.remove_sync_target(change.place)
+            return index.remove_grant(change.ref)
+        return index.remove_sync_target(change.ref)
     if isinstance(change.record, Placement):
         return index.put_placement(change.record)
     if isinstance(change.record, Location):
@@ -198,20 +198,18 @@ def _inverse(index: PlacementIndex, change: Change) -> Change:
     """Return the change that would take *change* back."""
     if isinstance(change, LabelWorkspace):
         return LabelWorkspace(change.cluster, index.workspace_labels(change.cluster))
-    kind, place = _subject(change)
+    kind, ref = _subject(change)
     old: Record | None
     if kind is Placement:
-        old = index.placement(place)
+        old = index.placement(ref)
     elif kind is Location:
-        old = index.inventory.location(place)
+        old = index.inventory.location(ref)
     elif kind is Grant:
-        old = index.consent.grant(place)
+        old = index.consent.grant(ref)
     else:
-        old = index.inventory.sync_target(place)
+        old = index.inventory.sync_target(ref)
     return Put(old) if old is not None else _removal(change)
 
 
 def _removal(change: Put | Remove) -> Remove:
-    return (
-        change if isinstance(change, Remove) else Remove(type(change.record), change.record.place)
-    )
+    return change if isinstance(change, Remove) else Remove(type(change.record), change.record.ref)

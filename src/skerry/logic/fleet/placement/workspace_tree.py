@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.records import Place
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.logic.fleet.placement.records import Object
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name
 
 NO_LABELS: Mapping[str, str] = {}
@@ -50,10 +49,10 @@ class WorkspaceTree:
 
     def __init__(self) -> None:
         # Workspace objects by the cluster they name, and the other way round.
-        self._claims: dict[str, dict[Place, Mapping[str, str]]] = {}
-        self._named: dict[Place, str] = {}
+        self._claims: dict[str, dict[ObjectRef, Mapping[str, str]]] = {}
+        self._named: dict[ObjectRef, str] = {}
         # Workspace objects by the cluster they lie in.
-        self._inside: dict[str, set[Place]] = {}
+        self._inside: dict[str, set[ObjectRef]] = {}
         self._homes: dict[str, str] = {}
         self._known: dict[str, Position] = {}
 
@@ -68,35 +67,35 @@ class WorkspaceTree:
         """Return the path of a cluster; empty when it is not known."""
         return self.position(cluster).path
 
-    def put(self, place: Place, cluster: str, labels: Mapping[str, str]) -> set[str]:
-        """Have the Workspace object at *place*; returns the clusters whose position may differ."""
+    def put(self, ref: ObjectRef, cluster: str, labels: Mapping[str, str]) -> set[str]:
+        """Have the Workspace object *ref*; returns the clusters whose position may differ."""
         changed = set()
-        before = self._named.get(place)
+        before = self._named.get(ref)
         if before is not None and before != cluster:
-            changed |= self.remove(place)
+            changed |= self.remove(ref)
         claims = self._claims.setdefault(cluster, {})
-        if claims.get(place) == labels:
+        if claims.get(ref) == labels:
             return changed
-        relabelled = place in claims
-        claims[place] = labels
-        self._named[place] = cluster
-        self._inside.setdefault(place.cluster, set()).add(place)
+        relabelled = ref in claims
+        claims[ref] = labels
+        self._named[ref] = cluster
+        self._inside.setdefault(ref.cluster, set()).add(ref)
         # Labels matter to the workspace itself, a path to everything below.
         return changed | self._forget(cluster, deep=not relabelled)
 
-    def remove(self, place: Place) -> set[str]:
-        """Forget the Workspace object at *place*; returns the clusters whose position differs."""
-        cluster = self._named.pop(place, None)
+    def remove(self, ref: ObjectRef) -> set[str]:
+        """Forget the Workspace object called *ref*; returns the clusters whose position differs."""
+        cluster = self._named.pop(ref, None)
         if cluster is None:
             return set()
         claims = self._claims[cluster]
-        del claims[place]
+        del claims[ref]
         if not claims:
             del self._claims[cluster]
-        inside = self._inside[place.cluster]
-        inside.discard(place)
+        inside = self._inside[ref.cluster]
+        inside.discard(ref)
         if not inside:
-            del self._inside[place.cluster]
+            del self._inside[ref.cluster]
         return self._forget(cluster, deep=True)
 
     def relabel(self, cluster: str, labels: Mapping[str, str]) -> set[str]:
@@ -124,16 +123,16 @@ class WorkspaceTree:
         claims = self._claims.get(cluster, {})
         if len(claims) != 1 or cluster in below:
             return NOWHERE
-        [(place, labels)] = claims.items()
-        parent = self._worked_out(place.cluster, {*below, cluster}).path
-        return Position(f"{parent}:{place.name}", parent, labels) if parent else NOWHERE
+        [(ref, labels)] = claims.items()
+        parent = self._worked_out(ref.cluster, {*below, cluster}).path
+        return Position(f"{parent}:{ref.name}", parent, labels) if parent else NOWHERE
 
     def _forget(self, cluster: str, *, deep: bool) -> set[str]:
         """Forget what was worked out for a cluster, and for what is below it; return which."""
         found, waiting = {cluster}, [cluster]
         while deep and waiting:
-            for place in self._inside.get(waiting.pop(), ()):
-                child = self._named[place]
+            for ref in self._inside.get(waiting.pop(), ()):
+                child = self._named[ref]
                 if child not in found:
                     found.add(child)
                     waiting.append(child)

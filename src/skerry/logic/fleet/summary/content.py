@@ -6,8 +6,9 @@ import hashlib
 import re
 from typing import Any, Final, NamedTuple
 
+from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.fleet.placement.slices import SOURCE_PLACEMENT_LABEL, Owner, label_for
+from skerry.logic.fleet.placement.slices import label_for
 from skerry.logic.fleet.summary.accumulator import Detail, Totals
 from skerry.logic.fleet.summary.report import Number
 from skerry.logic.machinery.names import dns1123_subdomain
@@ -96,8 +97,8 @@ def summary_object(
     """Return a whole summary, owned by its EdgePlacement."""
     metadata: Raw = {
         "name": name,
-        "labels": {SOURCE_PLACEMENT_LABEL: label_for(placement)},
-        "ownerReferences": [Owner(placement, placement_uid).reference()],
+        "labels": {SOURCE_PLACEMENT: label_for(placement)},
+        "ownerReferences": [SliceOwner(placement, placement_uid).reference()],
     }
     if subject.namespace:
         metadata["namespace"] = subject.namespace

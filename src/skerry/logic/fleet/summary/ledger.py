@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.accumulator import Accumulator
 from skerry.logic.fleet.summary.report import ABSENT, Report
 
@@ -43,7 +43,7 @@ Selects = Callable[[ObjectRef, Labels, Labels], bool]
 class Change(NamedTuple):
     """A summary, or with a kind that has no status the delivery count, that may be different."""
 
-    placement: Place
+    placement: ObjectRef
     item: ObjectRef
 
 
@@ -62,7 +62,7 @@ class _Workspace:
     items: dict[ObjectRef, Source] = field(default_factory=dict)
     by_namespace: dict[str, set[ObjectRef]] = field(default_factory=dict)
     namespaces: dict[str, Labels] = field(default_factory=dict)
-    placements: set[Place] = field(default_factory=set)
+    placements: set[ObjectRef] = field(default_factory=set)
 
 
 def _nothing(_: ObjectRef, __: Labels, ___: Labels) -> bool:
@@ -74,10 +74,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self._workspaces: dict[str, _Workspace] = {}
-        self._placements: dict[Place, _Placement] = {}
+        self._placements: dict[ObjectRef, _Placement] = {}
         self._copies: dict[ObjectRef, dict[str, Report]] = {}
-        self._placing: dict[ObjectRef, set[Place]] = {}
-        self._targeting: dict[str, set[Place]] = {}
+        self._placing: dict[ObjectRef, set[ObjectRef]] = {}
+        self._targeting: dict[str, set[ObjectRef]] = {}
         self._changes: dict[Change, None] = {}
 
     # -- what is asked -----------------------------------------------------------------------
@@ -87,22 +87,22 @@ class Ledger:
         found, self._changes = sorted(self._changes), {}
         return found
 
-    def tally(self, placement: Place, item: ObjectRef) -> Accumulator | None:
+    def tally(self, placement: ObjectRef, item: ObjectRef) -> Accumulator | None:
         """Return the reports of an object; None unless it is placed and its kind has a status."""
         known = self._placements.get(placement)
         return None if known is None else known.tallies.get(item)
 
-    def tallies(self, placement: Place) -> Mapping[ObjectRef, Accumulator]:
+    def tallies(self, placement: ObjectRef) -> Mapping[ObjectRef, Accumulator]:
         """Return every object with a summary."""
         known = self._placements.get(placement)
         return {} if known is None else known.tallies
 
-    def delivered(self, placement: Place) -> int | None:
+    def delivered(self, placement: ObjectRef) -> int | None:
         """Return how many copies of kinds without status have been delivered."""
         known = self._placements.get(placement)
         return None if known is None else known.delivered
 
-    def destinations(self, placement: Place) -> Mapping[str, Destination]:
+    def destinations(self, placement: ObjectRef) -> Mapping[str, Destination]:
         """Return where a placement goes, by SyncTarget UID."""
         known = self._placements.get(placement)
         return {} if known is None else known.destinations
@@ -111,50 +111,50 @@ class Ledger:
         workspace = self._workspaces.get(cluster)
         return None if workspace is None else workspace.items.get(item)
 
-    def placing(self, cluster: str, item: ObjectRef) -> Iterator[Place]:
+    def placing(self, cluster: str, item: ObjectRef) -> Iterator[ObjectRef]:
         """Yield the placements of a workspace that place *item*."""
-        return (place for place in self._placing.get(item, ()) if place.cluster == cluster)
+        return (ref for ref in self._placing.get(item, ()) if ref.cluster == cluster)
 
     # -- what is told ------------------------------------------------------------------------
 
-    def put_placement(self, place: Place, selects: Selects) -> None:
+    def put_placement(self, ref: ObjectRef, selects: Selects) -> None:
         """Take in an EdgePlacement, or what it selects now."""
-        known = self._placements.get(place)
+        known = self._placements.get(ref)
         if known is None:
-            known = self._placements[place] = _Placement(_nothing)
-            self._workspace(place.cluster).placements.add(place)
+            known = self._placements[ref] = _Placement(_nothing)
+            self._workspace(ref.cluster).placements.add(ref)
         known.selects = selects
-        self._select(place, known, list(self._workspace(place.cluster).items))
+        self._select(ref, known, list(self._workspace(ref.cluster).items))
 
-    def drop_placement(self, place: Place) -> None:
+    def drop_placement(self, ref: ObjectRef) -> None:
         """Forget an EdgePlacement; its destinations too."""
-        known = self._placements.get(place)
+        known = self._placements.get(ref)
         if known is None:
             return
-        self.set_destinations(place, ())
+        self.set_destinations(ref, ())
         for item in [*known.tallies, *known.plain]:
-            self._unplace(place, known, item)
-        del self._placements[place]
-        self._workspaces[place.cluster].placements.discard(place)
-        self._forget_if_empty(place.cluster)
+            self._unplace(ref, known, item)
+        del self._placements[ref]
+        self._workspaces[ref.cluster].placements.discard(ref)
+        self._forget_if_empty(ref.cluster)
 
-    def set_destinations(self, place: Place, destinations: Iterable[Destination]) -> None:
+    def set_destinations(self, ref: ObjectRef, destinations: Iterable[Destination]) -> None:
         """Take in where an EdgePlacement goes now; it must be known.
 
         Two Locations may lead to one SyncTarget. Its edge is one destination nevertheless, or its
         replicas would be summed twice; the first Location in order stands for it.
         """
-        known = self._placements.get(place)
+        known = self._placements.get(ref)
         if known is None:
             return
         wanted: dict[str, Destination] = {}
         for destination in sorted(destinations):
             wanted.setdefault(destination.uid, destination)
         for uid in [uid for uid in known.destinations if uid not in wanted]:
-            self._leave(place, known, uid)
+            self._leave(ref, known, uid)
         for uid, destination in wanted.items():
             if known.destinations.get(uid) != destination:
-                self._reach(place, known, destination)
+                self._reach(ref, known, destination)
 
     def put_source(self, cluster: str, item: ObjectRef, source: Source) -> None:
         """Take in an object of a workspace, or how it is now."""
@@ -162,13 +162,13 @@ class Ledger:
         old = workspace.items.get(item)
         workspace.items[item] = source
         workspace.by_namespace.setdefault(item.namespace, set()).add(item)
-        for place in workspace.placements:
-            known = self._placements[place]
+        for ref in workspace.placements:
+            known = self._placements[ref]
             if old is not None and old.has_status != source.has_status:
-                self._unplace(place, known, item)
-            self._select(place, known, (item,))
+                self._unplace(ref, known, item)
+            self._select(ref, known, (item,))
             if old is not None and old != source and item in known.tallies:
-                self._changes[Change(place, item)] = None
+                self._changes[Change(ref, item)] = None
 
     def drop_source(self, cluster: str, item: ObjectRef) -> None:
         """Forget an object of a workspace."""
@@ -179,8 +179,8 @@ class Ledger:
         neighbours.discard(item)
         if not neighbours:
             del workspace.by_namespace[item.namespace]
-        for place in workspace.placements:
-            self._unplace(place, self._placements[place], item)
+        for ref in workspace.placements:
+            self._unplace(ref, self._placements[ref], item)
         self._forget_if_empty(cluster)
 
     def put_namespace(self, cluster: str, name: str, labels: Labels) -> None:
@@ -223,19 +223,19 @@ class Ledger:
         if not placing or not targeting:
             return
         few, many = sorted((placing, targeting), key=len)
-        for place in few:
-            if place not in many:
+        for ref in few:
+            if ref not in many:
                 continue
-            known = self._placements[place]
+            known = self._placements[ref]
             if item in known.plain:
                 known.delivered += new.delivered - old.delivered
             else:
                 known.tallies[item].put(known.destinations[uid], new)
-            self._changes[Change(place, item)] = None
+            self._changes[Change(ref, item)] = None
 
-    def _select(self, place: Place, known: _Placement, items: Iterable[ObjectRef]) -> None:
+    def _select(self, ref: ObjectRef, known: _Placement, items: Iterable[ObjectRef]) -> None:
         """Place exactly those of *items* that are selected."""
-        workspace = self._workspaces[place.cluster]
+        workspace = self._workspaces[ref.cluster]
         for item in items:
             source = workspace.items[item]
             within = workspace.namespaces.get(item.namespace)
@@ -243,17 +243,17 @@ class Ledger:
             placed = item in known.tallies or item in known.plain
             if there and known.selects(item, source.labels, within or {}):
                 if not placed:
-                    self._place(place, known, item, source)
+                    self._place(ref, known, item, source)
             elif placed:
-                self._unplace(place, known, item)
+                self._unplace(ref, known, item)
 
     def _select_namespace(self, workspace: _Workspace, name: str) -> None:
         items = list(workspace.by_namespace.get(name, ()))
-        for place in workspace.placements:
-            self._select(place, self._placements[place], items)
+        for ref in workspace.placements:
+            self._select(ref, self._placements[ref], items)
 
-    def _place(self, place: Place, known: _Placement, item: ObjectRef, source: Source) -> None:
-        self._placing.setdefault(item, set()).add(place)
+    def _place(self, ref: ObjectRef, known: _Placement, item: ObjectRef, source: Source) -> None:
+        self._placing.setdefault(item, set()).add(ref)
         if source.has_status:
             known.tallies[item] = Accumulator(
                 (destination, self._report(item, uid))
@@ -262,47 +262,47 @@ class Ledger:
         else:
             known.plain.add(item)
             known.delivered += self._delivered(item, known.destinations)
-        self._changes[Change(place, item)] = None
+        self._changes[Change(ref, item)] = None
 
-    def _unplace(self, place: Place, known: _Placement, item: ObjectRef) -> None:
+    def _unplace(self, ref: ObjectRef, known: _Placement, item: ObjectRef) -> None:
         if item in known.plain:
             known.plain.discard(item)
             known.delivered -= self._delivered(item, known.destinations)
         elif known.tallies.pop(item, None) is None:
             return
         placing = self._placing[item]
-        placing.discard(place)
+        placing.discard(ref)
         if not placing:
             del self._placing[item]
-        self._changes[Change(place, item)] = None
+        self._changes[Change(ref, item)] = None
 
-    def _reach(self, place: Place, known: _Placement, destination: Destination) -> None:
+    def _reach(self, ref: ObjectRef, known: _Placement, destination: Destination) -> None:
         uid = destination.uid
         is_new = uid not in known.destinations
         known.destinations[uid] = destination
-        self._targeting.setdefault(uid, set()).add(place)
+        self._targeting.setdefault(uid, set()).add(ref)
         for item, tally in known.tallies.items():
             tally.put(destination, self._report(item, uid))
-            self._changes[Change(place, item)] = None
+            self._changes[Change(ref, item)] = None
         if is_new:
-            self._count(place, known, uid, 1)
+            self._count(ref, known, uid, 1)
 
-    def _leave(self, place: Place, known: _Placement, uid: str) -> None:
+    def _leave(self, ref: ObjectRef, known: _Placement, uid: str) -> None:
         del known.destinations[uid]
         targeting = self._targeting[uid]
-        targeting.discard(place)
+        targeting.discard(ref)
         if not targeting:
             del self._targeting[uid]
         for item, tally in known.tallies.items():
             tally.remove(uid)
-            self._changes[Change(place, item)] = None
-        self._count(place, known, uid, -1)
+            self._changes[Change(ref, item)] = None
+        self._count(ref, known, uid, -1)
 
-    def _count(self, place: Place, known: _Placement, uid: str, by: int) -> None:
+    def _count(self, ref: ObjectRef, known: _Placement, uid: str, by: int) -> None:
         for item in known.plain:
             if self._report(item, uid).delivered:
                 known.delivered += by
-                self._changes[Change(place, item)] = None
+                self._changes[Change(ref, item)] = None
 
     def _report(self, item: ObjectRef, uid: str) -> Report:
         copies = self._copies.get(item)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import APPLIED, SYNC_ERROR
+from skerry.api.edge import APPLIED, SYNC_ERROR, edge_placement_ref
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.answer import Facts, answer
 from skerry.logic.fleet.explanation.text import answer_text
@@ -17,7 +18,6 @@ from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     Destination,
-    Place,
     location_of,
     placement_of,
     sync_target_of,
@@ -28,7 +28,7 @@ from skerry.logic.fleet.translation.what import what_of
 from tests.kit.chain import building
 
 Raw = dict[str, Any]
-PLACE = Place("wmw", "p")
+PLACE = edge_placement_ref("wmw", "p")
 WEB = ObjectRef("", "apps", "deployments", "shop", "web")
 MAILBOX = "imw-mb-u1"
 
@@ -100,14 +100,14 @@ class Story:
         for target in self.targets:
             index.put_sync_target(sync_target_of(target))
         for name in ("imw", "wmw"):
-            index.put_workspace(name, {}, Place("root", name))
+            index.put_workspace(name, {}, workspace_ref("root", name))
         for grant in self.grants:
             index.put_grant(grant_of(grant))
         return Facts(
             PLACE,
             what_of(self.placement),
             index,
-            {location.place: self.location},
+            {location.ref: self.location},
             self.slices,
             self.mailboxes,
             self.unreadable,

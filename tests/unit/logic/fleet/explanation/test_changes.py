@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.edge import edge_placement_ref
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.changes import PlacementChange, Workload, changes, edited
 from skerry.logic.fleet.explanation.text import changes_text
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.whatif import Difference
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.what import What
@@ -26,7 +27,7 @@ def test_labelling_a_namespace_brings_what_is_in_it() -> None:
     before = Workload({"p": GOING}, ITEMS)
     after = before.with_item(BANK, {"go": "yes"})
     (found,) = changes("wmw", before, after, [])
-    assert found == PlacementChange(Place("wmw", "p"), objects_added=(LOOT, BANK))
+    assert found == PlacementChange(edge_placement_ref("wmw", "p"), objects_added=(LOOT, BANK))
 
 
 def test_a_namespace_that_goes_takes_along_what_is_in_it() -> None:
@@ -37,8 +38,8 @@ def test_a_namespace_that_goes_takes_along_what_is_in_it() -> None:
 
 def test_a_new_placement_adds_everything_it_selects_and_where_it_goes() -> None:
     before = Workload({}, ITEMS)
-    place = Place("wmw", "p")
-    moved = Difference(place, (FLORIN,), ())
+    ref = edge_placement_ref("wmw", "p")
+    moved = Difference(ref, (FLORIN,), ())
     (found,) = changes("wmw", before, before.with_placement("p", GOING), [moved])
     assert found.objects_added == (SHOP, WEB)
     assert found.destinations_added == (FLORIN,)
@@ -53,7 +54,7 @@ def test_a_new_placement_adds_everything_it_selects_and_where_it_goes() -> None:
 
 
 def test_placements_of_other_workspaces_are_told_by_their_destinations() -> None:
-    other = Place("elsewhere", "q")
+    other = edge_placement_ref("elsewhere", "q")
     workload = Workload({"p": GOING}, ITEMS)
     (found,) = changes("wmw", workload, workload, [Difference(other, (), (FLORIN,))])
     assert found == PlacementChange(other, destinations_removed=(FLORIN,))

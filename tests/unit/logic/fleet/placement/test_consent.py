@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pyroaring import BitMap
 
+from skerry.api.edge import edge_placement_ref, location_grant_ref, location_ref
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.kinds import GroupResource
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.grants import Grant, grant_of
 from skerry.logic.fleet.placement.index import PlacementIndex
-from skerry.logic.fleet.placement.records import Place, location_of, placement_of, sync_target_of
+from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.whatif import Put, Remove, what_if
 from skerry.logic.machinery.workspaces.names import home_cluster_name
 from skerry.scheduler.placement import location_chooser
@@ -49,21 +52,21 @@ class ConsentAgainstReference(RuleBasedStateMachine):
         super().__init__()
         self.index = PlacementIndex()
         self.reference = Reference()
-        self.known: dict[tuple[Place, Place], tuple[bool, ...]] = {}
+        self.known: dict[tuple[ObjectRef, ObjectRef], tuple[bool, ...]] = {}
 
-    def _after(self, touched: set[Place]) -> None:
+    def _after(self, touched: set[ObjectRef]) -> None:
         """Check that whoever is admitted or refused where it was not before is told of."""
         verdicts = {}
-        for place in self.reference.placements:
+        for ref in self.reference.placements:
             for where in self.reference.locations:
-                if self.index.selects(place, self._location(where)):
-                    verdicts[place, where] = self._verdict(place.cluster, where)
+                if self.index.selects(ref, self._location(where)):
+                    verdicts[ref, where] = self._verdict(ref.cluster, where)
         for pair, verdict in verdicts.items():
             if self.known.get(pair, verdict) != verdict:
                 assert pair[0] in touched, f"{pair} changed and nobody was told"
         self.known = verdicts
 
-    def _verdict(self, source: str, where: Place) -> tuple[bool, ...]:
+    def _verdict(self, source: str, where: ObjectRef) -> tuple[bool, ...]:
         kinds = (self.reference.is_admitted(source, where, kind) for kind in KINDS)
         return (
             self.reference.is_admitted(source, where),
@@ -71,30 +74,30 @@ class ConsentAgainstReference(RuleBasedStateMachine):
             *kinds,
         )
 
-    def _location(self, where: Place) -> Any:
+    def _location(self, where: ObjectRef) -> Any:
         return location_of(self.reference.locations[where])
 
     @rule(source=_sources, name=_names, chosen=st.lists(building.selectors, max_size=2))
-    def place(self, source: str, name: str, chosen: list[Any]) -> None:
+    def ref(self, source: str, name: str, chosen: list[Any]) -> None:
         obj = building.placement(name, *chosen, cluster=source)
-        self.reference.placements[Place(source, name)] = obj
+        self.reference.placements[edge_placement_ref(source, name)] = obj
         self._after(self.index.put_placement(placement_of(obj)))
 
     @rule(source=_sources, name=_names)
     def unplace(self, source: str, name: str) -> None:
-        self.reference.placements.pop(Place(source, name), None)
-        self._after(self.index.remove_placement(Place(source, name)))
+        self.reference.placements.pop(edge_placement_ref(source, name), None)
+        self._after(self.index.remove_placement(edge_placement_ref(source, name)))
 
     @rule(inventory=_inventories, name=_names, labels=building.labels)
     def locate(self, inventory: str, name: str, labels: Any) -> None:
         obj = building.location(name, labels, {}, inventory)
-        self.reference.locations[Place(inventory, name)] = obj
+        self.reference.locations[location_ref(inventory, name)] = obj
         self._after(self.index.put_location(location_of(obj)))
 
     @rule(inventory=_inventories, name=_names)
     def remove_location(self, inventory: str, name: str) -> None:
-        self.reference.locations.pop(Place(inventory, name), None)
-        self._after(self.index.remove_location(Place(inventory, name)))
+        self.reference.locations.pop(location_ref(inventory, name), None)
+        self._after(self.index.remove_location(location_ref(inventory, name)))
 
     @rule(
         inventory=_inventories,
@@ -108,13 +111,13 @@ class ConsentAgainstReference(RuleBasedStateMachine):
     )
     def grant(self, inventory: str, name: str, **spec: Any) -> None:
         obj = building.grant(name, inventory, **spec)
-        self.reference.grants[Place(inventory, name)] = obj
+        self.reference.grants[location_grant_ref(inventory, name)] = obj
         self._after(self.index.put_grant(grant_of(obj)))
 
     @rule(inventory=_inventories, name=_names)
     def remove_grant(self, inventory: str, name: str) -> None:
-        self.reference.grants.pop(Place(inventory, name), None)
-        self._after(self.index.remove_grant(Place(inventory, name)))
+        self.reference.grants.pop(location_grant_ref(inventory, name), None)
+        self._after(self.index.remove_grant(location_grant_ref(inventory, name)))
 
     @rule(inventory=_inventories, enforced=st.booleans())
     def remember(self, inventory: str, enforced: bool) -> None:
@@ -125,22 +128,22 @@ class ConsentAgainstReference(RuleBasedStateMachine):
 
     @rule(cluster=_sources, parent=st.sampled_from(("root", "shop")), labels=building.labels)
     def label_workspace(self, cluster: str, parent: str, labels: Any) -> None:
-        place = Place(parent, cluster)
-        self.reference.tree[place] = (cluster, labels)
+        ref = workspace_ref(parent, cluster)
+        self.reference.tree[ref] = (cluster, labels)
         self.reference.workspaces[cluster] = labels
-        self._after(self.index.put_workspace(cluster, labels, place))
+        self._after(self.index.put_workspace(cluster, labels, ref))
 
     @rule(cluster=_sources, parent=st.sampled_from(("root", "shop")))
     def remove_workspace(self, cluster: str, parent: str) -> None:
-        place = Place(parent, cluster)
-        if self.reference.tree.pop(place, None) is not None:
+        ref = workspace_ref(parent, cluster)
+        if self.reference.tree.pop(ref, None) is not None:
             self.reference.workspaces.pop(cluster, None)
-            self._after(self.index.remove_workspace(cluster, place))
+            self._after(self.index.remove_workspace(cluster, ref))
 
     @invariant()
     def every_verdict_is_that_of_the_reference(self) -> None:
         everywhere = BitMap(self.index.inventory.location_labels.everything)
-        for source in {place.cluster for place in self.reference.placements}:
+        for source in {ref.cluster for ref in self.reference.placements}:
             refused, observed = self.index.consent.judge(source, everywhere)
             for where in self.reference.locations:
                 number = self.index.inventory.location_number(where)
@@ -157,19 +160,19 @@ class ConsentAgainstReference(RuleBasedStateMachine):
 
     @invariant()
     def what_a_placement_has_already_it_keeps(self) -> None:
-        for place in self.reference.placements:
+        for ref in self.reference.placements:
             present = {where for where in self.reference.locations if where.name != "n1"}
-            chosen = self.index.chosen(place, running=present).locations
-            kept = {self.index.inventory.location_at(number).place for number in chosen}
+            chosen = self.index.chosen(ref, running=present).locations
+            kept = {self.index.inventory.location_at(number).ref for number in chosen}
             selected = {
                 where
                 for where in self.reference.locations
-                if self.index.selects(place, self._location(where))
+                if self.index.selects(ref, self._location(where))
             }
             assert kept == {
                 where
                 for where in selected
-                if where in present or self.reference.is_admitted(place.cluster, where)
+                if where in present or self.reference.is_admitted(ref.cluster, where)
             }
 
 
@@ -185,7 +188,7 @@ def fleet(locations: int, sources: int, *, inventory: str = "imw") -> PlacementI
     add_locations(index, locations, inventory)
     for number in range(sources):
         cluster = f"s{number}"
-        index.put_workspace(cluster, {"tier": "gold"}, Place("root", cluster))
+        index.put_workspace(cluster, {"tier": "gold"}, workspace_ref("root", cluster))
         index.put_placement(placement_of(building.placement("p", {}, cluster=cluster)))
     return index
 
@@ -203,12 +206,12 @@ def rows(index: PlacementIndex) -> int:
     return found
 
 
-def put(index: PlacementIndex, name: str, inventory: str = "imw", **spec: Any) -> set[Place]:
+def put(index: PlacementIndex, name: str, inventory: str = "imw", **spec: Any) -> set[ObjectRef]:
     return index.put_grant(grant_of(building.grant(name, inventory, **spec)))
 
 
 def names(index: PlacementIndex, cluster: str) -> list[str]:
-    return [each.location for each in index.destinations(Place(cluster, "p"))]
+    return [each.location for each in index.destinations(edge_placement_ref(cluster, "p"))]
 
 
 def test_a_workspace_without_grants_is_open() -> None:
@@ -229,8 +232,8 @@ def test_a_grant_that_observes_refuses_nothing_and_says_what_it_would() -> None:
     index = fleet(4, 2)
     put(index, "g", mode="Observe", paths=["root:s0"], selector=equal(region="r1"))
     assert names(index, "s1") == ["l0", "l1", "l2", "l3"]
-    assert len(index.chosen(Place("s1", "p")).observed) == 4
-    assert len(index.chosen(Place("s0", "p")).observed) == 3
+    assert len(index.chosen(edge_placement_ref("s1", "p")).observed) == 4
+    assert len(index.chosen(edge_placement_ref("s0", "p")).observed) == 3
 
 
 def test_a_grant_that_observes_admits_nobody_into_an_enforced_workspace() -> None:
@@ -246,41 +249,41 @@ def test_a_workspace_that_was_enforced_stays_closed_without_any_grant() -> None:
     index = fleet(2, 1)
     put(index, "g", paths=["root:s0"], selector={})
     index.put_memory("imw", enforced=True)
-    assert index.remove_grant(Place("imw", "g")) == {Place("s0", "p")}
+    assert index.remove_grant(location_grant_ref("imw", "g")) == {edge_placement_ref("s0", "p")}
     assert names(index, "s0") == []
-    assert index.put_memory("imw", enforced=False) == {Place("s0", "p")}
+    assert index.put_memory("imw", enforced=False) == {edge_placement_ref("s0", "p")}
     assert names(index, "s0") == ["l0", "l1"]
 
 
 def test_what_runs_is_held_and_nothing_joins_it() -> None:
-    index, place = fleet(3, 1), Place("s0", "p")
-    running = {each for each in index.destinations(place) if each.location != "l0"}
+    index, ref = fleet(3, 1), edge_placement_ref("s0", "p")
+    running = {each for each in index.destinations(ref) if each.location != "l0"}
     put(index, "g", paths=["root:nobody"], selector={})
-    assert index.destinations(place) == []
-    assert set(index.destinations(place, running=running)) == running
+    assert index.destinations(ref) == []
+    assert set(index.destinations(ref, running=running)) == running
     index.put_sync_target(sync_target_of(building.sync_target("new", {}, "imw")))
-    assert set(index.destinations(place, running=running)) == running
-    chosen = index.chosen(place, running={("imw", "l1"), ("imw", "gone")})
-    assert [index.inventory.location_at(n).place.name for n in chosen.held] == ["l1"]
+    assert set(index.destinations(ref, running=running)) == running
+    chosen = index.chosen(ref, running={location_ref("imw", "l1"), location_ref("imw", "gone")})
+    assert [index.inventory.location_at(n).ref.name for n in chosen.held] == ["l1"]
     assert len(chosen.refused) == 3
 
 
 def test_a_strategy_counts_what_is_held_and_chooses_among_the_rest() -> None:
-    index, place = PlacementIndex(location_chooser), Place("s0", "p")
+    index, ref = PlacementIndex(location_chooser), edge_placement_ref("s0", "p")
     add_locations(index, 4, "imw")
-    index.put_workspace("s0", {}, Place("root", "s0"))
+    index.put_workspace("s0", {}, workspace_ref("root", "s0"))
     two = building.placement("p", {}, cluster="s0", strategy={"numberOfLocations": 2})
     index.put_placement(placement_of(two))
-    before = {("imw", "l0"), ("imw", "l1")}
+    before = {location_ref("imw", "l0"), location_ref("imw", "l1")}
     put(index, "g", paths=["root:s0"], names=["l1", "l2", "l3"])
 
     def chosen(running: Any) -> set[str]:
-        found = index.chosen(place, before, running).locations
-        return {index.inventory.location_at(number).place.name for number in found}
+        found = index.chosen(ref, before, running).locations
+        return {index.inventory.location_at(number).ref.name for number in found}
 
     assert chosen(before) == {"l0", "l1"}
-    assert "l0" not in chosen({("imw", "l1")})
-    assert len(chosen({("imw", "l1")})) == 2
+    assert "l0" not in chosen({location_ref("imw", "l1")})
+    assert len(chosen({location_ref("imw", "l1")})) == 2
 
 
 @pytest.mark.parametrize("parent", ["root:s0", "root:elsewhere"])
@@ -291,7 +294,9 @@ def test_labels_count_below_the_named_parent_only(parent: str) -> None:
     assert names(index, "s0") == names(index, "s1") == []
     put(index, "g", children=[("root", equal(tier="gold"))], selector={})
     assert names(index, "s0") == ["l0"]
-    assert index.put_workspace("s0", {"tier": "tin"}, Place("root", "s0")) == {Place("s0", "p")}
+    assert index.put_workspace("s0", {"tier": "tin"}, workspace_ref("root", "s0")) == {
+        edge_placement_ref("s0", "p")
+    }
     assert names(index, "s0") == []
 
 
@@ -299,8 +304,8 @@ def test_a_cluster_that_two_workspaces_claim_is_granted_nothing() -> None:
     index = fleet(1, 1)
     put(index, "g", paths=["root:s0"], selector={})
     assert names(index, "s0") == ["l0"]
-    forged = Place("mallory", "s0")
-    assert index.put_workspace("s0", {}, forged) == {Place("s0", "p")}
+    forged = workspace_ref("mallory", "s0")
+    assert index.put_workspace("s0", {}, forged) == {edge_placement_ref("s0", "p")}
     assert names(index, "s0") == []
     index.remove_workspace("s0", forged)
     assert names(index, "s0") == ["l0"]
@@ -311,7 +316,7 @@ def test_the_home_of_a_user_is_granted_by_its_path() -> None:
     home = home_cluster_name("alice")
     for cluster in (home, "sub"):
         index.put_placement(placement_of(building.placement("p", {}, cluster=cluster)))
-    index.put_workspace("sub", {}, Place(home, "lab"))
+    index.put_workspace("sub", {}, workspace_ref(home, "lab"))
     put(index, "g", paths=["user:alice", "user:alice:lab"], selector={})
     assert names(index, home) == names(index, "sub") == ["l0"]
     assert index.consent.tree.path("sub") == "user:alice:lab"
@@ -338,7 +343,7 @@ def test_a_grant_costs_its_own_locations_and_sources_whatever_else_there_is() ->
         by_grant = rows(index)
         index.put_location(location_of(building.location("l4", {"region": "none"}, {})))
         by_location = rows(index)
-        index.put_workspace("s4", {"tier": "tin"}, Place("root", "s4"))
+        index.put_workspace("s4", {"tier": "tin"}, workspace_ref("root", "s4"))
         spent.append((by_grant, by_location, rows(index)))
     assert spent[0] == spent[1]
     assert sum(spent[0]) < 20
@@ -354,13 +359,16 @@ def destination_names(found: Any) -> list[str]:
 
 
 def test_what_an_enforcing_grant_would_do_is_to_hold_what_runs() -> None:
-    index, place = fleet(3, 2), Place("s1", "p")
+    index, ref = fleet(3, 2), edge_placement_ref("s1", "p")
     running = {
-        Place(f"s{n}", "p"): frozenset(index.destinations(Place(f"s{n}", "p"))) for n in (0, 1)
+        edge_placement_ref(f"s{n}", "p"): frozenset(
+            index.destinations(edge_placement_ref(f"s{n}", "p"))
+        )
+        for n in (0, 1)
     }
     grant = grant_of(building.grant("g", paths=["root:s0"], selector={}))
-    [found] = what_if(index, [Put(grant)], lambda place: running[place])
-    assert found.placement == place
+    [found] = what_if(index, [Put(grant)], lambda ref: running[ref])
+    assert found.placement == ref
     assert (found.added, found.removed) == ((), ())
     assert destination_names(found.held) == ["l0", "l1", "l2"]
     assert not index.consent.is_used, "and leaves no trace"
@@ -383,7 +391,7 @@ def test_what_a_grant_would_admit_or_free_is_told() -> None:
 def test_what_deleting_the_last_grant_would_do_depends_on_what_is_remembered() -> None:
     index = fleet(2, 2)
     put(index, "g", paths=["root:s0"], selector={})
-    gone = Remove(Grant, Place("imw", "g"))
+    gone = Remove(Grant, location_grant_ref("imw", "g"))
     opened = {each.placement.cluster: each for each in what_if(index, [gone])}
     assert destination_names(opened["s1"].added) == ["l0", "l1"]
     index.put_memory("imw", enforced=True)

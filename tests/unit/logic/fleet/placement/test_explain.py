@@ -8,17 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import edge_placement_ref, location_ref
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.explain import Edit, explain, joining_edits
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.index import PlacementIndex
-from skerry.logic.fleet.placement.records import Place, location_of, placement_of, sync_target_of
+from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.terms import matches, read_selector
 from skerry.scheduler.placement import location_chooser
 from tests.kit.chain import building
 from tests.kit.chain.building import equal, expression
 
-HERE, THERE = Place("wmw", "p"), Place("imw", "l")
+HERE, THERE = edge_placement_ref("wmw", "p"), location_ref("imw", "l")
 
 
 def index_of(
@@ -184,14 +186,14 @@ def test_others_chosen_in_its_stead_are_told() -> None:
 def test_what_is_not_there_cannot_be_explained() -> None:
     index = index_of({}, labels={})
     with pytest.raises(LookupError, match=r"no EdgePlacement wmw\|q"):
-        explain(index, Place("wmw", "q"), THERE)
+        explain(index, edge_placement_ref("wmw", "q"), THERE)
     with pytest.raises(LookupError, match=r"no Location imw\|q"):
-        explain(index, HERE, Place("imw", "q"))
+        explain(index, HERE, location_ref("imw", "q"))
 
 
 def granted(index: PlacementIndex, name: str, **spec: Any) -> None:
-    index.put_workspace("imw", {}, Place("root", "imw"))
-    index.put_workspace("wmw", {}, Place("root", "wmw"))
+    index.put_workspace("imw", {}, workspace_ref("root", "imw"))
+    index.put_workspace("wmw", {}, workspace_ref("root", "wmw"))
     index.put_grant(grant_of(building.grant(name, **spec)))
 
 
@@ -213,7 +215,7 @@ def test_a_location_that_no_grant_is_about_names_the_workspace() -> None:
 def test_what_runs_where_it_is_refused_is_told_to_be_held() -> None:
     index = index_of({}, labels={}, instances={}, target={})
     granted(index, "eu-only", paths=["root:other"], selector={})
-    found = explain(index, HERE, THERE, {("imw", "l")})
+    found = explain(index, HERE, THERE, {THERE})
     assert (found.placed, found.held) == (True, True)
     assert "stays until its removal is confirmed" in found.reasons[1]
 

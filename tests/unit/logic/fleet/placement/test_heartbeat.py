@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
-    LEASE_SECONDS_ANNOTATION,
     heartbeat_health,
     last_renewal,
     lease_seconds_of,
@@ -57,7 +57,7 @@ def test_a_lease_of_no_duration_lasts_the_usual_time(duration: object) -> None:
     ("text", "seconds"), [("", 60), ("20", 20), ("-1", 60), ("soon", 60), ("9" * 400, 60)]
 )
 def test_what_an_annotation_says_of_the_duration(text: str, seconds: int) -> None:
-    annotations = {LEASE_SECONDS_ANNOTATION: text}
+    annotations = {HEARTBEAT_LEASE_SECONDS: text}
     assert lease_seconds_told({"metadata": {"annotations": annotations}}) == seconds
     assert lease_seconds_told({"metadata": {}}) == 60
 
@@ -137,6 +137,6 @@ def test_a_heartbeat_of_a_clock_slightly_ahead_counts() -> None:
 @given(st.integers(3600, 2**31))
 def test_no_lease_counts_for_longer_than_an_hour(seconds: int) -> None:
     assert lease_seconds_of({"spec": {"leaseDurationSeconds": seconds}}) == 3600
-    annotations = {LEASE_SECONDS_ANNOTATION: str(seconds)}
+    annotations = {HEARTBEAT_LEASE_SECONDS: str(seconds)}
     assert lease_seconds_told({"metadata": {"annotations": annotations}}) == 3600
     assert not heartbeat_health(NOW - timedelta(hours=1), NOW, seconds).healthy

@@ -9,10 +9,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from skerry.api.edge import edge_placement_ref, location_ref, sync_target_ref
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     Destination,
-    Place,
     location_of,
     placement_of,
     sync_target_of,
@@ -38,57 +39,57 @@ class IndexAgainstReference(RuleBasedStateMachine):
         super().__init__()
         self.index = PlacementIndex()
         self.reference = Reference()
-        self.known: dict[Place, list[Destination]] = {}
+        self.known: dict[ObjectRef, list[Destination]] = {}
         self.uids = 0
 
-    def _after(self, touched: set[Place]) -> None:
-        for place in {*self.reference.placements, *self.known}:
-            wanted = self.reference.destinations(place)
-            if wanted != self.known.get(place, []):
-                assert place in touched, f"{place} changed and nobody was told"
+    def _after(self, touched: set[ObjectRef]) -> None:
+        for ref in {*self.reference.placements, *self.known}:
+            wanted = self.reference.destinations(ref)
+            if wanted != self.known.get(ref, []):
+                assert ref in touched, f"{ref} changed and nobody was told"
             if wanted:
-                self.known[place] = wanted
+                self.known[ref] = wanted
             else:
-                self.known.pop(place, None)
+                self.known.pop(ref, None)
 
     @rule(
         name=_names,
         chosen=st.lists(building.selectors, max_size=3),
         workspaces=_maybe_selector,
     )
-    def place(self, name: str, chosen: list[Any], workspaces: Any) -> None:
+    def ref(self, name: str, chosen: list[Any], workspaces: Any) -> None:
         more = {} if workspaces is None else {"locationWorkspaceSelector": workspaces}
         obj = building.placement(name, *chosen, **more)
-        self.reference.placements[Place("wmw", name)] = obj
+        self.reference.placements[edge_placement_ref("wmw", name)] = obj
         self._after(self.index.put_placement(placement_of(obj)))
 
     @rule(name=_names)
     def unplace(self, name: str) -> None:
-        self.reference.placements.pop(Place("wmw", name), None)
-        self._after(self.index.remove_placement(Place("wmw", name)))
+        self.reference.placements.pop(edge_placement_ref("wmw", name), None)
+        self._after(self.index.remove_placement(edge_placement_ref("wmw", name)))
 
     @rule(name=_names, cluster=_clusters, labels=building.labels, instances=_maybe_selector)
     def locate(self, name: str, cluster: str, labels: Any, instances: Any) -> None:
         obj = building.location(name, labels, instances, cluster)
-        self.reference.locations[Place(cluster, name)] = obj
+        self.reference.locations[location_ref(cluster, name)] = obj
         self._after(self.index.put_location(location_of(obj)))
 
     @rule(name=_names, cluster=_clusters)
     def remove_location(self, name: str, cluster: str) -> None:
-        self.reference.locations.pop(Place(cluster, name), None)
-        self._after(self.index.remove_location(Place(cluster, name)))
+        self.reference.locations.pop(location_ref(cluster, name), None)
+        self._after(self.index.remove_location(location_ref(cluster, name)))
 
     @rule(name=_names, cluster=_clusters, labels=building.labels, anew=st.booleans())
     def target(self, name: str, cluster: str, labels: Any, anew: bool) -> None:
         self.uids += anew
         obj = building.sync_target(name, labels, cluster, uid=f"{name}-{self.uids}")
-        self.reference.sync_targets[Place(cluster, name)] = obj
+        self.reference.sync_targets[sync_target_ref(cluster, name)] = obj
         self._after(self.index.put_sync_target(sync_target_of(obj)))
 
     @rule(name=_names, cluster=_clusters)
     def remove_target(self, name: str, cluster: str) -> None:
-        self.reference.sync_targets.pop(Place(cluster, name), None)
-        self._after(self.index.remove_sync_target(Place(cluster, name)))
+        self.reference.sync_targets.pop(sync_target_ref(cluster, name), None)
+        self._after(self.index.remove_sync_target(sync_target_ref(cluster, name)))
 
     @rule(cluster=_clusters, labels=building.labels)
     def label_workspace(self, cluster: str, labels: Any) -> None:
@@ -99,19 +100,19 @@ class IndexAgainstReference(RuleBasedStateMachine):
     def wonder_about_a_location(self, name: str, cluster: str, labels: Any, instances: Any) -> None:
         obj = building.location(name, labels, instances, cluster)
         differences = what_if(self.index, [Put(location_of(obj))])
-        place = Place(cluster, name)
-        old = self.reference.locations.get(place)
-        self.reference.locations[place] = obj
+        ref = location_ref(cluster, name)
+        old = self.reference.locations.get(ref)
+        self.reference.locations[ref] = obj
         self._same(differences)
-        self._put_back(self.reference.locations, place, old)
+        self._put_back(self.reference.locations, ref, old)
 
     @rule(name=_names, cluster=_clusters, labels=building.labels)
     def wonder_about_several_things(self, name: str, cluster: str, labels: Any) -> None:
-        place, target = Place(cluster, name), building.sync_target(name, labels, cluster)
+        ref, target = sync_target_ref(cluster, name), building.sync_target(name, labels, cluster)
         changes: list[Change] = [
             Put(sync_target_of(target)),
             LabelWorkspace(cluster, labels),
-            Remove(type(placement_of(building.placement("n1"))), Place("wmw", "n1")),
+            Remove(type(placement_of(building.placement("n1"))), edge_placement_ref("wmw", "n1")),
         ]
         differences = what_if(self.index, changes)
         targets, spaces, placements = (
@@ -119,9 +120,9 @@ class IndexAgainstReference(RuleBasedStateMachine):
             dict(self.reference.workspaces),
             dict(self.reference.placements),
         )
-        self.reference.sync_targets[place] = target
+        self.reference.sync_targets[ref] = target
         self.reference.workspaces[cluster] = labels
-        self.reference.placements.pop(Place("wmw", "n1"), None)
+        self.reference.placements.pop(edge_placement_ref("wmw", "n1"), None)
         self._same(differences)
         self.reference.sync_targets = targets
         self.reference.workspaces = spaces
@@ -130,22 +131,22 @@ class IndexAgainstReference(RuleBasedStateMachine):
     def _same(self, differences: Any) -> None:
         told = {each.placement: (set(each.added), set(each.removed)) for each in differences}
         wanted = {}
-        for place in {*self.reference.placements, *self.known}:
-            after, before = set(self.reference.destinations(place)), set(self.known.get(place, []))
+        for ref in {*self.reference.placements, *self.known}:
+            after, before = set(self.reference.destinations(ref)), set(self.known.get(ref, []))
             if after != before:
-                wanted[place] = (after - before, before - after)
+                wanted[ref] = (after - before, before - after)
         assert told == wanted
 
-    def _put_back(self, objects: dict[Place, Any], place: Place, old: Any) -> None:
+    def _put_back(self, objects: dict[ObjectRef, Any], ref: ObjectRef, old: Any) -> None:
         if old is None:
-            del objects[place]
+            del objects[ref]
         else:
-            objects[place] = old
+            objects[ref] = old
 
     @invariant()
     def destinations_are_those_of_the_reference(self) -> None:
-        for place in self.reference.placements:
-            assert self.index.destinations(place) == self.reference.destinations(place)
+        for ref in self.reference.placements:
+            assert self.index.destinations(ref) == self.reference.destinations(ref)
 
 
 TestIndexAgainstReference = IndexAgainstReference.TestCase
@@ -164,14 +165,14 @@ def worked_case() -> PlacementIndex:
     return index
 
 
-def names(index: PlacementIndex, place: Place) -> list[tuple[str, str]]:
-    return [(each.location, each.sync_target) for each in index.destinations(place)]
+def names(index: PlacementIndex, ref: ObjectRef) -> list[tuple[str, str]]:
+    return [(each.location, each.sync_target) for each in index.destinations(ref)]
 
 
 def test_an_empty_selector_chooses_every_location_of_every_workspace() -> None:
     index = worked_case()
     index.put_placement(placement_of(building.placement("all2all", {})))
-    assert names(index, Place("wmw", "all2all")) == [
+    assert names(index, edge_placement_ref("wmw", "all2all")) == [
         ("default", "dev"),
         ("default", "prod"),
         ("dev", "dev"),
@@ -182,14 +183,14 @@ def test_an_empty_selector_chooses_every_location_of_every_workspace() -> None:
 def test_no_selectors_choose_nothing() -> None:
     index = worked_case()
     index.put_placement(placement_of(building.placement("none")))
-    assert index.destinations(Place("wmw", "none")) == []
+    assert index.destinations(edge_placement_ref("wmw", "none")) == []
 
 
 def test_a_location_without_instance_selector_has_no_instances() -> None:
     index = worked_case()
     index.put_placement(placement_of(building.placement("p", {})))
     index.put_location(location_of(building.location("default", {})))
-    assert ("default", "dev") not in names(index, Place("wmw", "p"))
+    assert ("default", "dev") not in names(index, edge_placement_ref("wmw", "p"))
 
 
 def test_one_invalid_selector_leaves_no_partial_answer() -> None:
@@ -197,7 +198,7 @@ def test_one_invalid_selector_leaves_no_partial_answer() -> None:
     placement = placement_of(building.placement("p", {}, expression("env", "In")))
     index.put_placement(placement)
     assert placement.errors
-    assert not index.matching(Place("wmw", "p"))
+    assert not index.matching(edge_placement_ref("wmw", "p"))
 
 
 def test_a_relabel_tells_only_the_placements_that_gain_or_lose_the_location() -> None:
@@ -205,7 +206,7 @@ def test_a_relabel_tells_only_the_placements_that_gain_or_lose_the_location() ->
     for name, selector in (("e", equal(env="dev")), ("t", equal(tier="a")), ("all", {})):
         index.put_placement(placement_of(building.placement(name, selector)))
     moved = building.location("dev", {"env": "dev", "tier": "a"}, equal(env="dev"))
-    assert index.put_location(location_of(moved)) == {Place("wmw", "t")}
+    assert index.put_location(location_of(moved)) == {edge_placement_ref("wmw", "t")}
     assert index.put_location(location_of(moved)) == set()
 
 
@@ -214,8 +215,8 @@ def test_availability_is_news_to_placements_with_a_strategy_only() -> None:
     index.put_placement(placement_of(building.placement("plain", {})))
     index.put_placement(placement_of(building.placement("ready", {}, strategy={"onlyReady": True})))
     alive = sync_target_of(building.sync_target("dev", {"env": "dev"}, ready=True))
-    assert index.put_sync_target(alive) == {Place("wmw", "ready")}
-    assert names(index, Place("wmw", "ready")) == [
+    assert index.put_sync_target(alive) == {edge_placement_ref("wmw", "ready")}
+    assert names(index, edge_placement_ref("wmw", "ready")) == [
         ("default", "dev"),
         ("default", "prod"),
         ("dev", "dev"),
@@ -225,7 +226,9 @@ def test_availability_is_news_to_placements_with_a_strategy_only() -> None:
 def test_selecting_is_told_for_one_pair() -> None:
     index = worked_case()
     index.put_placement(placement_of(building.placement("e", equal(env="dev"))))
-    location: Callable[[str], Any] = lambda name: index.inventory.location(Place("imw", name))  # noqa: E731
-    assert index.selects(Place("wmw", "e"), location("dev"))
-    assert not index.selects(Place("wmw", "e"), location("prod"))
-    assert not index.selects(Place("wmw", "unknown"), location("prod"))
+    location: Callable[[str], Any] = lambda name: index.inventory.location(  # noqa: E731
+        location_ref("imw", name)
+    )
+    assert index.selects(edge_placement_ref("wmw", "e"), location("dev"))
+    assert not index.selects(edge_placement_ref("wmw", "e"), location("prod"))
+    assert not index.selects(edge_placement_ref("wmw", "unknown"), location("prod"))

@@ -7,12 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.placement import slices
+from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner, placement_of_slice, slice_owner
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
     DESTINATIONS_PER_SLICE,
-    SOURCE_PLACEMENT_LABEL,
-    Owner,
     WantedSlice,
     base_names,
     corrected_metadata,
@@ -22,13 +20,11 @@ from skerry.logic.fleet.placement.slices import (
     lean_slice,
     metadata_is_right,
     new_slice,
-    owner_of,
-    placement_name,
     slice_names,
     wanted_slices,
 )
 
-OWNER = Owner("web", "uid-1")
+OWNER = SliceOwner("web", "uid-1")
 
 
 def destinations(count: int) -> list[Destination]:
@@ -49,7 +45,7 @@ def test_five_thousand_destinations_fit_one_slice_and_one_more_does_not() -> Non
     first, second = wanted_slices("web", destinations(DESTINATIONS_PER_SLICE + 1))
     assert (first.name, len(first.destinations)) == ("web", 5000)
     assert (second.name, len(second.destinations)) == ("web-2", 1)
-    assert second.labels == {SOURCE_PLACEMENT_LABEL: "web"}
+    assert second.labels == {SOURCE_PLACEMENT: "web"}
     assert not first.labels
 
 
@@ -92,10 +88,10 @@ def test_digests_are_equal_for_equal_lists_only(items: list[Any]) -> None:
 
 def test_a_slice_belongs_to_its_owner_or_else_to_its_namesake() -> None:
     obj = new_slice(wanted(), OWNER)
-    assert placement_name(obj) == "web"
-    assert owner_of(obj["metadata"]) == OWNER
+    assert placement_of_slice(obj) == "web"
+    assert slice_owner(obj["metadata"]) == OWNER
     orphan = {"metadata": {"name": "other", "ownerReferences": [{"kind": "Pod", "name": "p"}]}}
-    assert placement_name(orphan) == "other"
+    assert placement_of_slice(orphan) == "other"
 
 
 def test_correcting_keeps_what_others_wrote() -> None:
@@ -104,7 +100,7 @@ def test_correcting_keeps_what_others_wrote() -> None:
         "name": "web",
         "uid": "x",
         "resourceVersion": "5",
-        "labels": {"mine": "1", SOURCE_PLACEMENT_LABEL: "wrong"},
+        "labels": {"mine": "1", SOURCE_PLACEMENT: "wrong"},
         "ownerReferences": [stranger],
         "managedFields": [],
     }
@@ -121,7 +117,7 @@ def test_correcting_keeps_what_others_wrote() -> None:
 
 
 def test_an_owner_of_the_same_name_but_another_life_is_wrong() -> None:
-    metadata = new_slice(wanted(), Owner("web", "uid-0"))["metadata"]
+    metadata = new_slice(wanted(), SliceOwner("web", "uid-0"))["metadata"]
     assert not metadata_is_right(metadata, wanted(), OWNER)
 
 
@@ -130,4 +126,4 @@ def test_what_is_cached_of_a_slice_tells_its_content_without_holding_it() -> Non
     lean = lean_slice(obj)
     assert lean["digest"] == wanted(count=3).digest
     assert "destinations" not in lean
-    assert slices.owner_of(lean["metadata"]) == OWNER
+    assert slice_owner(lean["metadata"]) == OWNER

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.placement.records import Place
+from skerry.api.kcp.resources import workspace_ref
 from skerry.logic.fleet.placement.workspace_tree import WorkspaceTree
 from skerry.logic.machinery.workspaces.names import home_cluster_name
 
@@ -28,12 +28,12 @@ def test_positions_are_those_of_a_tree_made_afresh_and_every_change_is_told(deed
     tree, objects = WorkspaceTree(), {}
     for kind, parent, name, *rest in deeds:
         before = {cluster: tree.position(cluster) for cluster in "abc"}
-        place = Place(parent, name)
+        ref = workspace_ref(parent, name)
         if kind == "put":
-            changed, objects[place] = tree.put(place, *rest), tuple(rest)
+            changed, objects[ref] = tree.put(ref, *rest), tuple(rest)
         else:
-            changed = tree.remove(place)
-            objects.pop(place, None)
+            changed = tree.remove(ref)
+            objects.pop(ref, None)
         for cluster, position in before.items():
             assert tree.position(cluster) == position or cluster in changed
         afresh = WorkspaceTree()
@@ -44,35 +44,35 @@ def test_positions_are_those_of_a_tree_made_afresh_and_every_change_is_told(deed
 
 def test_a_child_known_before_its_parent_gets_its_path_with_it() -> None:
     tree = WorkspaceTree()
-    tree.put(Place("org", "team"), "team", {"tier": "gold"})
+    tree.put(workspace_ref("org", "team"), "team", {"tier": "gold"})
     assert tree.path("team") == ""
-    assert tree.put(Place("root", "org"), "org", {}) == {"org", "team"}
+    assert tree.put(workspace_ref("root", "org"), "org", {}) == {"org", "team"}
     assert tree.position("team") == ("root:org:team", "root:org", {"tier": "gold"})
-    assert tree.remove(Place("root", "org")) == {"org", "team"}
+    assert tree.remove(workspace_ref("root", "org")) == {"org", "team"}
     assert tree.path("team") == ""
 
 
 def test_a_cluster_claimed_twice_has_no_path_and_neither_has_what_is_below() -> None:
     tree = WorkspaceTree()
-    tree.put(Place("root", "org"), "org", {})
-    tree.put(Place("org", "team"), "team", {})
-    tree.put(Place("root", "mallory"), "org", {})
+    tree.put(workspace_ref("root", "org"), "org", {})
+    tree.put(workspace_ref("org", "team"), "team", {})
+    tree.put(workspace_ref("root", "mallory"), "org", {})
     assert tree.path("org") == tree.path("team") == ""
-    tree.remove(Place("root", "mallory"))
+    tree.remove(workspace_ref("root", "mallory"))
     assert tree.path("team") == "root:org:team"
 
 
 def test_workspaces_that_contain_each_other_have_no_path() -> None:
     tree = WorkspaceTree()
-    tree.put(Place("a", "b"), "b", {})
-    tree.put(Place("b", "a"), "a", {})
+    tree.put(workspace_ref("a", "b"), "b", {})
+    tree.put(workspace_ref("b", "a"), "a", {})
     assert tree.path("a") == tree.path("b") == ""
 
 
 def test_a_home_is_known_by_its_users_name() -> None:
     tree = WorkspaceTree()
     home = home_cluster_name("alice")
-    tree.put(Place(home, "lab"), "lab", {})
+    tree.put(workspace_ref(home, "lab"), "lab", {})
     assert tree.know_home("user:alice:lab") == {home, "lab"}
     assert tree.path("lab") == "user:alice:lab"
     assert tree.know_home("user:alice") == set()

@@ -33,7 +33,7 @@ ILL = Report(
 )
 
 
-def places(count: int, report: Report) -> Accumulator:
+def refs(count: int, report: Report) -> Accumulator:
     return Accumulator(
         (Destination("root-imw", f"loc-{n:05}", f"st-{n:05}", f"uid-{n:05}"), report)
         for n in range(count)
@@ -65,7 +65,7 @@ def test_every_name_is_one_an_object_may_have(name: str, hashed: bool) -> None:
 
 
 def test_ten_thousand_destinations_fit_with_the_rest_counted() -> None:
-    totals = places(10_000, ILL).totals(MOST_DETAILS)
+    totals = refs(10_000, ILL).totals(MOST_DETAILS)
     content = summary_content("everywhere", WEB, totals)
     assert content["destinations"] == content["delivered"] == content["reported"] == 10_000
     assert len(content["details"]) == MOST_DETAILS
@@ -80,7 +80,7 @@ def test_ten_thousand_destinations_fit_with_the_rest_counted() -> None:
 
 
 def test_what_was_not_reported_is_left_out() -> None:
-    content = summary_content("p", WEB, places(1, ABSENT).totals(MOST_DETAILS))
+    content = summary_content("p", WEB, refs(1, ABSENT).totals(MOST_DETAILS))
     assert "newestReportTime" not in content
     assert content["details"] == [
         {
@@ -96,7 +96,7 @@ def test_what_was_not_reported_is_left_out() -> None:
 
 
 def test_a_summary_belongs_to_its_placement_and_satisfies_its_schema() -> None:
-    totals = places(3, ILL).totals(MOST_DETAILS)
+    totals = refs(3, ILL).totals(MOST_DETAILS)
     summary = summary_object("p-deployments-web", "p", "uid-p", WEB, totals)
     (reference,) = summary["metadata"]["ownerReferences"]
     assert (reference["kind"], reference["uid"]) == ("EdgePlacement", "uid-p")
@@ -109,6 +109,6 @@ def test_a_summary_belongs_to_its_placement_and_satisfies_its_schema() -> None:
 
 def test_a_cluster_scoped_object_has_a_cluster_scoped_summary() -> None:
     subject = Subject("", "v1", "namespaces", "Namespace", "", "shop")
-    summary = summary_object("n", "p", "u", subject, places(0, ILL).totals(1))
+    summary = summary_object("n", "p", "u", subject, refs(0, ILL).totals(1))
     assert summary["kind"] == "ClusterStatusSummary"
     assert "namespace" not in summary["metadata"]

@@ -9,9 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from skerry.api.edge import edge_placement_ref
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.records import Destination, Place
+from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.accumulator import Totals, total
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.ledger import Change, Labels, Ledger, Source
@@ -34,7 +35,7 @@ ITEMS = [
 WELL = Report(delivered=True, reported=True, health=Health("True"), numbers=(("replicas", 2),))
 ILL = Report(delivered=False, reported=True, health=Health("False", "Unavailable"))
 
-places = st.builds(Place, st.sampled_from(CLUSTERS), st.sampled_from(["p", "q"]))
+refs = st.builds(ObjectRef, st.sampled_from(CLUSTERS), st.sampled_from(["p", "q"]))
 destinations = st.builds(
     lambda location, uid: Destination("imw", location, f"st-{uid}", uid),
     st.sampled_from(["far", "near"]),
@@ -57,42 +58,42 @@ class Selection:
 class Twin:
     """Everything that was told, and nothing derived."""
 
-    placements: dict[Place, Selection] = field(default_factory=dict)
-    slices: dict[Place, list[Destination]] = field(default_factory=dict)
+    placements: dict[ObjectRef, Selection] = field(default_factory=dict)
+    slices: dict[ObjectRef, list[Destination]] = field(default_factory=dict)
     sources: dict[tuple[str, ObjectRef], Source] = field(default_factory=dict)
     namespaces: dict[tuple[str, str], Labels] = field(default_factory=dict)
     copies: dict[tuple[str, ObjectRef], Report] = field(default_factory=dict)
 
-    def placed(self, place: Place) -> list[tuple[ObjectRef, Source]]:
+    def placed(self, ref: ObjectRef) -> list[tuple[ObjectRef, Source]]:
         return [
             (item, source)
             for (cluster, item), source in self.sources.items()
-            if cluster == place.cluster
+            if cluster == ref.cluster
             and (not item.namespace or (cluster, item.namespace) in self.namespaces)
-            and self.placements[place](
+            and self.placements[ref](
                 item, source.labels, self.namespaces.get((cluster, item.namespace), {})
             )
         ]
 
-    def reports(self, place: Place, item: ObjectRef) -> Mapping[Destination, Report]:
+    def reports(self, ref: ObjectRef, item: ObjectRef) -> Mapping[Destination, Report]:
         first: dict[str, Destination] = {}
-        for destination in sorted(self.slices.get(place, ())):
+        for destination in sorted(self.slices.get(ref, ())):
             first.setdefault(destination.uid, destination)
         return {each: self.copies.get((each.uid, item), ABSENT) for each in first.values()}
 
-    def totals(self, place: Place) -> dict[ObjectRef, Totals]:
+    def totals(self, ref: ObjectRef) -> dict[ObjectRef, Totals]:
         return {
-            item: total(self.reports(place, item), 10)
-            for item, source in self.placed(place)
+            item: total(self.reports(ref, item), 10)
+            for item, source in self.placed(ref)
             if source.has_status
         }
 
-    def delivered(self, place: Place) -> int:
+    def delivered(self, ref: ObjectRef) -> int:
         return sum(
             report.delivered
-            for item, source in self.placed(place)
+            for item, source in self.placed(ref)
             if not source.has_status
-            for report in self.reports(place, item).values()
+            for report in self.reports(ref, item).values()
         )
 
 
@@ -102,22 +103,22 @@ class LedgerMachine(RuleBasedStateMachine):
         self.ledger, self.twin = Ledger(), Twin()
         self.known: dict[Change, object] = {}
 
-    @rule(place=places, wanted=st.sampled_from(["yes", "no"]))
-    def place(self, place: Place, wanted: str) -> None:
-        self.twin.placements[place] = Selection(wanted)
-        self.ledger.put_placement(place, Selection(wanted))
+    @rule(ref=refs, wanted=st.sampled_from(["yes", "no"]))
+    def ref(self, ref: ObjectRef, wanted: str) -> None:
+        self.twin.placements[ref] = Selection(wanted)
+        self.ledger.put_placement(ref, Selection(wanted))
 
-    @rule(place=places)
-    def withdraw(self, place: Place) -> None:
-        self.twin.placements.pop(place, None)
-        self.twin.slices.pop(place, None)
-        self.ledger.drop_placement(place)
+    @rule(ref=refs)
+    def withdraw(self, ref: ObjectRef) -> None:
+        self.twin.placements.pop(ref, None)
+        self.twin.slices.pop(ref, None)
+        self.ledger.drop_placement(ref)
 
-    @rule(place=places, found=st.lists(destinations, max_size=4))
-    def slice(self, place: Place, found: list[Destination]) -> None:
-        if place in self.twin.placements:
-            self.twin.slices[place] = found
-        self.ledger.set_destinations(place, found)
+    @rule(ref=refs, found=st.lists(destinations, max_size=4))
+    def slice(self, ref: ObjectRef, found: list[Destination]) -> None:
+        if ref in self.twin.placements:
+            self.twin.slices[ref] = found
+        self.ledger.set_destinations(ref, found)
 
     @rule(
         cluster=st.sampled_from(CLUSTERS),
@@ -162,20 +163,22 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def equals_what_one_pass_finds(self) -> None:
-        for place in (Place(cluster, name) for cluster in CLUSTERS for name in ("p", "q")):
-            if place not in self.twin.placements:
-                assert self.ledger.delivered(place) is None
-                assert not self.ledger.tallies(place)
+        for ref in (
+            edge_placement_ref(cluster, name) for cluster in CLUSTERS for name in ("p", "q")
+        ):
+            if ref not in self.twin.placements:
+                assert self.ledger.delivered(ref) is None
+                assert not self.ledger.tallies(ref)
                 continue
-            found = {item: tally.totals(10) for item, tally in self.ledger.tallies(place).items()}
-            assert found == self.twin.totals(place)
-            assert self.ledger.delivered(place) == self.twin.delivered(place)
+            found = {item: tally.totals(10) for item, tally in self.ledger.tallies(ref).items()}
+            assert found == self.twin.totals(ref)
+            assert self.ledger.delivered(ref) == self.twin.delivered(ref)
 
     @invariant()
     def tells_of_every_change(self) -> None:
         now: dict[Change, object] = {}
-        for place in self.twin.placements:
-            now |= {Change(place, t): each for t, each in self.twin.totals(place).items()}
+        for ref in self.twin.placements:
+            now |= {Change(ref, t): each for t, each in self.twin.totals(ref).items()}
         told = set(self.ledger.changes())
         different = {c for c in now.keys() | self.known.keys() if now.get(c) != self.known.get(c)}
         assert different <= told
@@ -189,14 +192,14 @@ TestLedger.settings = settings(max_examples=60, stateful_step_count=40, deadline
 def test_a_report_wakes_only_the_placements_that_go_there_with_that_object() -> None:
     ledger = Ledger()
     for name, uid in (("p", "u1"), ("q", "u2")):
-        place = Place("one", name)
-        ledger.put_placement(place, Selection("yes"))
-        ledger.set_destinations(place, [Destination("imw", "loc", f"st-{uid}", uid)])
+        ref = edge_placement_ref("one", name)
+        ledger.put_placement(ref, Selection("yes"))
+        ledger.set_destinations(ref, [Destination("imw", "loc", f"st-{uid}", uid)])
     ledger.put_namespace("one", "shop", {"go": "yes"})
     web = ObjectRef("", *DEPLOYMENTS, "shop", "web")
     ledger.put_source("one", web, Source({}))
     ledger.changes()
     ledger.put_copy("u2", web, WELL)
-    assert ledger.changes() == [Change(Place("one", "q"), web)]
+    assert ledger.changes() == [Change(edge_placement_ref("one", "q"), web)]
     ledger.put_copy("u2", web, WELL)
     assert ledger.changes() == []
