@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, revision_of
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
 from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
@@ -254,5 +254,5 @@ def _older(obj: Object, than: Object) -> bool:
     Revisions are opaque by the letter but numbers at every server there is; where they are not,
     nothing is surely older and order of arrival decides.
     """
-    one, other = _version(obj), _version(than)
-    return one.isdigit() and other.isdigit() and int(one) < int(other)
+    one, other = revision_of(_version(obj)), revision_of(_version(than))
+    return 0 < one < other
