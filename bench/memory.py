@@ -38,7 +38,7 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import Measured, ours
-from skerry.api.edge import EDGE_PLACEMENTS, SYNCER_CONFIGS
+from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, SYNCER_CONFIGS
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -46,7 +46,7 @@ from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.served import DEFINITIONS
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import SystemIds
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.summary.content import NAMESPACED as SUMMARIES
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.informer import Informer, InformerFactory

@@ -77,6 +77,11 @@ def is_edge_name(name: str) -> bool:
     return name.startswith((_EDGE_USER, _BOOTSTRAP_USER))
 
 
+def account_name(sync_target: str) -> str:
+    """Return the name of the ServiceAccount an edge has in its mailbox."""
+    return f"kubestellar-syncer-{sync_target}"
+
+
 def bootstrap_user(mailbox: str, token_id: str) -> str:
     """Return the user that a bootstrap credential of *mailbox* stands for."""
     return f"{_BOOTSTRAP_USER}{mailbox}:{token_id}"

@@ -24,6 +24,7 @@ from skerry.api.edge_identity import (
     REVOKED,
     BootstrapToken,
     EdgeName,
+    account_name,
     bootstrap_secret,
 )
 from skerry.api.errors import NotFound
@@ -34,12 +35,11 @@ from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.syncing.access import edge_access
 from skerry.logic.fleet.syncing.manifest import (
     ManifestTerms,
-    account_name,
     edge_manifest,
     hub_kubeconfig,
     mailbox_objects,
 )
-from skerry.logic.fleet.syncing.scope import scope_of, united
+from skerry.logic.machinery.edges.scope import scope_of, united
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load

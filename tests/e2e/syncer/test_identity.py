@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from skerry.api.edge import SYNCER_CONFIGS
+from skerry.api.edge import HEARTBEAT_LEASE, SYNCER_CONFIGS
+from skerry.api.edge_identity import account_name
 from skerry.api.errors import ApiError, Forbidden, Unauthorized
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import (
@@ -23,8 +24,6 @@ from skerry.app.edge_identity import (
     revoke,
 )
 from skerry.edge.syncer.token import HubToken, claims_of
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE
-from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines

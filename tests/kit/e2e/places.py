@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from skerry.api.edge import SYNCER_CONFIGS
-from skerry.api.edge_identity import EdgeName
+from skerry.api.edge_identity import EdgeName, account_name
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -32,7 +32,7 @@ from skerry.app.edge_identity import (
 from skerry.app.edge_join import join
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.logic.fleet.syncing.certificates import decode_identity
-from skerry.logic.fleet.syncing.manifest import account_name, hub_kubeconfig, mailbox_objects
+from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, mailbox_objects
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, connect, load

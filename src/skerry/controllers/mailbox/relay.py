@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from skerry.api.edge import HEARTBEAT_LEASE_SECONDS, mailbox_named
+from skerry.api.edge import (
+    HEARTBEAT_LEASE,
+    HEARTBEAT_LEASE_SECONDS,
+    HEARTBEAT_NAMESPACE,
+    mailbox_named,
+)
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
-    HEARTBEAT_LEASE,
-    HEARTBEAT_NAMESPACE,
     USUAL_LEASE_SECONDS,
     last_renewal,
     lease_seconds_of,

@@ -16,12 +16,17 @@ import msgspec
 import orjson
 
 from skerry.api.edge import EXPORT, Mailbox
-from skerry.api.edge_identity import AUTO_APPROVAL, EDGE_GROUPS, MAILBOX_NAMESPACE, EdgeName
+from skerry.api.edge_identity import (
+    AUTO_APPROVAL,
+    EDGE_GROUPS,
+    MAILBOX_NAMESPACE,
+    EdgeName,
+    account_name,
+)
 from skerry.api.kcp.compute import WORKLOAD
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.fleet.syncing.manifest import account_name
-from skerry.logic.fleet.syncing.scope import NOTHING, Scope, scope_of, united
+from skerry.logic.machinery.edges.scope import NOTHING, Scope, scope_of, united
 from skerry.logic.machinery.workspaces.names import parent_path
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.change import Change

@@ -21,15 +21,22 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from skerry.api import edge
-from skerry.api.edge import APPLIED, SYNC_ERROR, UPSYNCED, is_projected, is_report
+from skerry.api.edge import (
+    APPLIED,
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
+    SYNC_ERROR,
+    UPSYNCED,
+    is_projected,
+    is_report,
+)
+from skerry.api.edge_categories import category_of
 from skerry.api.edge_identity import BOOTSTRAP_TYPE
 from skerry.api.kcp import resources
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
-from skerry.logic.fleet.syncing.scope import DEFINITIONS, NAMESPACES, Scope, UpsyncRule
-from skerry.logic.fleet.translation.categories import category_of
+from skerry.logic.machinery.edges.scope import DEFINITIONS, NAMESPACES, Scope, UpsyncRule
 
 SYNCER_CONFIGS = edge.SYNCER_CONFIGS.group_resource
 LEASES = GroupResource("coordination.k8s.io", "leases")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef, namespace_ref
-from skerry.logic.fleet.syncing.edge_rights import (
+from skerry.logic.machinery.edges.rights import (
     MARKS,
     MAX_MARK_LENGTH,
     REQUESTS,
@@ -20,7 +20,7 @@ from skerry.logic.fleet.syncing.edge_rights import (
     may,
     refusal,
 )
-from skerry.logic.fleet.syncing.scope import Scope, scope_of
+from skerry.logic.machinery.edges.scope import Scope, scope_of
 
 RBAC = "rbac.authorization.k8s.io"
 KINDS = [
