@@ -24,7 +24,7 @@ from skerry.server.request.selection import Selection
 from skerry.server.response.listing import turns
 from skerry.server.response.representation import Representation
 from skerry.server.rest.read import Reader
-from skerry.server.watch.noticing import noticed
+from skerry.server.watch.watch_event_type import watch_event_type
 from skerry.store.base import Entry
 
 # Bytes of objects that are decoded and told before others have their turn, a few milliseconds;
@@ -77,7 +77,7 @@ class Channel:
         event = change.event
         if event.revision <= self.after:
             return False
-        kind = noticed(self._selection, change)
+        kind = watch_event_type(self._selection, change)
         if kind is None:
             return False
         self._writer.line(self._told(change, kind))

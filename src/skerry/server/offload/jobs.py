@@ -28,7 +28,7 @@ from skerry.server.offload.messages import (
     Result,
 )
 from skerry.server.openapi_documents import document
-from skerry.server.preparation.pipeline import Birth, Preparation
+from skerry.server.preparation.pipeline import Creation, Preparation
 from skerry.server.preparation.prepare import TRIPPED
 from skerry.server.request.call import Call
 from skerry.server.response.rendering import representation
@@ -80,8 +80,8 @@ class Jobs:
             return task.suffix
 
         mutation = self._preparation.mutation(task.mutation, call, job.options, task.now)
-        birth = Birth(task.now, lambda: task.uid, suffix)
-        obj = self._preparation.drafted(call, job.options, mutation, birth)
+        creation = Creation(task.now, lambda: task.uid, suffix)
+        obj = self._preparation.drafted(call, job.options, mutation, creation)
         owned = without_owned(obj)
         return Done(orjson.dumps(obj), owned=owned, generated=bool(generated))
 

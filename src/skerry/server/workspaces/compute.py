@@ -13,8 +13,8 @@ from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces.names import label_hash
+from skerry.logic.machinery.workspaces.workspace_content import PATH_ANNOTATION
 from skerry.server.admission.operation import Operation
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue

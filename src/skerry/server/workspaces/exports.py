@@ -19,8 +19,8 @@ from skerry.logic.machinery.workspaces.bindings import (
     bound_status,
     is_pinned_elsewhere,
 )
-from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.workspace_content import PATH_ANNOTATION
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.definitions import TERMINATING
 from skerry.server.admission.operation import Operation

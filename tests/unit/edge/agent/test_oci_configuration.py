@@ -15,7 +15,7 @@ from skerry.edge.agent.bubblewrap import arguments, works
 from skerry.edge.agent.catalogue import program_paths
 from skerry.edge.agent.image_users import UnknownUser, numbers_of
 from skerry.edge.agent.oci_configuration import configuration
-from skerry.edge.agent.plain import identity_of, rights_of
+from skerry.edge.agent.process_runtime import identity_of, rights_of
 from skerry.edge.agent.program_words import below_root, contained, translated
 from skerry.edge.agent.root_plan import Content, Step, Wanted, root_plan
 from skerry.edge.agent.runtime import Confinement, ContainerSpec, Image, Mount, Volume

@@ -1,4 +1,4 @@
-"""Chores of a server that outlive a store out of reach."""
+"""Background tasks of a server, restarted when the store was unavailable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ log = Logger("server")
 _PAUSE_SECONDS = 1.0
 
 
-async def steadily(name: str, run: Callable[[], Awaitable[None]], clock: Clock) -> None:
+async def restart_on_unavailable(
+    name: str, run: Callable[[], Awaitable[None]], clock: Clock
+) -> None:
     """Run a chore for ever, from its beginning again whenever the store could not be reached.
 
     Chores look at everything when they begin, so nothing is missed.

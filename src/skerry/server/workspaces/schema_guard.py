@@ -15,7 +15,7 @@ from skerry.server.preparation.parts import part_of
 from skerry.server.preparation.prepare import TRIPPED, refuse_invalid
 
 
-class OfForm:
+class SchemaGuard:
     """Applies rules in order."""
 
     def __init__(self, rules: Sequence[Admission]) -> None:

@@ -6,7 +6,7 @@ from skerry.server.change import Change, EventType
 from skerry.server.request.selection import Selection
 
 
-def noticed(selection: Selection, change: Change) -> EventType | None:
+def watch_event_type(selection: Selection, change: Change) -> EventType | None:
     """Return what happened in the eyes of the watcher; None when nothing did."""
     if selection.everything:
         return change.type()

@@ -18,7 +18,7 @@ from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
-from skerry.logic.machinery.workspaces import births
+from skerry.logic.machinery.workspaces import workspace_content
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     Taken,
@@ -26,7 +26,6 @@ from skerry.logic.machinery.workspaces.bindings import (
     bound_status,
     taken_by,
 )
-from skerry.logic.machinery.workspaces.births import Birth
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN, cluster_name
 from skerry.logic.machinery.workspaces.types import (
     Resolved,
@@ -35,6 +34,7 @@ from skerry.logic.machinery.workspaces.types import (
     check_nesting,
     resolve,
 )
+from skerry.logic.machinery.workspaces.workspace_content import NewWorkspace
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
@@ -43,7 +43,7 @@ from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import mark
 from skerry.server.workspaces.exports import may_bind
-from skerry.server.workspaces.moulds import Marks, Mould
+from skerry.server.workspaces.object_templates import Marks, ObjectTemplate
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Store, Write
 
@@ -54,8 +54,8 @@ _SERVER_SET = {"cluster": "Cluster", "URL": "URL"}
 _NAME = re.compile(WORKSPACE_NAME)
 
 
-# More kinds of births than this in use at once are not worth the memory.
-_MOULDS = 64
+# More kinds of workspaces than this in use at once are not worth the memory.
+_TEMPLATES = 64
 
 
 class Owner(TypedDict):
@@ -69,7 +69,7 @@ class Owner(TypedDict):
 _NOBODY = Owner(parent="", name="", owner_uid="")
 
 
-class WorkspaceBirth:
+class WorkspaceInitializer:
     """Makes workspaces whole as they are created, and keeps what may not change."""
 
     def __init__(
@@ -94,8 +94,8 @@ class WorkspaceBirth:
         self._ids = ids
         self._base_url = base_url
         self._root_ca = root_ca
-        # By type, owner and kind of birth; and types found fit for a type of parent.
-        self._moulds: dict[tuple[str, str, str | None, bool, bool], Mould] = {}
+        # By type, owner and kind of workspace; and types found fit for a type of parent.
+        self._templates: dict[tuple[str, str, str | None, bool, bool], ObjectTemplate] = {}
         self._nested: dict[tuple[str, TypeName], Resolved] = {}
         self._as_of = (0, 0)
 
@@ -127,7 +127,7 @@ class WorkspaceBirth:
         name = workspace["metadata"]["name"]
         # Two random UUIDs: unique is all it must be, and they cost no system call.
         cluster = cluster_name(f"{self._ids.uid()}{self._ids.uid()}".encode())
-        birth = self.birth(
+        new = self.new_workspace(
             resolved,
             cluster,
             self._state.child_path(parent, name),
@@ -137,9 +137,9 @@ class WorkspaceBirth:
         labels = workspace["metadata"].setdefault("labels", {})
         for key, value in resolved.labels().items():
             labels.setdefault(key, value)
-        births.complete_workspace(workspace, birth)
+        workspace_content.complete_workspace(workspace, new)
         owner = Owner(parent=parent, name=name, owner_uid=workspace["metadata"]["uid"])
-        operation.writes += self.content(resolved, birth, owner)
+        operation.writes += self.content(resolved, new, owner)
 
     async def _mark_cluster(self, operation: Operation) -> None:
         """Say of the logical cluster, together with its Workspace, that it is going away.
@@ -150,33 +150,35 @@ class WorkspaceBirth:
         key = ObjectKey(CORE, "logicalclusters", cluster, "", "cluster").path()
         entry = await self._store.get(key) if cluster and not operation.dry_run else None
         labels = operation.obj["metadata"].setdefault("labels", {})
-        labels[births.PHASE_LABEL] = "Deleting"
+        labels[workspace_content.PHASE_LABEL] = "Deleting"
         if entry is None:
             return
         obj = decode(entry.value, entry.revision)
         if mark(obj, rfc3339(self._clock.now())):
-            obj["metadata"].setdefault("labels", {})[births.PHASE_LABEL] = "Deleting"
+            obj["metadata"].setdefault("labels", {})[workspace_content.PHASE_LABEL] = "Deleting"
             operation.writes.append(Write(key, encode(obj), expected=entry.revision))
 
     def _required_groups(self, parent: str, workspace: Object, *, masters: bool) -> str | None:
         """Return which groups a new workspace demands: its parent's, unless masters say else."""
-        asked = (workspace["metadata"].get("annotations") or {}).get(births.REQUIRED_GROUPS)
+        asked = (workspace["metadata"].get("annotations") or {}).get(
+            workspace_content.REQUIRED_GROUPS
+        )
         if masters and asked is not None:
             return str(asked)
         known = self._state.clusters.get(parent)
         return known.required_groups if known is not None else None
 
-    def birth(
+    def new_workspace(
         self,
         resolved: Resolved,
         cluster: str,
         path: str,
         owner: str,
         required_groups: str | None = None,
-    ) -> Birth:
-        """Return the birth of a workspace of that type."""
+    ) -> NewWorkspace:
+        """Return the creation of a workspace of that type."""
         wanted = [*resolved.initializers(), "system:apibindings"]
-        return Birth(
+        return NewWorkspace(
             cluster=cluster,
             path=path,
             url=self._url(cluster),
@@ -192,33 +194,39 @@ class WorkspaceBirth:
         return f"{self._base_url()}/clusters/{cluster}"
 
     def content(
-        self, resolved: Resolved, birth: Birth, owner: Owner | None, *, deletable: bool = False
+        self, resolved: Resolved, new: NewWorkspace, owner: Owner | None, *, deletable: bool = False
     ) -> list[Write]:
         """Return the writes that fill a new logical cluster."""
         self._forget_outdated()
-        key = (birth.type_name, birth.owner, birth.required_groups, owner is None, deletable)
-        mould = self._moulds.get(key)
-        if mould is None:
-            mould = self._moulds[key] = self._mould(resolved, birth, owner, deletable=deletable)
-        return mould.cast(
-            self._ids, cluster=birth.cluster, path=birth.path, now=birth.now, **(owner or _NOBODY)
+        key = (new.type_name, new.owner, new.required_groups, owner is None, deletable)
+        template = self._templates.get(key)
+        if template is None:
+            template = self._templates[key] = self._template(
+                resolved, new, owner, deletable=deletable
+            )
+        return template.render(
+            self._ids, cluster=new.cluster, path=new.path, now=new.now, **(owner or _NOBODY)
         )
 
     def _forget_outdated(self) -> None:
         """Keep nothing that was derived from types and exports as they no longer are."""
         as_of = (self._state.offers, self._state.type_changes)
-        if as_of != self._as_of or len(self._moulds) >= _MOULDS or len(self._nested) >= _MOULDS:
+        if (
+            as_of != self._as_of
+            or len(self._templates) >= _TEMPLATES
+            or len(self._nested) >= _TEMPLATES
+        ):
             self._as_of = as_of
-            self._moulds.clear()
+            self._templates.clear()
             self._nested.clear()
 
-    def _mould(
-        self, resolved: Resolved, birth: Birth, owner: Owner | None, *, deletable: bool
-    ) -> Mould:
+    def _template(
+        self, resolved: Resolved, new: NewWorkspace, owner: Owner | None, *, deletable: bool
+    ) -> ObjectTemplate:
         """Return the content of every workspace of that type and owner."""
         marks = Marks(self._ids, names=len(resolved.default_bindings()))
-        birth = replace(
-            birth,
+        new = replace(
+            new,
             cluster=marks.cluster,
             path=marks.path,
             url=self._url(marks.cluster),
@@ -226,21 +234,21 @@ class WorkspaceBirth:
         )
         reference = None if owner is None else _reference(marks)
         objects = [
-            births.logical_cluster(birth, reference, deletable=deletable),
-            *births.first_objects(birth.owner, self._root_ca()),
-            *self._bindings(resolved, birth, marks),
+            workspace_content.logical_cluster(new, reference, deletable=deletable),
+            *workspace_content.first_objects(new.owner, self._root_ca()),
+            *self._bindings(resolved, new, marks),
         ]
         types = self._catalogue.types(SYSTEM_ADMIN)
         for obj in objects:
             obj["metadata"]["uid"] = marks.uid
-        made = [self._seeder.born(types, birth.cluster, obj, birth.now) for obj in objects]
-        return Mould(made, marks)
+        made = [self._seeder.born(types, new.cluster, obj, new.now) for obj in objects]
+        return ObjectTemplate(made, marks)
 
-    def _bindings(self, resolved: Resolved, birth: Birth, marks: Marks) -> Iterator[Object]:
+    def _bindings(self, resolved: Resolved, new: NewWorkspace, marks: Marks) -> Iterator[Object]:
         """Yield the bindings workspaces of a type begin with; of equal names the first wins."""
         taken: list[Taken] = []
         for (path, name), ending in zip(resolved.default_bindings(), marks.suffixes, strict=True):
-            export = self._state.export(path, name, birth.cluster)
+            export = self._state.export(path, name, new.cluster)
             # Also one that has yet to come is that of the workspace which is there now.
             where = self._state.resolve(path)
             spec: Object = {"reference": {"export": {"path": path, "name": name}}}
@@ -248,7 +256,7 @@ class WorkspaceBirth:
             if claims:
                 # Who chose the type has agreed to what its exports ask for.
                 spec["permissionClaims"] = [{**claim, "state": "Accepted"} for claim in claims]
-            status = bound_status(export, taken, spec, {}, birth.now)
+            status = bound_status(export, taken, spec, {}, new.now)
             if export is not None and status["phase"] == "Bound":
                 taken += taken_by(f"{name}-{ending}", export)
             yield {

@@ -1,4 +1,4 @@
-"""What new workspaces begin with, made once and cast for each.
+"""What new workspaces begin with, made once and rendered for each.
 
 Workspaces of one type and one owner begin alike, but for their own name and path, the moment, and
 what makes each object itself. So their objects are made and encoded once, with marks where those
@@ -36,14 +36,14 @@ class Marks:
         self.uid, self.suffixes = self.all[_UID], self.all[_SUFFIX:]
 
 
-class Mould:
-    """Creates of objects in which marks stand for what differs."""
+class ObjectTemplate:
+    """Creates of objects, as templates in which marks stand for what differs."""
 
     def __init__(self, writes: Sequence[Write], marks: Marks) -> None:
-        self._casts = [_cast_of(write, marks) for write in writes]
+        self._renderers = [_renderer_of(write, marks) for write in writes]
         self._names = len(marks.suffixes)
 
-    def cast(
+    def render(
         self,
         ids: IdSource,
         *,
@@ -59,7 +59,7 @@ class Mould:
         values += [ids.suffix() for _ in range(self._names)]
         encoded = [orjson.dumps(value)[1:-1] for value in values]
         writes = []
-        for key_of, value_of in self._casts:
+        for key_of, value_of in self._renderers:
             encoded[_UID] = ids.uid().encode()
             writes.append(Write(key_of(values), value_of(encoded), expected=0))
         return writes
@@ -69,7 +69,7 @@ _KeyOf = Callable[[Sequence[str]], str]
 _ValueOf = Callable[[Sequence[bytes]], bytes]
 
 
-def _cast_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf]:
+def _renderer_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf]:
     """Return how key and value are made of what differs."""
     text, key_slots = _pattern(write.key, marks)
     # Latin-1 is one character per byte, whatever the bytes mean.

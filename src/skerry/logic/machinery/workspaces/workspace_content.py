@@ -33,7 +33,7 @@ _ROOT_CA = (
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class NewWorkspace:
     """A workspace about to be."""
 
     cluster: str
@@ -92,25 +92,25 @@ def settle_initializers(obj: Object, left: Sequence[str], now: str) -> None:
     ]
 
 
-def complete_workspace(workspace: Object, birth: Birth) -> None:
+def complete_workspace(workspace: Object, new: NewWorkspace) -> None:
     """Give a new Workspace everything only the server may set."""
     metadata = workspace["metadata"]
     annotations = metadata.setdefault("annotations", {})
-    annotations["internal.tenancy.kcp.io/cluster"] = birth.cluster
+    annotations["internal.tenancy.kcp.io/cluster"] = new.cluster
     annotations["internal.tenancy.kcp.io/shard"] = shard_name_hash(SHARD)
-    if birth.owner:
-        annotations[OWNER] = owner_text(birth.owner)
+    if new.owner:
+        annotations[OWNER] = owner_text(new.owner)
     annotations.pop(REQUIRED_GROUPS, None)
-    if birth.required_groups is not None:
-        annotations[REQUIRED_GROUPS] = birth.required_groups
-    metadata.setdefault("labels", {})[PHASE_LABEL] = birth.phase
+    if new.required_groups is not None:
+        annotations[REQUIRED_GROUPS] = new.required_groups
+    metadata.setdefault("labels", {})[PHASE_LABEL] = new.phase
     finalizers = metadata.setdefault("finalizers", [])
     if WORKSPACE_FINALIZER not in finalizers:
         finalizers.append(WORKSPACE_FINALIZER)
-    workspace["spec"] |= {"cluster": birth.cluster, "URL": birth.url}
-    status: Object = {"phase": birth.phase, "conditions": birth.conditions()}
-    if birth.initializers:
-        status["initializers"] = list(birth.initializers)
+    workspace["spec"] |= {"cluster": new.cluster, "URL": new.url}
+    status: Object = {"phase": new.phase, "conditions": new.conditions()}
+    if new.initializers:
+        status["initializers"] = list(new.initializers)
     workspace["status"] = status
 
 
@@ -128,30 +128,30 @@ def owner_of(annotation: str) -> str:
     return str(found.get("username", "")) if isinstance(found, dict) else ""
 
 
-def logical_cluster(birth: Birth, owner: Object | None, *, deletable: bool = False) -> Object:
+def logical_cluster(new: NewWorkspace, owner: Object | None, *, deletable: bool = False) -> Object:
     """Return the LogicalCluster of a new workspace; *owner* refers to the Workspace."""
-    annotations = {TYPE_ANNOTATION: birth.type_name}
-    if birth.path:
-        annotations[PATH_ANNOTATION] = birth.path
-    if birth.owner:
-        annotations[OWNER] = owner_text(birth.owner)
-    if birth.required_groups is not None:
-        annotations[REQUIRED_GROUPS] = birth.required_groups
-    labels = {PHASE_LABEL: birth.phase}
-    labels |= dict(initializer_label(name) for name in birth.initializers)
+    annotations = {TYPE_ANNOTATION: new.type_name}
+    if new.path:
+        annotations[PATH_ANNOTATION] = new.path
+    if new.owner:
+        annotations[OWNER] = owner_text(new.owner)
+    if new.required_groups is not None:
+        annotations[REQUIRED_GROUPS] = new.required_groups
+    labels = {PHASE_LABEL: new.phase}
+    labels |= dict(initializer_label(name) for name in new.initializers)
     spec: Object = {"directlyDeletable": deletable}
-    every = [*birth.done, *birth.initializers]
+    every = [*new.done, *new.initializers]
     if every:
         spec["initializers"] = every
     if owner is not None:
         spec["owner"] = owner
     status: Object = {
-        "URL": birth.url,
-        "phase": birth.phase,
-        "conditions": birth.conditions()[:1],
+        "URL": new.url,
+        "phase": new.phase,
+        "conditions": new.conditions()[:1],
     }
-    if birth.initializers:
-        status["initializers"] = list(birth.initializers)
+    if new.initializers:
+        status["initializers"] = list(new.initializers)
     return {
         "apiVersion": "core.kcp.io/v1alpha1",
         "kind": "LogicalCluster",

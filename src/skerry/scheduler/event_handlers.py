@@ -49,7 +49,7 @@ _EVENTFUL = {
 }
 
 
-class Intake:
+class EventHandlers:
     """Handlers for one scheduler; ``measured`` wraps those whose duration is of interest."""
 
     def __init__(self, scheduler: PodScheduler) -> None:

@@ -26,7 +26,7 @@ _COLLECTIONS = ("list", "watch")
 _WRITES = ("create", "update", "patch")
 
 
-class Crossings:
+class WildcardRequests:
     """Stands before the plain handlers."""
 
     def __init__(self, state: HubState) -> None:

@@ -23,7 +23,7 @@ from skerry.store.base import Page, Store
 _PAGE = 500
 
 
-class WholesaleLists:
+class StreamingLists:
     """Answers large lists across clusters with a stream; leaves all else to the plain handler."""
 
     def __init__(self, store: Store, reader: Reader) -> None:

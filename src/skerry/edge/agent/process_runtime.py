@@ -51,7 +51,7 @@ SOURCES = str(Path(__file__).parents[3])
 _LOG_BYTES = 10 * 1024 * 1024
 
 
-class PlainRuntime:
+class ProcessRuntime:
     """Runs containers as processes; *bubblewrap* is that program, where it is to be used."""
 
     name = "skerry-process"
