@@ -1,6 +1,6 @@
 """One step of a rollout: find or make the new ReplicaSet, resize, tell, forget old ones.
 
-Each decision takes one step of one kind; the change it makes wakes the Deployment for the next.
+Each decision takes one step of one kind; the change it makes enqueues the Deployment for the next.
 """
 
 from __future__ import annotations

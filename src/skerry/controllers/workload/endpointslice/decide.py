@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.endpointslice.keys import SERVICE_NAME
+from skerry.controllers.workload.endpointslice.events import SERVICE_NAME
 from skerry.controllers.workload.endpointslice.observe import Observed
 from skerry.controllers.workload.kinds import ENDPOINTS, SLICES
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import waking_self
+from skerry.controllers.workload.events import enqueue_self
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue
 
 
 def connect(queue: WorkQueue[Key], claims: Informer, volumes: Informer, classes: Informer) -> None:
-    """Wake the queue's keys by what happens to the three types."""
-    claims.add_handler(waking_self(queue.add))
-    claims.add_handler(_waking_volume(queue.add))
-    volumes.add_handler(_waking_claim(claims, queue.add))
-    classes.add_handler(_waking_pending(claims, queue.add))
+    """Enqueue what depends on events of the three types."""
+    claims.add_handler(enqueue_self(queue.add))
+    claims.add_handler(_enqueue_volume(queue.add))
+    volumes.add_handler(_enqueue_claim(claims, queue.add))
+    classes.add_handler(_enqueue_on_class(claims, queue.add))
 
 
-def _waking_volume(add: Callable[[Key], None]) -> Handler:
+def _enqueue_volume(add: Callable[[Key], None]) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is not None and obj["spec"].get("volumeName"):
@@ -28,7 +28,7 @@ def _waking_volume(add: Callable[[Key], None]) -> Handler:
     return handle
 
 
-def _waking_claim(claims: Informer, add: Callable[[Key], None]) -> Handler:
+def _enqueue_claim(claims: Informer, add: Callable[[Key], None]) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None:
@@ -39,19 +39,19 @@ def _waking_claim(claims: Informer, add: Callable[[Key], None]) -> Handler:
         if reference:
             add(Key(key.cluster, reference.get("namespace", ""), reference["name"]))
         else:
-            _wake_pending(claims, add)
+            _enqueue_pending(claims, add)
 
     return handle
 
 
-def _waking_pending(claims: Informer, add: Callable[[Key], None]) -> Handler:
+def _enqueue_on_class(claims: Informer, add: Callable[[Key], None]) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:
-        _wake_pending(claims, add)
+        _enqueue_pending(claims, add)
 
     return handle
 
 
-def _wake_pending(claims: Informer, add: Callable[[Key], None]) -> None:
+def _enqueue_pending(claims: Informer, add: Callable[[Key], None]) -> None:
     for claim in claims.index.objects():
         if (claim.get("status") or {}).get("phase") != "Bound":
             add(key_of(claim))

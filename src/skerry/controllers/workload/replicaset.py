@@ -1,15 +1,29 @@
-"""Create what is missing, delete what is too much, tell how many there are."""
+"""Keeps as many pods as a ReplicaSet wants.
+
+Reads ReplicaSets and Pods. Writes pods (created, deleted, adopted, released) and the ReplicaSet's
+status.
+
+Invariants: a pod is deleted only while it is controlled by this ReplicaSet's uid. Pods that end
+are replaced; pods on their way out are neither counted nor touched.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from skerry.api.objects import Object
+from skerry.controllers.workload.event_recording import event_recording_executor
+from skerry.controllers.workload.events import (
+    candidates,
+    enqueue_owner,
+    enqueue_self,
+    index_owned,
+)
 from skerry.controllers.workload.kinds import PODS, REPLICA_SETS
-from skerry.controllers.workload.replicaset.observe import BURST, Observed
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
@@ -21,6 +35,27 @@ from skerry.logic.workloads.pods import (
     pod_from_template,
     seconds_until_available,
 )
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.index import Key
+from skerry.runtime.workqueue import WorkQueue
+from skerry.runtime.write_overlay import InformerOverlay
+
+NAME = "replicaset-controller"
+# Pods created in one plan; the next look creates the rest.
+BURST = 500
+
+# -- observe and decide ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One ReplicaSet, pods of its or nobody's, and fresh suffixes for names."""
+
+    replica_set: Object
+    pods: tuple[Object, ...]
+    suffixes: tuple[str, ...] = ()
+
 
 _POD = TargetOf(PODS)
 
@@ -101,3 +136,37 @@ def _next_look(owner: Object, active: Sequence[Object], now: datetime) -> float 
         return None
     left = [seconds_until_available(pod, minimum, now) for pod in active]
     return min((seconds for seconds in left if seconds), default=None)
+
+
+# -- controller ------------------------------------------------------------------------------
+
+
+def build(context: ControllerContext) -> Controller[Key, Observed]:
+    """Return the controller that keeps ReplicaSets at their size.
+
+    A ReplicaSet is looked at when it, one of its pods, or a pod it could adopt changes. It sees
+    its own recent writes: pods get fresh names, so nothing else keeps it from making them twice.
+    """
+    replica_sets = context.factory.informer(REPLICA_SETS)
+    pods = context.factory.informer(PODS)
+    overlay = InformerOverlay(pods)
+    queue: WorkQueue[Key] = context.queue(NAME)
+    index_owned(pods)
+    replica_sets.add_handler(enqueue_self(queue.add))
+    pods.add_handler(enqueue_owner("ReplicaSet", replica_sets, queue.add))
+
+    async def observe(key: Key) -> Observed | None:
+        replica_set = replica_sets.index.get(key)
+        if replica_set is None:
+            return None
+        await overlay.resolve(context.client)
+        count = min(BURST, max(0, int(replica_set["spec"].get("replicas", 1))))
+        suffixes = tuple(context.ids.suffix(5) for _ in range(count))
+        return Observed(replica_set, tuple(candidates(overlay, replica_set)), suffixes)
+
+    reconciler = Reconciler(
+        observe,
+        lambda observed: decide(observed, context.client.clock.now()),
+        event_recording_executor(context, NAME, overlay),
+    )
+    return context.controller(NAME, reconciler, queue, [replica_sets, pods])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import waking_self
+from skerry.controllers.workload.events import enqueue_self
 from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.index import Key, by_namespace, key_of
 from skerry.runtime.informer import Handler, Informer
@@ -22,16 +22,16 @@ def _service_of(obj: Object) -> Iterable[Hashable]:
 
 
 def connect(queue: WorkQueue[Key], services: Informer, pods: Informer, slices: Informer) -> None:
-    """Wake the queue's keys by what happens to the three types."""
+    """Enqueue what depends on events of the three types."""
     services.index.add_index(IN_NAMESPACE, by_namespace)
     pods.index.add_index(IN_NAMESPACE, by_namespace)
     slices.index.add_index(BY_SERVICE, _service_of)
-    services.add_handler(waking_self(queue.add))
-    pods.add_handler(_waking_selecting(services, queue.add))
-    slices.add_handler(_waking_service(queue.add))
+    services.add_handler(enqueue_self(queue.add))
+    pods.add_handler(_enqueue_selecting(services, queue.add))
+    slices.add_handler(_enqueue_service(queue.add))
 
 
-def _waking_selecting(services: Informer, add: Callable[[Key], None]) -> Handler:
+def _enqueue_selecting(services: Informer, add: Callable[[Key], None]) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:
         known = [obj for obj in (old, new) if obj is not None]
         place = key_of(known[0])
@@ -45,7 +45,7 @@ def _waking_selecting(services: Informer, add: Callable[[Key], None]) -> Handler
     return handle
 
 
-def _waking_service(add: Callable[[Key], None]) -> Handler:
+def _enqueue_service(add: Callable[[Key], None]) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:
         for obj in (old, new):
             name = None if obj is None else (obj["metadata"].get("labels") or {}).get(SERVICE_NAME)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import index_owned, waking_self
+from skerry.controllers.workload.events import enqueue_self, index_owned
 from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
@@ -13,14 +13,14 @@ from skerry.runtime.workqueue import WorkQueue
 
 
 def connect(queue: WorkQueue[Key], cron_jobs: Informer, jobs: Informer) -> None:
-    """Wake the queue's keys by what happens to both types."""
+    """Enqueue what depends on events of both types."""
     index_owned(jobs)
-    cron_jobs.add_handler(waking_self(queue.add))
-    jobs.add_handler(_waking_owner(queue.add))
+    cron_jobs.add_handler(enqueue_self(queue.add))
+    jobs.add_handler(_enqueue_owner(queue.add))
 
 
-def _waking_owner(add: Callable[[Key], None]) -> Handler:
-    """Return the handler that wakes a Job's CronJob; orphans are nobody's here."""
+def _enqueue_owner(add: Callable[[Key], None]) -> Handler:
+    """Enqueue the CronJob of a Job; orphans are nobody's here."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old

@@ -1,8 +1,9 @@
-"""Which events wake which owner; shared by every controller of sets of pods."""
+"""Which events enqueue which owner; shared by every controller of sets of pods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from typing import Protocol
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.selectors import Selector
@@ -32,17 +33,25 @@ def index_owned(informer: Informer) -> None:
     informer.index.add_index(ORPHANS, orphans)
 
 
-def candidates(informer: Informer, owner: Object) -> list[Object]:
+class Lister(Protocol):
+    """An index, or one with what was just written on top."""
+
+    def by(self, name: str, value: Hashable) -> list[Object]:
+        """Return the objects an index holds for *value*."""
+        ...
+
+
+def candidates(lister: Lister, owner: Object) -> list[Object]:
     """Return what *owner* owns, and what nobody owns in its namespace."""
     key = key_of(owner)
     return [
-        *informer.index.by(OWNER_UID, owner["metadata"]["uid"]),
-        *informer.index.by(ORPHANS, (key.cluster, key.namespace)),
+        *lister.by(OWNER_UID, owner["metadata"]["uid"]),
+        *lister.by(ORPHANS, (key.cluster, key.namespace)),
     ]
 
 
-def waking_self(add: Callable[[Key], None]) -> Handler:
-    """Return the handler that wakes an object by its own changes."""
+def enqueue_self(add: Callable[[Key], None]) -> Handler:
+    """Enqueue an object on its own changes."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         add(key_of(new or old or {}))
@@ -50,10 +59,10 @@ def waking_self(add: Callable[[Key], None]) -> Handler:
     return handle
 
 
-def waking_owner(kind: str, owners: Informer, add: Callable[[Key], None]) -> Handler:
-    """Return the handler that wakes owners of *kind* by changes of what they own.
+def enqueue_owner(kind: str, owners: Informer, add: Callable[[Key], None]) -> Handler:
+    """Enqueue owners of *kind* on changes of what they own.
 
-    An orphan wakes every owner of its namespace whose selector it matches: one of them may take
+    An orphan enqueues every owner of its namespace whose selector it matches: one may take
     it up.
     """
 
@@ -67,12 +76,12 @@ def waking_owner(kind: str, owners: Informer, add: Callable[[Key], None]) -> Han
                 if reference.get("kind") == kind:
                     add(Key(key.cluster, key.namespace, reference["name"]))
             elif obj is new and (obj["metadata"].get("labels") or {}):
-                _wake_matching(owners, obj, add)
+                _enqueue_matching(owners, obj, add)
 
     return handle
 
 
-def _wake_matching(owners: Informer, obj: Object, add: Callable[[Key], None]) -> None:
+def _enqueue_matching(owners: Informer, obj: Object, add: Callable[[Key], None]) -> None:
     place = key_of(obj)
     for owner in owners.index.objects():
         key = key_of(owner)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import (
+from skerry.controllers.workload.events import (
     OWNER_UID,
+    enqueue_owner,
+    enqueue_self,
     index_owned,
-    waking_owner,
-    waking_self,
 )
 from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key, key_of
@@ -21,15 +21,15 @@ from skerry.runtime.workqueue import WorkQueue
 def connect(
     queue: WorkQueue[Key], deployments: Informer, replica_sets: Informer, pods: Informer
 ) -> None:
-    """Wake the queue's keys by what happens to the three types."""
+    """Enqueue what depends on events of the three types."""
     index_owned(replica_sets)
     index_owned(pods)
-    deployments.add_handler(waking_self(queue.add))
-    replica_sets.add_handler(waking_owner("Deployment", deployments, queue.add))
-    pods.add_handler(_waking_on_last_pod(replica_sets, pods, queue.add))
+    deployments.add_handler(enqueue_self(queue.add))
+    replica_sets.add_handler(enqueue_owner("Deployment", deployments, queue.add))
+    pods.add_handler(_enqueue_on_last_pod(replica_sets, pods, queue.add))
 
 
-def _waking_on_last_pod(
+def _enqueue_on_last_pod(
     replica_sets: Informer, pods: Informer, add: Callable[[Key], None]
 ) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from skerry.controllers.workload.waking import index_owned, waking_owner, waking_self
+from skerry.controllers.workload.events import enqueue_owner, enqueue_self, index_owned
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 from skerry.runtime.workqueue import WorkQueue
 
 
 def connect(queue: WorkQueue[Key], sets: Informer, pods: Informer, revisions: Informer) -> None:
-    """Wake the queue's keys by what happens to the three types."""
+    """Enqueue what depends on events of the three types."""
     index_owned(pods)
     index_owned(revisions)
-    sets.add_handler(waking_self(queue.add))
-    pods.add_handler(waking_owner("StatefulSet", sets, queue.add))
-    revisions.add_handler(waking_owner("StatefulSet", sets, queue.add))
+    sets.add_handler(enqueue_self(queue.add))
+    pods.add_handler(enqueue_owner("StatefulSet", sets, queue.add))
+    revisions.add_handler(enqueue_owner("StatefulSet", sets, queue.add))

@@ -9,21 +9,28 @@ from __future__ import annotations
 from skerry.api.errors import ApiError, Conflict
 from skerry.logic.machinery.plan import Announcement, Create, Plan
 from skerry.runtime.context import ControllerContext
-from skerry.runtime.execute import Announce, Executor, Outcome
+from skerry.runtime.execute import Announce, Executor, Outcome, WriteRecorder
 
 
-class TellingExecutor(Executor):
+class EventRecordingExecutor(Executor):
     """Records an Event about the owner when a creation is refused; then fails as any other."""
 
-    def __init__(self, context: ControllerContext, controller: str, announce: Announce) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        controller: str,
+        announce: Announce,
+        overlay: WriteRecorder | None,
+    ) -> None:
         super().__init__(
             context.client,
             controller,
             metrics=context.metrics,
             dry_run=context.dry_run,
             announce=announce,
+            overlay=overlay,
         )
-        self._tell = announce
+        self._record = announce
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         try:
@@ -35,12 +42,14 @@ class TellingExecutor(Executor):
             if creates and plan.announcements:
                 about = plan.announcements[0].about
                 text = f"Error creating: {error}"
-                self._tell(Announcement(about, "Warning", "FailedCreate", text))
+                self._record(Announcement(about, "Warning", "FailedCreate", text))
             raise
 
 
-def telling_executor(context: ControllerContext, controller: str) -> Executor:
+def event_recording_executor(
+    context: ControllerContext, controller: str, overlay: WriteRecorder | None = None
+) -> Executor:
     """Return the executor of a controller that makes pods."""
     if context.recorder is None:
-        return context.executor(controller)
-    return TellingExecutor(context, controller, context.recorder.announce)
+        return context.executor(controller, overlay)
+    return EventRecordingExecutor(context, controller, context.recorder.announce, overlay)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import index_owned, waking_owner, waking_self
+from skerry.controllers.workload.events import enqueue_owner, enqueue_self, index_owned
 from skerry.logic.workloads.owners import controller_of
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
@@ -22,8 +22,8 @@ def _by_job(pod: Object) -> Iterable[Hashable]:
 
 
 def connect(queue: WorkQueue[Key], jobs: Informer, pods: Informer) -> None:
-    """Wake the queue's keys by what happens to both types."""
+    """Enqueue what depends on events of both types."""
     index_owned(pods)
     pods.index.add_index(BY_JOB, _by_job)
-    jobs.add_handler(waking_self(queue.add))
-    pods.add_handler(waking_owner("Job", jobs, queue.add))
+    jobs.add_handler(enqueue_self(queue.add))
+    pods.add_handler(enqueue_owner("Job", jobs, queue.add))
