@@ -23,6 +23,7 @@ from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
@@ -36,12 +37,14 @@ from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.base import Store
 
+# Has the rules of the edge types, as the hub itself has.
+_WORKER = "skerry.app.hub_worker"
 _USERS = {"kcp-admin": ADMIN_GROUP, "shard-admin": MASTERS}
 
 
 def hub_flavor(*, with_edge_provider: bool = False) -> ServerFlavor:
     """Return the kind of server a hub is; *with_edge_provider* also makes ``root:espw``."""
-    state = HubState()
+    state = HubState(extend=with_type_rules)
     mailboxes = Mailboxes(state)
 
     def security(
@@ -111,7 +114,7 @@ async def _hub_assembly(
         f.settings.mailbox_limits,
         f.settings.tree_limits,
     )
-    api = HubServer(server_parts(f, KCP, "cluster"), f.security.rbac, mailboxes, facts)
+    api = HubServer(server_parts(f, KCP, "cluster", _WORKER), f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)

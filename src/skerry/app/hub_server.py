@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from skerry.api.edge import is_inert
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES, is_inert
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.restart import restart_on_unavailable
+from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
+from skerry.logic.fleet.placement.slice_guard import destination_entries
 from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
@@ -42,12 +44,11 @@ from skerry.server.workspaces.edge_arrival import EdgeArrival
 from skerry.server.workspaces.edge_certificates import EdgeIssuer
 from skerry.server.workspaces.edge_marks import EdgeMarks
 from skerry.server.workspaces.edge_requests import EdgeRequests, SignedRequests
+from skerry.server.workspaces.exporter_entries import ExporterEntries, ExporterOnly
 from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.genuine import Genuine
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.mailboxes import Mailboxes
-from skerry.server.workspaces.placement_slices import TYPE as SLICES
-from skerry.server.workspaces.placement_slices import PlacementSlices
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_guard import SchemaGuard
@@ -76,6 +77,9 @@ _AWAITED = frozenset(
 )
 
 
+_DESTINATIONS = ExporterOnly(
+    SINGLE_PLACEMENT_SLICES.group_resource, destination_entries, DESTINATIONS_REFUSAL
+)
 _TOKEN = ("", "serviceaccounts", "token")
 # As long as a read waits for a revision that lies ahead.
 _KNOWN_SECONDS = 3.0
@@ -207,7 +211,7 @@ class HubServer(ApiServer):
             ("", "secrets"): BootstrapSecrets(*known),
             ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
-            SLICES: PlacementSlices(self.state),
+            _DESTINATIONS.kind: ExporterEntries(_DESTINATIONS, self.state),
         }
 
     def _certificate_rules(self, parts: Parts) -> Admission:

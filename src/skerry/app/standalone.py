@@ -60,7 +60,7 @@ from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.offload.offload import Offload, OffloadSettings
-from skerry.server.offload.pool import StampName, system_workers
+from skerry.server.offload.pool import PROGRAM, StampName, system_workers
 from skerry.server.role_aggregation import RoleAggregation
 from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.key_administration import KeyAdministration
@@ -313,16 +313,22 @@ PLAIN_SERVER = ServerFlavor("serve", build_security, plain_assembly)
 
 
 def server_parts(
-    deps: ServerDeps, git_version: str = KUBERNETES, stamp: StampName = "none"
+    deps: ServerDeps,
+    git_version: str = KUBERNETES,
+    stamp: StampName = "none",
+    program: str = PROGRAM,
 ) -> Parts:
-    """Return the parts any kind of server is made with; *stamp* names what marks its objects."""
+    """Return the parts any kind of server is made with; *stamp* names what marks its objects.
+
+    Its workers run the module *program*.
+    """
     settings, store, security = deps.settings, deps.store, deps.security
     clock, ids, observability = deps.clock, deps.ids, deps.observability
     reviews = AccessReviews(security.authorizer, security.rbac)
     documents = security.tokens
     offload = OffloadSettings(workers=settings.workers)
     charge = observability.flow.charge
-    pool = system_workers(offload, stamp, charge) if settings.workers else None
+    pool = system_workers(offload, stamp, charge, program) if settings.workers else None
     return Parts(
         store=store,
         offload=Offload(pool, offload),

@@ -18,6 +18,7 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.summarizer.controller import Summarizer, Views, build
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
@@ -93,7 +94,10 @@ class Hub:
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
-            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+            parts,
+            RbacAuthorizer(shared=SYSTEM_ADMIN),
+            Mailboxes(HubState(extend=with_type_rules)),
+            facts,
         )
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)

@@ -49,6 +49,7 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.grants import Rule, grant_of
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.types import common_types, workspace_types
@@ -155,7 +156,10 @@ class Hub:
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
-            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+            parts,
+            RbacAuthorizer(shared=SYSTEM_ADMIN),
+            Mailboxes(HubState(extend=with_type_rules)),
+            facts,
         )
         self.embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(self.embedded, self.ids, rates)

@@ -9,6 +9,7 @@ import orjson
 
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
+from skerry.logic.machinery.resource import Extend, as_is
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.http.message import Request
@@ -42,9 +43,9 @@ _NOBODY: Final = User("")
 class Jobs:
     """Does jobs with the rules of one server."""
 
-    def __init__(self, preparation: Preparation) -> None:
+    def __init__(self, preparation: Preparation, extend: Extend = as_is) -> None:
         self._preparation = preparation
-        self._families = Families()
+        self._families = Families(extend)
         self._do: Mapping[type, Callable[[Job, Call, Any], Done]] = {
             Draft: self._draft,
             Change: self._change,

@@ -9,14 +9,14 @@ import pytest
 
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.warnings import warning
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.schema.defaulting import apply_defaults
 from tests.kit.chain import building
 from tests.kit.chain.building import equal, expression
 
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "LocationGrant")
-[_SERVED] = map(warning, crd.resources_of(_KIND))
+[_SERVED] = map(with_type_rules, crd.resources_of(_KIND))
 
 
 def grant(**spec: Any) -> Object:

@@ -1,4 +1,4 @@
-"""Warnings and validation for the writer of an EdgePlacement or a LocationGrant.
+"""Rules of edge types that no schema can say: warnings and validation, per kind.
 
 A selector that nothing can satisfy is well formed, and may be meant as a way to place nothing for
 now. So it is accepted, with a warning; the condition ``SelectorsSatisfiable`` repeats it in the
@@ -20,7 +20,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.grants import ANY
 from skerry.logic.fleet.placement.records import placement_of
-from skerry.logic.machinery.resource import Family, Resource
+from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.selectors import Selector, SelectorError
 
 _PLACEMENTS = EDGE_PLACEMENTS.group_resource
@@ -39,14 +39,10 @@ _CLUSTER_SCOPED = (
 )
 
 
-def warning(resource: Resource) -> Resource:
+def with_type_rules(resource: Resource) -> Resource:
     """Return *resource* as served, with the warnings and validation of its kind if it has any."""
     if resource.info.group_resource == _PLACEMENTS:
-        return replace(
-            resource,
-            warnings=_after(resource.warnings, placement_warnings),
-            family=_warned(resource),
-        )
+        return replace(resource, warnings=_after(resource.warnings, placement_warnings))
     if resource.info.group_resource == LOCATION_GRANTS.group_resource:
         create, update = resource.validate_create, resource.validate_update
         return replace(
@@ -55,14 +51,8 @@ def warning(resource: Resource) -> Resource:
             # Only after the schema: these checks read fields of the right type.
             validate_create=lambda new: create(new) or grant_errors(new),
             validate_update=lambda new, old: update(new, old) or _update_errors(new, old),
-            family=_warned(resource),
         )
     return resource
-
-
-def _warned(resource: Resource) -> Family | None:
-    family = resource.family
-    return None if family is None else Family("warned", family.content)
 
 
 def placement_warnings(placement: Object) -> Sequence[str]:
