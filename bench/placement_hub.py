@@ -18,9 +18,7 @@ from pathlib import Path
 
 from bench.edge_hub import (
     EDGE,
-    LOCATIONS,
     PATIENCE_SECONDS,
-    SYNC_TARGETS,
     Shares,
     bind,
     body,
@@ -35,6 +33,7 @@ from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, placement_of_slice
 from skerry.api.errors import NotFound
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
 from skerry.runtime.client import Client

@@ -98,6 +98,10 @@ REVOKED = "edge.kcp.io/edge-revoked"
 APPROVAL_POLICY = "edge.kcp.io/edge-approval"
 AUTO_APPROVAL = "Auto"
 MANUAL_APPROVAL = "Manual"
+# In a user's extra: the certificate has lapsed, and may only request its successor.
+LAPSED = "edge.kcp.io/lapsed"
+# On the ServiceAccount of an edge of the previous version: the request it became a certificate by.
+EXCHANGED = "edge.kcp.io/exchanged-for"
 
 # -- certificate signing requests ------------------------------------------------------------
 

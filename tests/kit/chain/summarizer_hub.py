@@ -10,6 +10,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.edge import APPLIED, EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import Parts
@@ -36,8 +37,6 @@ from tests.kit.sim.engine import request, version
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -182,7 +181,7 @@ class Hub:
     async def bind(self, cluster: str, name: str, path: str, export: str) -> None:
         reference = {"export": {"path": path, "name": export}}
         await self.at(cluster).create(
-            BINDINGS,
+            API_BINDINGS,
             {
                 "apiVersion": "apis.kcp.io/v1alpha1",
                 "kind": "APIBinding",

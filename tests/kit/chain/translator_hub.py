@@ -18,6 +18,7 @@ from skerry.api.edge import (
     is_projected,
 )
 from skerry.api.errors import AlreadyExists, NotFound
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -72,7 +73,6 @@ from tests.kit.sim.engine import request, version
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -305,7 +305,7 @@ class Hub:
         reference = {"export": {"path": path, "name": export}}
         body = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIBinding"}
         await self.at(cluster).create(
-            BINDINGS, {**body, "metadata": {"name": name}, "spec": {"reference": reference}}
+            API_BINDINGS, {**body, "metadata": {"name": name}, "spec": {"reference": reference}}
         )
 
     async def namespace(self, name: str, owner: str = "wmw", **labels: str) -> None:
@@ -535,7 +535,7 @@ class Hub:
         """Return all objects of a workspace, by type."""
         common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
         client = self.at(cluster)
-        bindings = (await client.list(BINDINGS)).items
+        bindings = (await client.list(API_BINDINGS)).items
         definitions = (await client.list(DEFINITIONS)).items
         schemas = _schema_table(await self._across(SCHEMAS))
         types = workspace_types(common, bindings, schemas, definitions)

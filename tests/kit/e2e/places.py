@@ -17,11 +17,10 @@ import yaml
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.edge_identity import EdgeName, account_name
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
+from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.edge_identity import (
-    SYNC_TARGETS,
-    WORKSPACES,
     CredentialTerms,
     HubAccess,
     apply_object,
@@ -44,7 +43,6 @@ ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 IMW, ESPW = "root:imw", "root:espw"
 # A user of the shared hub without any right.
 ALICE_TOKEN = "alice-secret"
@@ -227,7 +225,7 @@ class Places:
                 "metadata": {"name": name},
                 "spec": {"reference": {"export": {"path": path, "name": export}}},
             }
-            await client.patch(BINDINGS, name, body, kind="apply", options=_TRANSLATOR)
+            await client.patch(API_BINDINGS, name, body, kind="apply", options=_TRANSLATOR)
         config = {
             "apiVersion": "edge.kcp.io/v1alpha1",
             "kind": "SyncerConfig",

@@ -10,7 +10,6 @@ import pytest
 
 from skerry.api.edge import LOCATION_GRANTS, SINGLE_PLACEMENT_SLICES, Mailbox
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
-from skerry.api.kinds import GroupVersionResource
 from skerry.api.refs import ObjectRef
 from skerry.app.explain import Hub as AskedHub
 from skerry.app.explain import Question
@@ -28,7 +27,6 @@ from tests.kit.chain.summarizer_hub import (
 )
 from tests.kit.sim.loop import virtual
 
-CUSTOMIZERS = GroupVersionResource("edge.kcp.io", "v1alpha1", "customizers")
 Raw = dict[str, Any]
 
 

@@ -14,6 +14,7 @@ from skerry.api.kcp import compute, tenancy
 from skerry.api.kcp.building import Raw
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
+from skerry.api.refs import PATH_ANNOTATION
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery import crd
@@ -27,7 +28,7 @@ from skerry.logic.machinery.workspaces.bindings import (
     bound_status,
 )
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
-from skerry.logic.machinery.workspaces.workspace_content import PATH_ANNOTATION, NewWorkspace
+from skerry.logic.machinery.workspaces.workspace_content import NewWorkspace
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode, encode
 from skerry.server.seeding import Seeder

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name, home_path
 from skerry.logic.machinery.workspaces.types import TypeName, resolve
@@ -95,7 +96,7 @@ class Homes:
             "metadata": {
                 "name": "cluster",
                 "creationTimestamp": found["metadata"]["creationTimestamp"],
-                "annotations": {"kcp.io/cluster": ROOT},
+                "annotations": {CLUSTER_ANNOTATION: ROOT},
             },
             "spec": {"cluster": cluster, "URL": found["status"]["URL"], "type": {"name": ""}},
             "status": {

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from skerry.api.edge import EXPORT, Mailbox
+from skerry.api.edge import EXPORT, SYNCER_CONFIGS, Mailbox
 from skerry.api.edge_identity import (
     AUTO_APPROVAL,
     EDGE_GROUPS,
@@ -39,7 +39,7 @@ from skerry.store.base import Store
 
 # Whichever export they come from: there is one workload API, but a hub may have several providers.
 _SYNC_TARGETS = type_prefix(WORKLOAD, "synctargets")[:-1]
-_SYNCER_CONFIGS = type_prefix("edge.kcp.io", "syncerconfigs")[:-1]
+_SYNCER_CONFIGS = type_prefix(*SYNCER_CONFIGS.group_resource)[:-1]
 # Edges of a fleet are told the same things; most specs are equal.
 _SPECS = 256
 _ALWAYS = datetime.max.replace(tzinfo=UTC)

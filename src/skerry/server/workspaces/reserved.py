@@ -13,6 +13,7 @@ from typing import Literal
 
 from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
+from skerry.api.refs import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces import workspace_content
 from skerry.logic.machinery.workspaces.bindings import EXPORT_LABEL, FINALIZER
 from skerry.logic.machinery.workspaces.names import INITIALIZER_LABEL
@@ -27,7 +28,7 @@ _FINALIZERS = {
 }
 _ANNOTATIONS = (
     workspace_content.OWNER,
-    workspace_content.PATH_ANNOTATION,
+    PATH_ANNOTATION,
     workspace_content.REQUIRED_GROUPS,
     "internal.tenancy.kcp.io/",
 )

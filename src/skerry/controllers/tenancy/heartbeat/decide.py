@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from skerry.controllers.tenancy.heartbeat.keys import SYNC_TARGETS
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.observe import Observed
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import heartbeat_health

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.controllers.tenancy.location.keys import LOCATIONS
+from skerry.api.kcp.resources import LOCATIONS
 from skerry.controllers.tenancy.location.observe import Observed
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.kcp.resources import PLACEMENTS
 from skerry.api.objects import Object
-from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED, PLACEMENTS
+from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
 from skerry.kit.clock import rfc3339
 from skerry.logic.machinery.plan import Action, Patch, Plan, Target

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from skerry.api.objects import Object
+from skerry.api.refs import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces.names import (
     INITIALIZER_LABEL,
     initializer_label,
@@ -18,7 +19,6 @@ from skerry.logic.machinery.workspaces.names import (
 PHASE_LABEL = "tenancy.kcp.io/phase"
 OWNER = "experimental.tenancy.kcp.io/owner"
 TYPE_ANNOTATION = "internal.tenancy.kcp.io/type"
-PATH_ANNOTATION = "kcp.io/path"
 # Groups without which nobody gets into a workspace, nor into those below it.
 REQUIRED_GROUPS = "authorization.kcp.io/required-groups"
 WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
