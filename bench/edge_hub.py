@@ -127,7 +127,7 @@ class Shares:
         )
         return hub, controllers, driver
 
-    def told(self) -> str:
+    def summary(self) -> str:
         hub, controllers, driver = self.spent()
         return f"CPU s: hub {hub:.2f}, controllers {controllers:.2f}, driver {driver:.2f}"
 

@@ -165,7 +165,7 @@ async def _placing(
         name = f"p-{value}-{number}"
         times.append(await bench.place(name, {key: value}, destinations))
         await bench.unplace(name)
-    told = bench.shares.told()
+    summary = bench.shares.summary()
     times.sort()
     most = 0.05 if sites <= 100 else 0.25
     p99 = times[min(int(len(times) * 0.99), len(times) - 1)]
@@ -176,7 +176,7 @@ async def _placing(
         "ms",
         f"< {most * 1e3:g} ms",
         p99 < most,
-        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {told}",
+        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {summary}",
     )
 
 
@@ -187,7 +187,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     async with asyncio.TaskGroup() as tasks:
         for name in names:
             tasks.create_task(bench.place(name, {"group": group}, 100))
-    made, making = time.perf_counter() - began, bench.shares.told()
+    made, making = time.perf_counter() - began, bench.shares.summary()
     # Statuses and the garbage collector's look at the new slices are not what is measured.
     await asyncio.sleep(_SETTLING_SECONDS)
     waiting = [bench.complete(name, 101) for name in names]
@@ -195,7 +195,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     asked = await bench.site(sites, group)
     async with asyncio.timeout(PATIENCE_SECONDS):
         spent = max([await done for done in waiting]) - asked
-    told = bench.shares.told()
+    summary = bench.shares.summary()
     return [
         Row(
             "placement",
@@ -211,7 +211,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
             "s",
             "< 2 s",
             spent < 2,
-            told,
+            summary,
         ),
     ]
 

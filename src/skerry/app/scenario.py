@@ -312,7 +312,7 @@ class Scenario:
         yield self.ports.guilder_common, "This is a common web site."
 
     async def see_summaries(self) -> str:
-        told = []
+        rows = []
         for workload, count in ((COMMON, 2), (SPECIAL, 1)):
             client = self._client(f"root:my-org:{workload.workspace}")
             name = f"{workload.placement}-deployments-{workload.deployment}"
@@ -323,10 +323,10 @@ class Scenario:
                 partial(_has_healthy, count),
                 workload.namespace,
             )
-            told.append(
+            rows.append(
                 f"{workload.deployment}: {seen['healthy']} of {seen['destinations']} healthy"
             )
-        return "; ".join(told)
+        return "; ".join(rows)
 
     # -- helpers of the stages ---------------------------------------------------------------
 

@@ -400,10 +400,10 @@ async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContex
         return await http.start(settings.bind_address, settings.port, tls=tls)
     except OSError as error:
         where = f"{settings.bind_address}:{settings.port}"
-        told = f"cannot listen on {where}: {error.strerror or error}"
+        problem = f"cannot listen on {where}: {error.strerror or error}"
         if error.errno == errno.EADDRINUSE:
-            told += "; --port names another, 0 takes any"
-        raise StartError(told) from error
+            problem += "; --port names another, 0 takes any"
+        raise StartError(problem) from error
 
 
 def _reachable(address: str) -> str:

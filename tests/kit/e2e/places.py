@@ -270,12 +270,12 @@ class Places:
     async def condition(self, kind: str, status: str) -> Object:
         """Wait until the SyncerConfig says so."""
 
-        def told(config: Object | None) -> bool:
+        def reported(config: Object | None) -> bool:
             return any(
                 c["type"] == kind and c["status"] == status for c in _conditions(config or {})
             )
 
-        config = await until(self.in_mailbox, SYNCER_CONFIGS, "the-one", "", told)
+        config = await until(self.in_mailbox, SYNCER_CONFIGS, "the-one", "", reported)
         return next(c for c in _conditions(config or {}) if c["type"] == kind)
 
     async def names_at_edge(self, gvr: GroupVersionResource) -> set[str]:

@@ -134,11 +134,11 @@ async def test_people_are_users_and_groups_of_a_plain_server(tmp_path: Path) -> 
         assert (await ask(running, "POST", bindings, obj=granted("Group", "g:ops")))[0] == 201
         assert (await ask(running, "GET", "/api/v1/secrets", token))[0] == 200
         # Others may ask the server whom a token stands for.
-        _, told = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(token))
-        assert told["status"]["user"]["username"] == "oidc:alice"
+        _, result = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(token))
+        assert result["status"]["user"]["username"] == "oidc:alice"
         expired = issuer.token(exp=1_000_000_000)
-        _, told = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(expired))
-        assert not told["status"]["authenticated"]
+        _, result = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(expired))
+        assert not result["status"]["authenticated"]
         for bad in (
             expired,
             issuer.token(aud="elsewhere"),

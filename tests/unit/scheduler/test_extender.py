@@ -110,7 +110,7 @@ async def test_an_extender_without_a_cache_gets_and_returns_whole_nodes() -> Non
     assert wire.asked[0][1]["NodeNames"] is None
 
 
-async def test_refusing_everything_is_told_and_blamed_on_the_extender() -> None:
+async def test_refusing_everything_is_reported_and_blamed_on_the_extender() -> None:
     found, _ = extender(
         lambda *_: {
             "nodenames": [],

@@ -87,7 +87,7 @@ async def _all(work: Any) -> None:
     await work
 
 
-async def test_a_pod_is_bound_and_people_are_told() -> None:
+async def test_a_pod_is_bound_and_people_are_notified() -> None:
     desk = Desk()
     desk.event_handlers.node(None, node("a"))
     desk.event_handlers.pod(None, pod("p"))
@@ -359,13 +359,13 @@ class Churn:
         self.desk = Desk()
         self.nodes: dict[str, Object] = {}
         self.pods: dict[str, Object] = {}
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.made = 0
         for index in range(4):
             self._add_node(f"n{index}")
 
     async def step(self) -> None:
-        choices = [self.pod, self.pod, self.pod, self.delete, self.node, self.tell]
+        choices = [self.pod, self.pod, self.pod, self.delete, self.node, self.report]
         action = self.dice.choice([*choices, self.run, self.fail])
         result = action()
         if result is not None:
@@ -396,11 +396,11 @@ class Churn:
         self.nodes[name] = node(name, allocatable={"cpu": "1", "pods": "5"})
         self.desk.event_handlers.node(None, self.nodes[name])
 
-    def tell(self) -> None:
+    def report(self) -> None:
         for name, home in self.desk.server.bindings.items():
-            if name in self.pods and name not in self.told:
+            if name in self.pods and name not in self.reported:
                 self.desk.event_handlers.pod(self.pods[name], _on(self.pods[name], home))
-                self.told.add(name)
+                self.reported.add(name)
 
     async def run(self) -> None:
         await self.desk.run()
@@ -459,7 +459,7 @@ async def test_explaining_names_the_refusing_plugin_and_scores_by_plugin() -> No
     assert desk.scheduler.cluster.counts["pods"] == 1
 
 
-async def test_refusals_tell_only_what_changed() -> None:
+async def test_refusals_report_only_what_changed() -> None:
     desk = Desk()
     condition = {
         "type": "PodScheduled",

@@ -22,8 +22,8 @@ from skerry.controllers.mailbox.keys import (
     waking_by_sync_target,
     waking_by_workspace,
 )
+from skerry.controllers.mailbox.logging_executor import MailboxExecutor
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
-from skerry.controllers.mailbox.telling import MailboxExecutor
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.placement.records import lean_sync_target

@@ -77,9 +77,9 @@ class ClusterRules:
         if left == before:
             return
         workspace_content.settle_initializers(obj, left, rfc3339(self._clock.now()))
-        await self._tell_workspace(operation, left)
+        await self._update_workspace(operation, left)
 
-    async def _tell_workspace(self, operation: Operation, left: Sequence[str]) -> None:
+    async def _update_workspace(self, operation: Operation, left: Sequence[str]) -> None:
         owner = (operation.obj.get("spec") or {}).get("owner")
         if not owner:
             return

@@ -151,5 +151,5 @@ def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str
 
 
 def _false(reason: str, message: str) -> Object:
-    told: Object = {"status": "False", "severity": "Error", "reason": reason}
-    return {**told, "message": message} if message else told
+    base: Object = {"status": "False", "severity": "Error", "reason": reason}
+    return {**base, "message": message} if message else base

@@ -103,7 +103,7 @@ def test_a_grant_observes_and_admits_namespaced_objects_unless_it_says_otherwise
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ({"mode": "Observe"}, "spec.mode: Observe"),
         ({"workspaces": {}}, "spec.workspaces"),
@@ -113,10 +113,10 @@ def test_a_grant_observes_and_admits_namespaced_objects_unless_it_says_otherwise
     ],
 )
 def test_a_grant_that_may_not_mean_what_it_says_is_taken_with_a_warning(
-    spec: Object, told: str
+    spec: Object, expected: str
 ) -> None:
     [line] = _SERVED.warnings(grant(**spec))
-    assert told in line
+    assert expected in line
 
 
 def test_a_grant_without_doubts_comes_without_warnings() -> None:

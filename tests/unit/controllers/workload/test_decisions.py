@@ -314,11 +314,13 @@ class TestCronJob:
     def test_a_clock_that_jumped_by_years_still_starts_one_job(self) -> None:
         plan = cronjob.decide(ObservedCronJob(self.cron(), ()), NOW + timedelta(days=700))
         assert len(self.names(plan)) == 1
-        assert "TooManyMissedTimes" in [told.reason for told in plan.announcements]
+        assert "TooManyMissedTimes" in [announcement.reason for announcement in plan.announcements]
 
-    def test_a_schedule_that_makes_no_sense_is_told(self) -> None:
+    def test_a_schedule_that_makes_no_sense_is_reported(self) -> None:
         plan = cronjob.decide(ObservedCronJob(self.cron(timeZone="No/Where"), ()), NOW)
-        assert [told.reason for told in plan.announcements] == ["UnparseableSchedule"]
+        assert [announcement.reason for announcement in plan.announcements] == [
+            "UnparseableSchedule"
+        ]
 
 
 class TestEndpoints:

@@ -40,7 +40,7 @@ class TestConfiguration:
         names = ["1", "self", "cpuinfo", "kcore", "sys"]
         return configuration(spec(confinement), "/root", ["/v/0", "/v/1"], proc_names=names, **more)
 
-    def test_what_was_asked_is_told(self) -> None:
+    def test_what_was_asked_is_reported(self) -> None:
         asked = Confinement(
             *(5, 6, (7,), frozenset({10}), True, True, True),
             sysctls={"net.ipv4.tcp_rmem": "1 2 3"},
@@ -166,7 +166,7 @@ def volume(path: str, *, read_only: bool = False, links: bool = False) -> Conten
     return Content("/edge/v", "", path, read_only, links, devices=False)
 
 
-def test_bubblewrap_is_told_the_same_plan() -> None:
+def test_bubblewrap_is_given_the_same_plan() -> None:
     options = wrapped(volume("/data"), volume("/secret", read_only=True, links=True))
     words = arguments(options, 9, lambda content: 7)
     text = " ".join(words)

@@ -9,7 +9,7 @@ from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 
 def decide(observed: Observed) -> Plan:
     """Correct the status of a Location that counts wrongly."""
-    if observed.told == observed.counted:
+    if observed.reported == observed.counted:
         return NOTHING
     instances, available = observed.counted
     action = Patch(

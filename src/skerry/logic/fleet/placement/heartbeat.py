@@ -108,7 +108,7 @@ def lease_seconds_of(lease: dict[str, Any]) -> int:
     return min(seconds, MAX_LEASE_SECONDS)
 
 
-def lease_seconds_told(sync_target: dict[str, Any]) -> int:
+def lease_seconds_reported(sync_target: dict[str, Any]) -> int:
     """Return how long a SyncTarget's annotation says its Lease lasts."""
     annotations = sync_target["metadata"].get("annotations") or {}
     text = str(annotations.get(HEARTBEAT_LEASE_SECONDS) or "")

@@ -36,10 +36,10 @@ class MailboxExecutor(Executor):
     async def execute(self, plan: Plan) -> list[Outcome]:
         outcomes = await super().execute(plan)
         for outcome in outcomes:
-            self._tell(outcome)
+            self._log_outcome(outcome)
         return outcomes
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _log_outcome(self, outcome: Outcome) -> None:
         action = outcome.action
         worker = self._worker()
         if isinstance(action, Delete):
