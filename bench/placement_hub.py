@@ -18,7 +18,9 @@ from pathlib import Path
 
 from bench.edge_hub import (
     EDGE,
+    LOCATIONS,
     PATIENCE_SECONDS,
+    SYNC_TARGETS,
     Shares,
     bind,
     body,
@@ -33,7 +35,6 @@ from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, placement_of_slice
 from skerry.api.errors import NotFound
-from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
 from skerry.runtime.client import Client
@@ -165,7 +166,7 @@ async def _placing(
         name = f"p-{value}-{number}"
         times.append(await bench.place(name, {key: value}, destinations))
         await bench.unplace(name)
-    summary = bench.shares.summary()
+    told = bench.shares.told()
     times.sort()
     most = 0.05 if sites <= 100 else 0.25
     p99 = times[min(int(len(times) * 0.99), len(times) - 1)]
@@ -176,7 +177,7 @@ async def _placing(
         "ms",
         f"< {most * 1e3:g} ms",
         p99 < most,
-        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {summary}",
+        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {told}",
     )
 
 
@@ -187,7 +188,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     async with asyncio.TaskGroup() as tasks:
         for name in names:
             tasks.create_task(bench.place(name, {"group": group}, 100))
-    made, making = time.perf_counter() - began, bench.shares.summary()
+    made, making = time.perf_counter() - began, bench.shares.told()
     # Statuses and the garbage collector's look at the new slices are not what is measured.
     await asyncio.sleep(_SETTLING_SECONDS)
     waiting = [bench.complete(name, 101) for name in names]
@@ -195,7 +196,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     asked = await bench.site(sites, group)
     async with asyncio.timeout(PATIENCE_SECONDS):
         spent = max([await done for done in waiting]) - asked
-    summary = bench.shares.summary()
+    told = bench.shares.told()
     return [
         Row(
             "placement",
@@ -211,7 +212,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
             "s",
             "< 2 s",
             spent < 2,
-            summary,
+            told,
         ),
     ]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from skerry.api.keys import PLAIN
 from skerry.api.objects import Object
-from skerry.app.restart import restart_on_unavailable
+from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
@@ -29,6 +29,10 @@ from skerry.server.admission.pods import (
     PriorityAdmission,
     ServiceAccountAdmission,
 )
+from skerry.server.admission.policies import BINDINGS as POLICY_BINDINGS
+from skerry.server.admission.policies import POLICIES, PolicyAdmission, PolicySource
+from skerry.server.admission.policy_run import Surroundings
+from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
 from skerry.server.batch import Batches
@@ -71,6 +75,8 @@ _AWAITED = frozenset(
         ("", "resourcequotas"),
         ("", "limitranges"),
         ("scheduling.k8s.io", "priorityclasses"),
+        POLICIES,
+        POLICY_BINDINGS,
         (_RBAC, "roles"),
         (_RBAC, "rolebindings"),
         (_RBAC, "clusterroles"),
@@ -129,7 +135,9 @@ class ApiServer:
         self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)
         self.limit_ranges = ObservedObjects("", "limitranges")
         self.quotas = ObservedObjects("", "resourcequotas")
+        self.policies = PolicySource()
         self._observed = (
+            self.policies,
             self.namespaces,
             self.priority_classes,
             self.limit_ranges,
@@ -159,6 +167,7 @@ class ApiServer:
         admission = Chain(self.admission_rules)
         reader = Reader(store, self.dispatcher, clock.now, parts.offload)
         awaited = _AWAITED | parts.awaited
+        validation = PolicyAdmission(self.policies, self._policy_surroundings(parts))
         writer = Writer(
             store,
             self.dispatcher,
@@ -169,8 +178,11 @@ class ApiServer:
             preparation=Preparation(parts.stamp),
             awaited=awaited,
             offload=parts.offload,
+            validation=validation,
         )
-        deleter = Deleter(store, self.dispatcher, reader, admission, clock, awaited)
+        deleter = Deleter(
+            store, self.dispatcher, reader, admission, clock, awaited, validation=validation
+        )
         watcher = Watcher(self.dispatcher, reader, ids)
         patcher = Patcher(store, writer)
         binding = BindingHandler(writer, clock)
@@ -220,6 +232,12 @@ class ApiServer:
             ("", "services", "proxy"): connections.service,
         }
 
+    def _policy_surroundings(self, parts: Parts) -> Surroundings:
+        """Return what policies look at beside a request."""
+        return Surroundings(
+            parts.store, self.catalogue, self.namespaces, parts.authorizer, parts.offload
+        )
+
     def _rules(self, parts: Parts) -> list[Admission]:
         store = parts.store
         return [
@@ -230,6 +248,7 @@ class ApiServer:
             LimitRanger(self.limit_ranges),
             ServiceAllocation(store, parts.service_network),
             DefinitionAdmission(self.catalogue, parts.clock),
+            PolicyStatus(parts.offload),
             CertificateRequests(parts.authorizer, parts.clock),
             *parts.admission,
             PodSecurityAdmission(store, self.namespaces, parts.pod_security),
@@ -252,4 +271,4 @@ class ApiServer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.dispatcher.run())
             tasks.create_task(self._offload.serve())
-            tasks.create_task(restart_on_unavailable("definitions", self._cleanup.run, self._clock))
+            tasks.create_task(steadily("definitions", self._cleanup.run, self._clock))

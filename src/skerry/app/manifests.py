@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
-from skerry.api.edge import API_VERSION
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
 from skerry.app.hub_content import (
@@ -110,7 +109,7 @@ def _sync_target(name: str) -> Object:
 
 def _placement(name: str, selector: Object) -> Object:
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": "edge.kcp.io/v1alpha1",
         "kind": "EdgePlacement",
         "metadata": {"name": name},
         "spec": {"locationSelectors": [selector]},

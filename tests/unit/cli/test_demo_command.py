@@ -25,7 +25,7 @@ def test_a_pipe_gets_one_plain_line_per_stop(capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_reports() -> None:
+def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_tells() -> None:
     output = io.StringIO()
     narrator = TerminalNarrator(Console(file=output, force_terminal=True, width=200))
     narrator.begin("Create a namespace")
@@ -33,12 +33,12 @@ def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_reports() -
     narrator.begin("Delete it")
     narrator.fail("[no] such thing")
     narrator.say("export KUBECONFIG=/tmp/[x]")
-    printed = output.getvalue()
+    told = output.getvalue()
     for expected in ("Create a namespace", "[bold]not markup[/]", "[no] such thing", "/tmp/[x]"):
-        assert expected in printed
+        assert expected in told
 
 
-def test_the_state_of_an_earlier_run_is_reported_in_one_sentence(tmp_path: Path) -> None:
+def test_the_state_of_an_earlier_run_is_told_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch()
     ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(tmp_path)])
     assert ended.exit_code == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -37,6 +37,16 @@ class Admission(Protocol):
 
     async def admit(self, operation: Operation) -> None:
         """Let *operation* pass, adjust it, or raise an ApiError."""
+
+
+class Validation(Protocol):
+    """Rules of the clients' own about writes, which judge and change nothing."""
+
+    async def validate(self, operation: Operation, seen: Callable[[], Object]) -> None:
+        """Let *operation* pass or raise an ApiError.
+
+        *seen* returns the object in the form that it is judged in: complete and valid.
+        """
 
 
 class Chain:

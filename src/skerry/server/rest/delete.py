@@ -16,7 +16,7 @@ from typing import Any
 from skerry.api.errors import Conflict, NotFound
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
-from skerry.server.admission.operation import Admission, Operation
+from skerry.server.admission.operation import Admission, Operation, Validation
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare
@@ -68,11 +68,14 @@ class Deleter:
         admission: Admission,
         clock: Clock,
         awaited: frozenset[tuple[str, str]] = frozenset(),
+        *,
+        validation: Validation | None = None,
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
         self._reader = reader
         self._admission = admission
+        self._validation = validation
         self._clock = clock
         self._awaited = awaited
 
@@ -162,6 +165,8 @@ class Deleter:
         # Marked first: what a Service holds is released with the object, not when it begins to go.
         operation = Operation(call, "DELETE", obj, obj, dry_run=options.dry_run)
         await self._admission.admit(operation)
+        if self._validation is not None:
+            await self._validation.validate(operation, lambda: decode(entry.value, entry.revision))
         obj = operation.obj
         if marked is None:
             return Deleted(obj, entry.revision, gone=False)

@@ -16,7 +16,7 @@ from skerry.api.errors import AlreadyExists, Conflict, NotFound
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
-from skerry.server.admission.operation import Admission, Operation
+from skerry.server.admission.operation import Admission, Operation, Validation
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.offload import Offload
@@ -82,6 +82,7 @@ class Writer:
         preparation: Preparation | None = None,
         awaited: frozenset[tuple[str, str]] = frozenset(),
         offload: Offload | None = None,
+        validation: Validation | None = None,
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
@@ -91,6 +92,7 @@ class Writer:
         self._ids = ids
         self._preparation = preparation or Preparation()
         self._offload = offload or Offload()
+        self._validation = validation
         # Types whose writes the rest of this server must know of before the client is answered.
         self._awaited = awaited
 
@@ -171,6 +173,7 @@ class Writer:
             await self._admission.admit(operation)
             name = operation.obj["metadata"].get("name", "")
             value = await work.finished(operation.obj, None, None, "") or b""
+            await self._validate(operation, value, 0)
             write = Write(call.key(name).path(), value, expected=0)
             try:
                 revision = await self._commit(call, write, operation)
@@ -230,6 +233,7 @@ class Writer:
         await self._admission.admit(operation)
         finished = _is_finished(operation.obj)
         value = await work.finished(operation.obj, changed.old, entry, subresource)
+        await self._validate(operation, value or entry.value, entry.revision)
         if value is None:
             if not operation.writes:
                 return Written(entry.value, entry.revision)
@@ -238,6 +242,20 @@ class Writer:
         write = Write(entry.key, None if finished else value, expected=entry.revision)
         revision = await self._commit(call, write, operation)
         return Written(value, revision or entry.revision)
+
+    async def _validate(self, operation: Operation, value: bytes, revision: int) -> None:
+        """Have judged what is about to be stored and is valid by itself."""
+        if self._validation is None:
+            return
+
+        def seen() -> Object:
+            # What is stored has been stamped and converted; the client's rules see neither.
+            obj = self._preparation.live(operation.call, Entry("", value, revision))
+            if not revision:
+                del obj["metadata"]["resourceVersion"]
+            return obj
+
+        await self._validation.validate(operation, seen)
 
     async def _commit(self, call: Call, write: Write, operation: Operation) -> int:
         """Write, unless this is a rehearsal, and return the revision (0 for a rehearsal)."""

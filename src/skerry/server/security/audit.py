@@ -191,17 +191,17 @@ def audit_event(
 
 
 def _user(user: User) -> dict[str, Any]:
-    entry: dict[str, Any] = {"username": shortened(user.name, _TEXT_LIMIT)}
+    told: dict[str, Any] = {"username": shortened(user.name, _TEXT_LIMIT)}
     if user.uid:
-        entry["uid"] = shortened(user.uid, _TEXT_LIMIT)
+        told["uid"] = shortened(user.uid, _TEXT_LIMIT)
     if user.groups:
-        entry["groups"] = _texts(user.groups)
+        told["groups"] = _texts(user.groups)
     if user.extra:
-        entry["extra"] = {
+        told["extra"] = {
             shortened(key, _TEXT_LIMIT): _texts(values)
             for key, values in islice(user.extra.items(), _MAX_EXTRA)
         }
-    return entry
+    return told
 
 
 def _texts(values: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from skerry.api.kcp import apis, tenancy
 from skerry.api.kinds import GroupVersionResource
+from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
 from skerry.logic.machinery.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
@@ -18,10 +19,12 @@ from skerry.server.change import Change
 from skerry.server.workspaces.records import BoundType
 from skerry.server.workspaces.state import HubState
 
-# What kcp keeps of Kubernetes: no pods, nodes or services until somebody binds them.
+# What kcp keeps of Kubernetes: no pods, nodes or services until somebody binds them. Admission
+# policies are younger than the Kubernetes that kcp 0.11 is made of; they are kept as webhooks are.
 _KEPT = {
     "": "configmaps events limitranges namespaces resourcequotas secrets serviceaccounts",
-    "admissionregistration.k8s.io": "mutatingwebhookconfigurations validatingwebhookconfigurations",
+    "admissionregistration.k8s.io": "mutatingwebhookconfigurations validatingadmissionpolicies "
+    "validatingadmissionpolicybindings validatingwebhookconfigurations",
     "apiextensions.k8s.io": "customresourcedefinitions",
     "authentication.k8s.io": "tokenreviews",
     "authorization.k8s.io": "localsubjectaccessreviews selfsubjectaccessreviews "
@@ -125,7 +128,7 @@ class HubCatalogue(Catalogue):
     def _own(self, local: Sequence[Resource], served: Sequence[Resource]) -> list[Resource]:
         """Return the local types whose names nothing else has."""
         names = {r.info.group_resource for r in served}
-        return [self._state.extend(r) for r in local if r.info.group_resource not in names]
+        return [warning(r) for r in local if r.info.group_resource not in names]
 
     def _bound(
         self,

@@ -15,8 +15,8 @@ from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.bindings import Export
+from skerry.logic.machinery.workspaces.births import SHARD
 from skerry.logic.machinery.workspaces.names import ROOT
-from skerry.logic.machinery.workspaces.workspace_content import SHARD
 from skerry.server.access import Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import TypeSet
@@ -151,5 +151,5 @@ def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str
 
 
 def _false(reason: str, message: str) -> Object:
-    base: Object = {"status": "False", "severity": "Error", "reason": reason}
-    return {**base, "message": message} if message else base
+    told: Object = {"status": "False", "severity": "Error", "reason": reason}
+    return {**told, "message": message} if message else told

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.decide import decide
-from skerry.controllers.tenancy.heartbeat.keys import NAME, waking, with_conditions
+from skerry.controllers.tenancy.heartbeat.keys import (
+    NAME,
+    SYNC_TARGETS,
+    waking,
+    with_conditions,
+)
 from skerry.controllers.tenancy.heartbeat.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.controllers.tenancy.heartbeat.keys import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.observe import Observed
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import heartbeat_health
@@ -44,13 +44,13 @@ def decide(observed: Observed, now: datetime) -> Plan:
 
 def _condition(kind: str, wrong: str, old: Mapping[str, Any], now: datetime) -> Condition:
     """Return a condition; one that already says the same is kept as it is."""
-    current: Condition = dict(old.get(kind) or {})
+    told: Condition = dict(old.get(kind) or {})
     said = {"type": kind, "status": "False" if wrong else "True"}
     if wrong:
         said |= {"reason": "ErrorHeartbeat", "message": wrong}
-    if all(current.get(name) == said.get(name) for name in ("status", "reason", "message")):
-        return current
-    since = current.get("lastTransitionTime") if current.get("status") == said["status"] else None
+    if all(told.get(name) == said.get(name) for name in ("status", "reason", "message")):
+        return told
+    since = told.get("lastTransitionTime") if told.get("status") == said["status"] else None
     severity = {"severity": "Warning"} if wrong else {}
     return {**said, **severity, "lastTransitionTime": since or rfc3339(now)}
 
@@ -66,10 +66,8 @@ def _ready(known: Mapping[str, Any], now: datetime) -> Condition:
 
 
 def _kept(old: Mapping[str, Any] | None, summary: Condition, now: datetime) -> Condition:
-    current: Condition = dict(old or {})
-    if all(current.get(name) == summary.get(name) for name in ("status", "reason", "message")):
-        return current
-    since = (
-        current.get("lastTransitionTime") if current.get("status") == summary["status"] else None
-    )
+    told: Condition = dict(old or {})
+    if all(told.get(name) == summary.get(name) for name in ("status", "reason", "message")):
+        return told
+    since = told.get("lastTransitionTime") if told.get("status") == summary["status"] else None
     return {**summary, "lastTransitionTime": since or rfc3339(now)}

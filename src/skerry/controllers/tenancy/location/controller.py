@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.refs import ObjectRef
 from skerry.controllers.tenancy.location.decide import decide
-from skerry.controllers.tenancy.location.keys import NAME, Waking, with_counts
+from skerry.controllers.tenancy.location.keys import (
+    LOCATIONS,
+    NAME,
+    SYNC_TARGETS,
+    Waking,
+    with_counts,
+)
 from skerry.controllers.tenancy.location.observe import Observed, Observer
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import lean_sync_target

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from skerry.api.kcp.resources import PLACEMENTS
 from skerry.api.objects import Object
-from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED
+from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED, PLACEMENTS
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
 from skerry.kit.clock import rfc3339
 from skerry.logic.machinery.plan import Action, Patch, Plan, Target
@@ -41,9 +40,9 @@ def decide(observed: Observed, now: datetime) -> Plan:
         status, annotations, fits = _outcome(seen, now)
         if fits:
             placed |= seen.namespaces
-        actions += _status_update(observed.cluster, seen.placement, status, annotations)
-    for name, marked in observed.namespaces:
-        if marked != (name in placed):
+        actions += _told(observed.cluster, seen.placement, status, annotations)
+    for name, told in observed.namespaces:
+        if told != (name in placed):
             value = "" if name in placed else None
             actions.append(
                 Patch(
@@ -148,9 +147,7 @@ def _condition(kind: str, fault: Fault, old: Object, now: datetime) -> dict[str,
     return {**said, "lastTransitionTime": old["lastTransitionTime"] if same else rfc3339(now)}
 
 
-def _status_update(
-    cluster: str, placement: Object, status: Object, annotations: Object
-) -> list[Action]:
+def _told(cluster: str, placement: Object, status: Object, annotations: Object) -> list[Action]:
     """Return what makes a Placement say *status* and *annotations*; nothing when it does."""
     metadata = placement["metadata"]
     target = Target(PLACEMENTS, metadata["name"], cluster=cluster)

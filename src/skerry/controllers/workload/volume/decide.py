@@ -176,8 +176,8 @@ def _provisioned(observed: ObservedClaim) -> Plan:
         },
     }
     text = f"Successfully provisioned volume {name}"
-    announcements = [Announcement(claim, "Normal", "ProvisioningSucceeded", text)]
-    return Plan([Create(Target(VOLUMES, name), volume, reason="ClaimPending")], announcements)
+    told = [Announcement(claim, "Normal", "ProvisioningSucceeded", text)]
+    return Plan([Create(Target(VOLUMES, name), volume, reason="ClaimPending")], told)
 
 
 def _reference(claim: Object) -> Object:

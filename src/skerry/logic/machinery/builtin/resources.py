@@ -7,6 +7,7 @@ from functools import cache
 
 from skerry.api.kinds import ResourceInfo
 from skerry.logic.machinery.builtin import (
+    admission,
     autoscaling,
     batch,
     cluster,
@@ -29,6 +30,7 @@ from skerry.logic.machinery.printing import columns_for
 from skerry.logic.machinery.resource import Resource
 
 _TABLES: Sequence[RuleTable] = (
+    admission.RULES,
     autoscaling.RULES,
     batch.RULES,
     cluster.RULES,
@@ -78,4 +80,5 @@ def _resource(info: ResourceInfo, rules: Rules) -> Resource:
         convert=rules.convert,
         grace_seconds=rules.grace_seconds,
         storage_group=rules.storage_group,
+        compiles=rules.compiles,
     )

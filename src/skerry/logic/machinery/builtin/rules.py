@@ -62,6 +62,7 @@ class Rules:
     grace_seconds: Callable[[Object], int | None] = field(default=lambda _: None)
     storage_version: str = ""
     storage_group: str | None = None
+    compiles: bool = False
 
 
 # A type whose versions differ has an entry per version; it goes before one for the whole type.

@@ -129,6 +129,10 @@ class _Compiler:
         if dotted in _TYPE_NAMES:
             kind = _TYPE_NAMES[dotted]
             return Typed(types.TYPE, lambda _: kind, 1, 1)
+        if dotted in self.variables and not node.test:
+            # A variable whose name has a dot, such as authorizer.requestResource.
+            self.names.add(dotted)
+            return Typed(self.variables[dotted], lambda scope: scope[dotted], 1, 1)
         operand = self.operand(node.operand, node.field)
         if operand.type.name == "optional":
             return self._select_from_optional(node, operand)

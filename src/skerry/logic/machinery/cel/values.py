@@ -80,6 +80,11 @@ _KINDS: list[tuple[type, str]] = [
 _EXACT = dict(_KINDS)
 
 
+def name_type(python_type: type, name: str) -> None:
+    """Let values of *python_type* be known to expressions as of the CEL type *name*."""
+    _EXACT[python_type] = name
+
+
 def kind_of(value: Any) -> str:
     """Return the name of the CEL type of *value*; objects are maps."""
     return _EXACT.get(type(value), "dyn")

@@ -55,13 +55,13 @@ class Remaining:
 
     def workspace_condition(self) -> Object:
         """Return what a workspace says of which content remains."""
-        message = f"Some resources are remaining: {self._left()}"
+        told = f"Some resources are remaining: {self._left()}"
         if self.finalizers:
-            message += (
+            told += (
                 f"; Some content in the logical cluster has finalizers remaining: {self._held()}"
             )
         return {
-            "message": message,
+            "message": told,
             "reason": "SomeResourcesRemain",
             "severity": "Info",
             "status": "False",

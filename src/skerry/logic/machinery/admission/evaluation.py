@@ -1,0 +1,211 @@
+"""One policy, one binding, one set of parameters: what they say of a request.
+
+Expressions run on a budget. One expression may cost ``CALL_LIMIT``, all of a policy ``BUDGET``,
+its match conditions a quarter of that. Beyond what may be spent on the event loop the evaluation
+stops with ``LongWork`` and is begun again in a worker (``machinery.work``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from skerry.api.objects import Object
+from skerry.logic.machinery.admission.environment import (
+    CHECK_COST,
+    CHECKS,
+    AuthorizerValue,
+    Check,
+    Decide,
+    ResourceCheck,
+    Variables,
+    namespace_value,
+)
+from skerry.logic.machinery.admission.policies import Expression, Policy, Validation
+from skerry.logic.machinery.cel.compiler import Program
+from skerry.logic.machinery.cel.evaluation import STUMBLES, run
+from skerry.logic.machinery.cel.rules import CALL_LIMIT
+from skerry.logic.machinery.cel.typed import COST, CostExceeded, Scope
+from skerry.logic.machinery.cel.values import EvaluationError
+from skerry.logic.machinery.work import left, spend
+
+BUDGET: Final = 10_000_000
+CONDITIONS_BUDGET: Final = BUDGET // 4
+# A message longer than this is not shown; the validation's own message is.
+_MESSAGE_BYTES: Final = 5 * 1024
+_VALUE_BYTES: Final = 10 * 1024
+_RULE_UNITS: Final = 20
+_CHECKS_PER_CALL: Final = CALL_LIMIT // CHECK_COST
+_OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_TOO_COSTLY: Final = "operation cancelled: actual cost limit exceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What expressions see of a request."""
+
+    object: Object | None
+    old_object: Object | None
+    request: Mapping[str, Any]
+    namespace: Object | None
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Why a request is not as the policy wants it; ``index`` is that of the validation."""
+
+    message: str
+    reason: str = "Invalid"
+    index: int = 0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a policy says of a request with one set of parameters."""
+
+    denials: list[Denial] = field(default_factory=list)
+    annotations: list[tuple[str, str]] = field(default_factory=list)
+
+
+class _Failed(Exception):
+    """An expression has no result; the text says why."""
+
+
+class _Exhausted(Exception):
+    """The budget is spent."""
+
+
+def judge(policy: Policy, inputs: Inputs, params: Object | None, decide: Decide) -> Outcome:
+    """Return what *policy* says; *decide* answers for the authorizer."""
+    evaluation = _Evaluation(policy, inputs, params, decide)
+    try:
+        return evaluation.outcome()
+    except _Exhausted:
+        return Outcome([] if policy.fails_open else [Denial(_OUT_OF_BUDGET)])
+
+
+class _Evaluation:
+    """One run of a policy's expressions."""
+
+    def __init__(
+        self, policy: Policy, inputs: Inputs, params: Object | None, decide: Decide
+    ) -> None:
+        self._policy = policy
+        self._budget: float = CONDITIONS_BUDGET
+        scope: Scope = {
+            COST: 0.0,
+            CHECKS: 0,
+            "object": inputs.object,
+            "oldObject": inputs.old_object,
+            "request": inputs.request,
+            "namespaceObject": namespace_value(inputs.namespace),
+            "params": params,
+            "authorizer": AuthorizerValue(decide, Check()),
+            "authorizer.requestResource": ResourceCheck(decide, _request_resource(inputs.request)),
+        }
+        if policy.variables or policy.faulty_variables:
+            scope["variables"] = Variables(policy.variables, policy.faulty_variables, scope)
+        self._scope = scope
+
+    def outcome(self) -> Outcome:
+        outcome = Outcome()
+        matched, errors = self._matches()
+        if not matched:
+            return outcome
+        if errors:
+            if not self._policy.fails_open:
+                joined = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+                outcome.denials.append(Denial(joined))
+            return outcome
+        self._budget = BUDGET
+        for index, validation in enumerate(self._policy.validations):
+            denial = self._validate(validation, index)
+            if denial is not None:
+                outcome.denials.append(denial)
+        for key, expression in self._policy.audit_annotations:
+            self._annotate(outcome, key, expression)
+        return outcome
+
+    def _matches(self) -> tuple[bool, list[str]]:
+        """Tell whether the match conditions hold; one that is false outweighs all errors."""
+        errors: list[str] = []
+        for _, expression in self._policy.conditions:
+            try:
+                if self._value(expression) is not True:
+                    return False, []
+            except _Failed as failed:
+                errors.append(str(failed))
+        return True, errors
+
+    def _validate(self, validation: Validation, index: int) -> Denial | None:
+        try:
+            if self._value(validation.expression) is True:
+                return None
+        except _Failed as failed:
+            return None if self._policy.fails_open else Denial(str(failed), index=index)
+        return Denial(self._message(validation), validation.reason, index)
+
+    def _message(self, validation: Validation) -> str:
+        """Return what to say of a failed validation: its computed message if it has a good one."""
+        if validation.message_expression is not None:
+            try:
+                computed = self._value(validation.message_expression)
+            except _Failed:
+                computed = None
+            text = computed.strip() if isinstance(computed, str) else ""
+            if text and "\n" not in text and len(text.encode()) <= _MESSAGE_BYTES:
+                return text
+        return validation.message or f"failed expression: {validation.expression.text.strip()}"
+
+    def _annotate(self, outcome: Outcome, key: str, expression: Expression) -> None:
+        try:
+            value = self._value(expression)
+        except _Failed as failed:
+            if not self._policy.fails_open:
+                outcome.denials.append(Denial(str(failed)))
+            return
+        if isinstance(value, str) and value.strip():
+            text = value.encode()[:_VALUE_BYTES].decode(errors="ignore")
+            outcome.annotations.append((f"{self._policy.name}/{key}", text))
+
+    def _value(self, expression: Expression) -> Any:
+        if expression.program is None:
+            raise _Failed(f"compilation error: {expression.error}")
+        try:
+            return self._run(expression.program)
+        except EvaluationError as error:
+            why: str = str(error)
+        except CostExceeded:
+            why = _TOO_COSTLY
+        raise _Failed(f"expression '{expression.text}' resulted in error: {why}")
+
+    def _run(self, program: Program) -> Any:
+        """Run a program on the policy's budget, and on what may be done here and now."""
+        scope, limit = self._scope, left(CALL_LIMIT)
+        scope[COST] = limit - program.cost
+        scope[CHECKS] = _CHECKS_PER_CALL
+        try:
+            return run(program, scope, limit)
+        except STUMBLES as error:
+            raise EvaluationError("no such overload") from error
+        finally:
+            used = limit - scope[COST]
+            self._budget -= used + CHECK_COST * (_CHECKS_PER_CALL - scope[CHECKS])
+            spend(min(used, CALL_LIMIT) + _RULE_UNITS)
+            if self._budget < 0:
+                raise _Exhausted
+
+
+def _request_resource(request: Mapping[str, Any]) -> Check:
+    """Return the question about the very object that is requested, but for the verb."""
+    resource = request.get("requestResource") or {}
+    return Check(
+        group=resource.get("group", ""),
+        resource=resource.get("resource", ""),
+        subresource=request.get("requestSubResource", ""),
+        namespace=request.get("namespace", ""),
+        name=request.get("name", ""),
+    )

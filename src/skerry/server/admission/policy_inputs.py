@@ -1,0 +1,99 @@
+"""What the expressions of a policy see of a write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.logic.machinery.admission.evaluation import Inputs
+from skerry.server.admission.operation import Operation
+from skerry.server.preparation.scaling import scale_of
+from skerry.server.request.call import Call
+from skerry.server.request.versions import Versions
+
+
+def inputs_of(
+    operation: Operation, resource: GroupVersionResource, namespace: Object | None
+) -> Inputs:
+    """Return what expressions see of *operation* when its type is called *resource*."""
+    call = operation.call
+    shown = _shown_at(operation, resource)
+    obj = None if operation.verb == "DELETE" else shown(operation.obj)
+    old = operation.old
+    if operation.verb == "DELETE":
+        old = operation.obj
+    return Inputs(
+        obj,
+        None if old is None else shown(old),
+        _request(operation, resource, call),
+        namespace,
+    )
+
+
+def _shown_at(operation: Operation, resource: GroupVersionResource) -> Callable[[Object], Object]:
+    """Return what brings an object to the form that a policy for *resource* looks at."""
+    call = operation.call
+    if operation.subresource == "scale" and call.resource.scale is not None:
+        paths = call.resource.scale
+        return lambda obj: scale_of(obj, paths)
+    if resource.version == call.resource.info.version:
+        return lambda obj: obj
+    versions = Versions(call)
+    api_version = str(resource.group_version)
+    return lambda obj: versions.converted(orjson.loads(orjson.dumps(obj)), api_version) or obj
+
+
+def _request(operation: Operation, resource: GroupVersionResource, call: Call) -> Mapping[str, Any]:
+    info, user = call.resource.info, call.user.seen_from(call.info.cluster)
+    kind = info.gvk
+    for subresource in info.subresources:
+        if subresource.name == operation.subresource:
+            kind = subresource.kind
+    matched = kind if operation.subresource else kind._replace(version=resource.version)
+    who: dict[str, Any] = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    who["extra"] = {key: list(values) for key, values in user.extra.items()}
+    request: dict[str, Any] = {
+        "kind": matched._asdict(),
+        "resource": resource._asdict(),
+        "requestKind": kind._asdict(),
+        "requestResource": info.gvr._asdict(),
+        "operation": operation.verb,
+        "userInfo": {key: value for key, value in who.items() if value},
+        "dryRun": operation.dry_run,
+        "options": _options(operation),
+    }
+    below = operation.subresource
+    named = {
+        "name": operation.obj["metadata"].get("name") or call.info.name,
+        "namespace": call.namespace,
+        "subResource": below,
+        "requestSubResource": below,
+    }
+    request.update((key, value) for key, value in named.items() if value)
+    return request
+
+
+_OPTION_KINDS: Final = {
+    "CREATE": "CreateOptions",
+    "UPDATE": "UpdateOptions",
+    "DELETE": "DeleteOptions",
+}
+
+
+def _options(operation: Operation) -> Object:
+    kind = _OPTION_KINDS[operation.verb]
+    if operation.call.info.verb == "patch":
+        kind = "PatchOptions"
+    options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if operation.dry_run:
+        options["dryRun"] = ["All"]
+    query = dict(parse_qsl(operation.call.request.query_string))
+    for name in ("fieldManager", "fieldValidation"):
+        if query.get(name):
+            options[name] = query[name]
+    return options
