@@ -31,7 +31,7 @@ from skerry.controllers.workload.kinds import (
     VOLUMES,
 )
 from skerry.controllers.workload.volume.decide import standard_class
-from skerry.logic.workloads.conditions import find_condition
+from skerry.logic.machinery.conditions import find_condition
 from skerry.runtime.client import DeleteOptions
 from skerry.runtime.context import ControllerContext
 from tests.kit.sim.engine import EngineWorld

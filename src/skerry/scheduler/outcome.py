@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.logic.machinery.conditions import dated, find_condition
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cycle import Profile
 from skerry.scheduler.framework.plugin import Diagnosis
@@ -45,14 +45,7 @@ class Refused:
 def pod_status_change(pod: PodInfo, reason: str, refused: Refused, now: str) -> dict[str, Any]:
     """Return what to change in the pod's status; nothing when it says so already."""
     change: dict[str, Any] = {}
-    old: Mapping[str, Any] = next(
-        (
-            item
-            for item in (pod.pod.get("status") or {}).get("conditions") or ()
-            if item.get("type") == "PodScheduled"
-        ),
-        {},
-    )
+    old = find_condition(pod.pod, "PodScheduled") or {}
     wanted = {
         "type": "PodScheduled",
         "status": "False",
@@ -60,10 +53,7 @@ def pod_status_change(pod: PodInfo, reason: str, refused: Refused, now: str) -> 
         "message": refused.message,
     }
     if any(old.get(key) != value for key, value in wanted.items()):
-        moved = old.get("status") != "False"
-        change["conditions"] = [
-            wanted | {"lastTransitionTime": now if moved else old.get("lastTransitionTime", now)}
-        ]
+        change["conditions"] = [dated(wanted, old, now)]
     if refused.nominated is not None and refused.nominated != pod.nominated_node:
         change["nominatedNodeName"] = refused.nominated or None
     return change

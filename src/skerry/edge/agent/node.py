@@ -20,7 +20,7 @@ from skerry.edge.agent.control_groups import ControlGroups
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.kit.clock import rfc3339, rfc3339_micro
 from skerry.kit.log import Logger
-from skerry.logic.workloads.conditions import among
+from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.runtime.transport import TransportError
 
 NODES = GroupVersionResource("", "v1", "nodes")
@@ -145,16 +145,9 @@ def _enough(what: str) -> str:
 def _condition(
     old: list[Object], kind: str, status: str, reason: str, message: str, now: datetime
 ) -> Object:
-    before = among(old, kind) or {}
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
-    return {
-        "type": kind,
-        "status": status,
-        "lastHeartbeatTime": rfc3339(now),
-        "lastTransitionTime": since or rfc3339(now),
-        "reason": reason,
-        "message": message,
-    }
+    said = {"type": kind, "status": status, "reason": reason, "message": message}
+    fresh = {**said, "lastHeartbeatTime": rfc3339(now)}
+    return dated(fresh, condition_of(old, kind), rfc3339(now))
 
 
 def _information(node: NodeContext) -> Object:

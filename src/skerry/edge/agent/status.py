@@ -15,7 +15,7 @@ from skerry.api.objects import Object
 from skerry.edge.agent.refusals import REASON
 from skerry.edge.agent.runtime import Exit
 from skerry.kit.clock import rfc3339
-from skerry.logic.workloads.conditions import among
+from skerry.logic.machinery.conditions import condition_of, dated
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,9 @@ def _uninitialized(names: list[str]) -> tuple[str, str, str]:
 
 def _open_gates(pod: Object, conditions: Sequence[Mapping[str, Any]]) -> list[str]:
     wanted = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
-    return [kind for kind in wanted if (among(conditions, kind) or {}).get("status") != "True"]
+    return [
+        kind for kind in wanted if (condition_of(conditions, kind) or {}).get("status") != "True"
+    ]
 
 
 def _condition(
@@ -228,14 +230,9 @@ def _condition(
     message: str,
     now: datetime,
 ) -> Object:
-    before = among(old, kind) or {}
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
-    found: Object = {
-        "type": kind,
-        "status": status,
-        "lastProbeTime": None,
-        "lastTransitionTime": since or rfc3339(now),
-    }
+    before = condition_of(old, kind) or {}
+    said = {"type": kind, "status": status, "lastProbeTime": None}
+    found = dated(said, before, rfc3339(now))
     # Null takes a former reason away; a patch would keep it otherwise.
     found["reason"] = reason or (None if before.get("reason") else "")
     found["message"] = message or (None if before.get("message") else "")

@@ -9,7 +9,7 @@ from typing import Any
 
 from skerry.api.objects import Object
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.workloads.conditions import find_condition, is_true
+from skerry.logic.machinery.conditions import find_condition, is_true
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASE_RANK = {"Pending": 0, "Unknown": 1, "Running": 2}

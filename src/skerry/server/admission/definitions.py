@@ -11,6 +11,7 @@ from skerry.api.errors import MethodNotAllowed
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery import crd
+from skerry.logic.machinery.conditions import set_conditions
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import CRD_GROUP, CRD_RESOURCE, Catalogue
 
@@ -71,14 +72,10 @@ class DefinitionAdmission:
 def _set_terminating(definition: Object, now: str) -> None:
     """Say that the objects of the type are being removed."""
     status = definition.setdefault("status", {})
-    kept = [c for c in status.get("conditions") or [] if c.get("type") != "Terminating"]
-    status["conditions"] = [
-        *kept,
-        {
-            "type": "Terminating",
-            "status": "True",
-            "lastTransitionTime": now,
-            "reason": "InstanceDeletionInProgress",
-            "message": "CustomResource deletion is in progress",
-        },
-    ]
+    terminating = {
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionInProgress",
+        "message": "CustomResource deletion is in progress",
+    }
+    status["conditions"] = set_conditions(status.get("conditions") or (), [terminating], now)

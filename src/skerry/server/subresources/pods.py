@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
+from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.decoding import Limits
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
@@ -73,14 +74,10 @@ class BindingHandler:
             pod["spec"]["nodeName"] = node
             if metadata.get("annotations"):
                 pod["metadata"].setdefault("annotations", {}).update(metadata["annotations"])
-            _set_condition(
-                pod,
-                {
-                    "type": "PodScheduled",
-                    "status": "True",
-                    "lastProbeTime": None,
-                    "lastTransitionTime": rfc3339(self._clock.now()),
-                },
+            status = pod.setdefault("status", {})
+            scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+            status["conditions"] = set_conditions(
+                status.get("conditions") or (), [scheduled], rfc3339(self._clock.now())
             )
             return pod
 
@@ -100,12 +97,6 @@ class BindingHandler:
         if pod["spec"].get("schedulingGates"):
             why = f"pod {name} has non-empty .spec.schedulingGates"
             raise Conflict.of("", "pods/binding", name, why)
-
-
-def _set_condition(pod: Object, condition: dict[str, Any]) -> None:
-    conditions = pod.setdefault("status", {}).setdefault("conditions", [])
-    kept = [c for c in conditions if c.get("type") != condition["type"]]
-    pod["status"]["conditions"] = [*kept, condition]
 
 
 class FinalizeHandler:

@@ -11,6 +11,7 @@ from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
+from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.machinery.workspaces.bindings import (
     EXPORT_LABEL,
     FINALIZER,
@@ -90,7 +91,7 @@ def verify_identity(export: Object, key: bytes | None, now: str) -> None:
     status = export["status"]
     found = identity_hash(key) if key else ""
     known = status.get("identityHash") or found
-    condition: Object = {"lastTransitionTime": now, "status": "True", "type": "IdentityValid"}
+    condition: Object = {"status": "True", "type": "IdentityValid"}
     if not found:
         named = _secret_of(export)
         where = f"{named.get('namespace', '')}/{named.get('name', '')}"
@@ -99,11 +100,9 @@ def verify_identity(export: Object, key: bytes | None, now: str) -> None:
     elif found != known:
         text = f'identity secret hash "{found}" must match status.identityHash "{known}"'
         condition |= _unverified(f"hash mismatch: {text}")
-    old: Object = next((c for c in status["conditions"] if c["type"] == "IdentityValid"), {})
-    if old.get("status") == condition["status"]:
-        condition["lastTransitionTime"] = old["lastTransitionTime"]
+    old = condition_of(status["conditions"], "IdentityValid")
     others = [c for c in status["conditions"] if c["type"] != "IdentityValid"]
-    status["conditions"] = [condition, *others]
+    status["conditions"] = [dated(condition, old, now), *others]
     if known:
         status["identityHash"] = known
     else:

@@ -13,6 +13,7 @@ from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
+from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.bindings import Export
 from skerry.logic.machinery.workspaces.births import SHARD
@@ -136,7 +137,7 @@ def _reference(obj: Object) -> Object:
 
 def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str) -> Object:
     """Return the status of a slice; without endpoints to tell, that is False too."""
-    before = {condition["type"]: condition for condition in old.get("conditions") or ()}
+    before = old.get("conditions") or ()
     conditions = []
     for kind in ("APIExportValid", "EndpointURLsReady", "PartitionValid"):
         said: Object = {"status": "True", "type": kind}
@@ -144,9 +145,7 @@ def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str
             said |= _false(fault[1], fault[2])
         elif fault is not None and kind == "EndpointURLsReady":
             said |= _false("ErrorGeneratingURLs", "")
-        same = before.get(kind, {}).get("status") == said["status"]
-        since = before[kind]["lastTransitionTime"] if same else now
-        conditions.append({"lastTransitionTime": since, **said})
+        conditions.append(dated(said, condition_of(before, kind), now))
     return {"conditions": conditions, "endpoints": endpoints}
 
 

@@ -75,8 +75,8 @@ def test_content_is_deleted_and_looked_at_again_at_once() -> None:
 def test_what_could_not_be_read_is_not_taken_for_absent(fields: Any) -> None:
     plan = decide(observed(**fields), NOW)
     assert [action.subresource for action in plan if isinstance(action, Update)] == ["status"]
-    told = {item[0] for item in conditions(observed(**fields)) if item[1] == "False"}
-    assert "NamespaceContentRemaining" not in told
+    failing = {c["type"] for c in conditions(observed(**fields)) if c["status"] == "False"}
+    assert "NamespaceContentRemaining" not in failing
 
 
 def test_conditions_are_written_once() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from datetime import datetime
-from typing import Any
 
+from skerry.api.objects import Object
 from skerry.controllers.core.namespace.keys import NAMESPACES
 from skerry.controllers.core.namespace.observe import KUBERNETES_FINALIZER, Content, Observed
 from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.plan import Action, Delete, DeleteCollection, Plan, Target, Update
 
 # Content that waits for somebody's finalizer is looked at less and less often.
@@ -20,8 +21,6 @@ _ONLY_WHEN_SURE = (
     ("NamespaceContentRemaining", "False"),
     ("NamespaceFinalizersRemaining", "False"),
 )
-
-Condition = tuple[str, str, str, str]  # type, status, reason, message
 
 
 def decide(observed: Observed, now: datetime) -> Plan:
@@ -73,13 +72,15 @@ def _status_update(observed: Observed, now: datetime) -> list[Action]:
     wanted = copy.deepcopy(observed.namespace)
     status = wanted.setdefault("status", {})
     status["phase"] = "Terminating"
-    status["conditions"] = _merged(status.get("conditions") or [], conditions(observed), now)
+    status["conditions"] = set_conditions(
+        status.get("conditions") or (), conditions(observed), rfc3339(now)
+    )
     if status == observed.namespace.get("status"):
         return []
     return [Update(_target(observed), wanted, reason="ConditionsChanged", subresource="status")]
 
 
-def conditions(observed: Observed) -> list[Condition]:
+def conditions(observed: Observed) -> list[Object]:
     """Return the conditions Kubernetes gives a terminating namespace.
 
     Of content that could not all be read nothing good is said: what was told before stays.
@@ -133,31 +134,13 @@ def conditions(observed: Observed) -> list[Condition]:
         ),
     ]
     unsure = bool(unread or undiscovered)
-    return [item for item in found if not (unsure and item[:2] in _ONLY_WHEN_SURE)]
+    return [c for c in found if not (unsure and (c["type"], c["status"]) in _ONLY_WHEN_SURE)]
 
 
-def _condition(
-    kind: str, bad: tuple[str, str], good: tuple[str, str], *, failed: bool
-) -> Condition:
-    return (kind, "True", *bad) if failed else (kind, "False", *good)
-
-
-def _merged(
-    existing: list[dict[str, Any]], wanted: list[Condition], now: datetime
-) -> list[dict[str, Any]]:
-    """Return *existing* with *wanted* in it; a time changes only when the status does."""
-    found = {condition["type"]: condition for condition in existing}
-    for kind, status, reason, message in wanted:
-        old = found.get(kind, {})
-        since = old.get("lastTransitionTime") if old.get("status") == status else None
-        found[kind] = {
-            "type": kind,
-            "status": status,
-            "lastTransitionTime": since or rfc3339(now),
-            "reason": reason,
-            "message": message,
-        }
-    return list(found.values())
+def _condition(kind: str, bad: tuple[str, str], good: tuple[str, str], *, failed: bool) -> Object:
+    reason, message = bad if failed else good
+    status = "True" if failed else "False"
+    return {"type": kind, "status": status, "reason": reason, "message": message}
 
 
 def _wait_seconds(observed: Observed, now: datetime) -> float:

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from skerry.controllers.tenancy.heartbeat.keys import SYNC_TARGETS
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.observe import Observed
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import heartbeat_health
+from skerry.logic.machinery.conditions import dated
 from skerry.logic.machinery.plan import Patch, Plan, Target
 
 READY = "Ready"
 HEARTBEAT_HEALTHY = "HeartbeatHealthy"
 _SUMMARISED = ("SyncerReady", "APIImporterReady", HEARTBEAT_HEALTHY)
+
+# A condition that says the same in these is left as it is.
+_SAID = ("status", "reason", "message")
 
 Condition = dict[str, Any]
 
@@ -44,15 +48,10 @@ def decide(observed: Observed, now: datetime) -> Plan:
 
 def _condition(kind: str, wrong: str, old: Mapping[str, Any], now: datetime) -> Condition:
     """Return a condition; one that already says the same is kept as it is."""
-    told: Condition = dict(old.get(kind) or {})
     said = {"type": kind, "status": "False" if wrong else "True"}
     if wrong:
-        said |= {"reason": "ErrorHeartbeat", "message": wrong}
-    if all(told.get(name) == said.get(name) for name in ("status", "reason", "message")):
-        return told
-    since = told.get("lastTransitionTime") if told.get("status") == said["status"] else None
-    severity = {"severity": "Warning"} if wrong else {}
-    return {**said, **severity, "lastTransitionTime": since or rfc3339(now)}
+        said |= {"reason": "ErrorHeartbeat", "message": wrong, "severity": "Warning"}
+    return _kept(old.get(kind), said, now)
 
 
 def _ready(known: Mapping[str, Any], now: datetime) -> Condition:
@@ -60,14 +59,11 @@ def _ready(known: Mapping[str, Any], now: datetime) -> Condition:
     for kind in _SUMMARISED:
         condition = known.get(kind)
         if condition is not None and condition.get("status") != "True":
-            summary = {**condition, "type": READY}
-            return _kept(known.get(READY), summary, now)
+            return _kept(known.get(READY), {**condition, "type": READY}, now)
     return _condition(READY, "", known, now)
 
 
-def _kept(old: Mapping[str, Any] | None, summary: Condition, now: datetime) -> Condition:
-    told: Condition = dict(old or {})
-    if all(told.get(name) == summary.get(name) for name in ("status", "reason", "message")):
-        return told
-    since = told.get("lastTransitionTime") if told.get("status") == summary["status"] else None
-    return {**summary, "lastTransitionTime": since or rfc3339(now)}
+def _kept(old: Mapping[str, Any] | None, wanted: Condition, now: datetime) -> Condition:
+    if old is not None and all(old.get(name) == wanted.get(name) for name in _SAID):
+        return dict(old)
+    return dated(wanted, old, rfc3339(now))

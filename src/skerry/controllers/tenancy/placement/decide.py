@@ -17,6 +17,7 @@ from skerry.api.objects import Object
 from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED, PLACEMENTS
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
 from skerry.kit.clock import rfc3339
+from skerry.logic.machinery.conditions import ready_first, set_conditions
 from skerry.logic.machinery.plan import Action, Patch, Plan, Target
 
 READY, SCHEDULED = "Ready", "Scheduled"
@@ -131,20 +132,16 @@ def _chance(*words: str) -> bytes:
 def _conditions(
     old: Sequence[Object], ready: Fault, scheduled: Fault, now: datetime
 ) -> list[dict[str, Any]]:
-    known = {condition["type"]: condition for condition in old}
-    for kind, fault in ((READY, ready), (SCHEDULED, scheduled)):
-        known[kind] = _condition(kind, fault, known.get(kind) or {}, now)
-    others = sorted(kind for kind in known if kind != READY)
-    return [known[kind] for kind in (READY, *others)]
+    wanted = [_condition(READY, ready), _condition(SCHEDULED, scheduled)]
+    return ready_first(set_conditions(old, wanted, rfc3339(now)))
 
 
-def _condition(kind: str, fault: Fault, old: Object, now: datetime) -> dict[str, Any]:
+def _condition(kind: str, fault: Fault) -> dict[str, Any]:
     said: dict[str, Any] = {"type": kind, "status": "True"}
     if fault is not None:
         severity, reason, message = fault
         said |= {"status": "False", "severity": severity, "reason": reason, "message": message}
-    same = old.get("status") == said["status"]
-    return {**said, "lastTransitionTime": old["lastTransitionTime"] if same else rfc3339(now)}
+    return said
 
 
 def _told(cluster: str, placement: Object, status: Object, annotations: Object) -> list[Action]:

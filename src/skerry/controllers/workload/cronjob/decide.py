@@ -10,8 +10,8 @@ from skerry.controllers.workload.cronjob.observe import Observed
 from skerry.controllers.workload.kinds import CRON_JOBS, JOBS
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.logic.machinery.builtin.cron import ScheduleError
+from skerry.logic.machinery.conditions import find_condition, is_true
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.workloads.conditions import find_condition, is_true
 from skerry.logic.workloads.cron import Schedule, missed_times, parse_schedule
 from skerry.logic.workloads.owners import TargetOf, oldest_first, owner_reference
 

@@ -15,12 +15,12 @@ from skerry.controllers.workload.deployment.status import (
     complete,
     paused_conditions,
     status_of,
+    with_condition,
     with_progress,
 )
 from skerry.controllers.workload.kinds import DEPLOYMENTS, REPLICA_SETS
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Patch, Plan, Update
 from skerry.logic.machinery.selectors import Selector
-from skerry.logic.workloads.conditions import with_condition
 from skerry.logic.workloads.owners import (
     TargetOf,
     claim,
@@ -369,7 +369,7 @@ def _note_new(step: _Step, status: Object) -> None:
     reason = "NewReplicaSetCreated" if created else "FoundNewReplicaSet"
     text = f'Created new replica set "{name}"' if created else f'Found new replica set "{name}"'
     status["conditions"] = with_condition(
-        status["conditions"], "Progressing", "True", reason, text, step.now, stamp_update=True
+        status["conditions"], "Progressing", "True", reason, text, step.now
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from skerry.api.objects import Object
 from skerry.kit.clock import parse_rfc3339, rfc3339
-from skerry.logic.workloads.conditions import among, with_condition, without_condition
+from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.workloads.rollout import limits_of
 
 # Means "no deadline", as Kubernetes writes it.
@@ -47,8 +47,9 @@ def with_progress(
     deadline = int(deployment["spec"].get("progressDeadlineSeconds", 600))
     conditions = status["conditions"]
     if deadline == _NO_DEADLINE:
-        return {**status, "conditions": without_condition(conditions, "Progressing")}, None
-    current = among(conditions, "Progressing")
+        others = [each for each in conditions if each.get("type") != "Progressing"]
+        return {**status, "conditions": others}, None
+    current = condition_of(conditions, "Progressing")
     settled = (
         current is not None
         and current.get("reason") == _COMPLETE
@@ -82,7 +83,7 @@ def _availability(
             "MinimumReplicasUnavailable",
             "Deployment does not have minimum availability.",
         )
-    return with_condition(conditions, "Available", *text, now, stamp_update=True)
+    return with_condition(conditions, "Available", *text, now)
 
 
 def _progress(
@@ -98,14 +99,8 @@ def _progress(
         return _set(conditions, "True", _COMPLETE, text, now)
     if _moved(deployment.get("status") or {}, status):
         text = f"{named} is progressing."
-        current = among(conditions, "Progressing") or {}
-        since = current.get("lastTransitionTime") if current.get("status") == "True" else None
-        fresh = _set(
-            without_condition(conditions, "Progressing"), "True", "ReplicaSetUpdated", text, now
-        )
-        if since:
-            fresh[-1]["lastTransitionTime"] = since
-        return fresh
+        # Also when it says so already: when it last moved is what the deadline is counted from.
+        return _replaced(conditions, "Progressing", "True", "ReplicaSetUpdated", text, now)
     if _overdue(conditions, deadline, now):
         return _set(conditions, "False", _TIMED_OUT, f"{named} has timed out progressing.", now)
     return conditions
@@ -114,9 +109,32 @@ def _progress(
 def _set(
     conditions: list[Object], status: str, reason: str, message: str, now: datetime
 ) -> list[Object]:
-    return with_condition(
-        conditions, "Progressing", status, reason, message, now, stamp_update=True
+    return with_condition(conditions, "Progressing", status, reason, message, now)
+
+
+def with_condition(
+    conditions: Sequence[Object], kind: str, status: str, reason: str, message: str, now: datetime
+) -> list[Object]:
+    """Return *conditions* with one set; unchanged status and reason leave it alone."""
+    old = condition_of(conditions, kind)
+    if old is not None and (old.get("status"), old.get("reason")) == (status, reason):
+        return list(conditions)
+    return _replaced(conditions, kind, status, reason, message, now)
+
+
+def _replaced(
+    conditions: Sequence[Object], kind: str, status: str, reason: str, message: str, now: datetime
+) -> list[Object]:
+    """Return *conditions* with one at the end, as Deployments have them.
+
+    Theirs have a ``lastUpdateTime``, which moves even when only the reason does.
+    """
+    stamp = rfc3339(now)
+    said = {"type": kind, "status": status, "lastUpdateTime": stamp}
+    fresh = dated(
+        {**said, "reason": reason, "message": message}, condition_of(conditions, kind), stamp
     )
+    return [*(each for each in conditions if each.get("type") != kind), fresh]
 
 
 def _moved(old: Object, new: Object) -> bool:
@@ -137,7 +155,7 @@ def _moved(old: Object, new: Object) -> bool:
 
 
 def _overdue(conditions: list[Object], deadline: int, now: datetime) -> bool:
-    current = among(conditions, "Progressing")
+    current = condition_of(conditions, "Progressing")
     if current is None or current.get("reason") == _COMPLETE:
         return False
     if current.get("reason") == _TIMED_OUT:
@@ -149,7 +167,7 @@ def _overdue(conditions: list[Object], deadline: int, now: datetime) -> bool:
 def _until_overdue(
     deployment: Object, status: Object, deadline: int, now: datetime
 ) -> float | None:
-    current = among(status["conditions"], "Progressing")
+    current = condition_of(status["conditions"], "Progressing")
     if current is None or current.get("reason") in (_COMPLETE, _TIMED_OUT):
         return None
     if complete(deployment, status):
@@ -164,7 +182,7 @@ def _count(replica_set: Object, name: str) -> int:
 
 def paused_conditions(deployment: Object, conditions: list[Object], now: datetime) -> list[Object]:
     """Return *conditions* telling of a pause or its end, unless the rollout failed already."""
-    current = among(conditions, "Progressing")
+    current = condition_of(conditions, "Progressing")
     if current is not None and current.get("reason") == _TIMED_OUT:
         return conditions
     paused = current is not None and current.get("reason") == "DeploymentPaused"

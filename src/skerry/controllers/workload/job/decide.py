@@ -9,6 +9,7 @@ from skerry.api.objects import Object
 from skerry.controllers.workload.job.observe import Observed
 from skerry.controllers.workload.kinds import JOBS, PODS
 from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.logic.machinery.conditions import find_condition, is_true, set_conditions
 from skerry.logic.machinery.plan import (
     NOTHING,
     Action,
@@ -21,7 +22,6 @@ from skerry.logic.machinery.plan import (
     Update,
 )
 from skerry.logic.machinery.selectors import Selector
-from skerry.logic.workloads.conditions import find_condition, is_true
 from skerry.logic.workloads.indexes import format_indexes, parse_indexes
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
 from skerry.logic.workloads.pods import (
@@ -235,18 +235,9 @@ def _end(step: _Step, kind: str, reason: str, message: str) -> None:
 
 def _condition(step: _Step, kind: str, reason: str, message: str, status: str = "True") -> None:
     stamp = rfc3339(step.now)
-    conditions = [c for c in step.status.get("conditions") or [] if c["type"] != kind]
-    conditions.append(
-        {
-            "type": kind,
-            "status": status,
-            "lastProbeTime": stamp,
-            "lastTransitionTime": stamp,
-            "reason": reason,
-            "message": message,
-        }
-    )
-    step.status["conditions"] = conditions
+    said = {"type": kind, "status": status, "lastProbeTime": stamp}
+    wanted = {**said, "reason": reason, "message": message}
+    step.status["conditions"] = set_conditions(step.status.get("conditions") or (), [wanted], stamp)
 
 
 def _suspend(step: _Step) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.api.objects import Object
+from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.crd import definition
 from skerry.logic.machinery.crd.definition import mapping, names_of, sequence, spec_of, text
 
@@ -140,7 +141,8 @@ def establish(
         for item in sequence(status.get("conditions"))
         if mapping(item).get("type") != "NonStructuralSchema" or non_structural is not None
     ]
-    status["conditions"] = _merged(kept, conditions, now)
+    moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status["conditions"] = set_conditions(kept, conditions, moment)
     status["acceptedNames"] = names
     status["storedVersions"] = _stored(crd, status)
     return status
@@ -163,22 +165,6 @@ def _established(crd: Raw, names_accepted: Object) -> Object:
         "reason": "NotAccepted",
         "message": "not all names are accepted",
     }
-
-
-def _merged(kept: list[Object], conditions: list[Object], now: datetime) -> list[Object]:
-    """Put new conditions into a list; the time changes only with the status."""
-    moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for condition in conditions:
-        found = next((item for item in kept if item.get("type") == condition["type"]), None)
-        if found is None:
-            kept.append({"lastTransitionTime": moment, **condition})
-            continue
-        if found.get("status") != condition["status"]:
-            found["lastTransitionTime"] = moment
-        found.update(
-            (key, value) for key, value in condition.items() if key != "lastTransitionTime"
-        )
-    return kept
 
 
 def _stored(crd: Raw, status: Raw) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from skerry.api.edge import is_inert
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.logic.machinery.conditions import dated, find_condition
 from skerry.logic.machinery.schema.lists import identity
 from skerry.logic.machinery.workspaces.names import label_hash
 
@@ -117,7 +118,7 @@ def bound_status(
         "apiExportClusterName": export.cluster,
         "boundResources": [merged[key] for key in sorted(merged)],
         "conditions": [
-            {"lastTransitionTime": _since(old, name, "True", now), "status": "True", "type": name}
+            dated({"status": "True", "type": name}, find_condition({"status": old}, name), now)
             for name in _HEALTHY
         ],
         "phase": "Bound",
@@ -183,13 +184,8 @@ def _conflict(export: Export, taken: Sequence[Taken]) -> str:
 
 def _failed(old: Object, now: str, problem: tuple[str, str, str]) -> Object:
     kind, reason, message = problem
-    failed = {
-        "lastTransitionTime": _since(old, kind, "False", now),
-        "message": message,
-        "reason": reason,
-        "severity": "Error",
-        "status": "False",
-    }
+    said = {"message": message, "reason": reason, "severity": "Error", "status": "False"}
+    failed = dated(said, find_condition({"status": old}, kind), now)
     conditions = [{**failed, "type": "Ready"}, {**failed, "type": kind}]
     if kind != "APIExportValid":
         conditions.append({**failed, "type": "InitialBindingCompleted"})
@@ -199,13 +195,6 @@ def _failed(old: Object, now: str, problem: tuple[str, str, str]) -> Object:
         "conditions": conditions,
         "phase": "Bound" if old.get("phase") == "Bound" else "Binding",
     }
-
-
-def _since(old: Object, kind: str, status: str, now: str) -> str:
-    for condition in old.get("conditions") or []:
-        if condition.get("type") == kind and condition.get("status") == status:
-            return str(condition["lastTransitionTime"])
-    return now
 
 
 def is_pinned_elsewhere(binding: Object, export_cluster: str, export_name: str) -> bool:

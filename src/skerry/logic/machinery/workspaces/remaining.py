@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.objects import Object
+from skerry.logic.machinery.conditions import ready_first, set_conditions
 
 BINDING_CONDITION = "BindingResourceDeleteSuccess"
 WORKSPACE_CONDITION = "WorkspaceContentDeleted"
@@ -76,12 +77,9 @@ def set_condition(obj: Object, condition: Object, now: str) -> bool:
     status, not of the message.
     """
     status = obj.setdefault("status", {})
-    known = {each["type"]: each for each in status.get("conditions") or ()}
-    old = known.get(condition["type"], {})
-    same = old.get("status") == condition["status"]
-    new = {"lastTransitionTime": old["lastTransitionTime"] if same else now, **condition}
-    if new == old:
+    old = status.get("conditions") or ()
+    wanted = set_conditions(old, [condition], now)
+    if wanted == list(old):
         return False
-    known[condition["type"]] = new
-    status["conditions"] = sorted(known.values(), key=lambda c: (c["type"] != "Ready", c["type"]))
+    status["conditions"] = ready_first(wanted)
     return True
