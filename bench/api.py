@@ -218,8 +218,8 @@ def _cpu_note(figures: dict[str, float], key: str) -> str:
     return f"{figures['list_mb']:.1f} MB"
 
 
-def _judged(name: str, value: float, unit: str, most: float) -> Row:
-    return Row(_SUITE, name, value, unit, f"< {most:g} {unit}", value < most)
+def _judged(name: str, value: float, unit: str, maximum: float) -> Row:
+    return Row(_SUITE, name, value, unit, f"< {maximum:g} {unit}", value < maximum)
 
 
 def _missing(measured: Measured, wanted: int) -> int:

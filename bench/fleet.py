@@ -53,7 +53,7 @@ _PROCESSES = 2
 # A whole round of everything that happens now and then at an idle edge, heartbeats included.
 _WINDOW_SECONDS = {30.0: 150.0, 300.0: 600.0}
 _SETTLE_SECONDS = 30.0
-_AT_MOST = {30.0: 1.0, 300.0: 0.25}
+_MAX = {30.0: 1.0, 300.0: 0.25}
 # The loopback device counts an Ethernet head that no line has.
 _ETHERNET_BYTES = 14
 
@@ -204,7 +204,7 @@ def idle(hub: Measured, folder: Path, count: int, heartbeat: float, seconds: flo
         rate = (passed() - line) * 8 / lasted / count / 1000
     every = f"heartbeat every {heartbeat:g} s"
     note = f"{count} edges, {lasted:.0f} s"
-    limit = _AT_MOST[heartbeat]
+    limit = _MAX[heartbeat]
     return [
         Row(_SUITE, f"hub CPU, {every}", percent, "%", "< 10 %", percent < 10, note),
         Row(_SUITE, f"line per edge, {every}", rate, "kbit/s", f"< {limit:g} kbit/s",

@@ -91,29 +91,29 @@ def run_pure(
     wanted = [placement_of(_placement(source, number)) for number in range(placements)]
     rows: list[Row] = []
 
-    def row(name: str, value: float, unit: str = "s", most: float | None = None) -> None:
-        target = "" if most is None else f"< {most:g} {unit}"
+    def row(name: str, value: float, unit: str = "s", limit: float | None = None) -> None:
+        target = "" if limit is None else f"< {limit:g} {unit}"
         rows.append(
-            Row("placement", name, value, unit, target, None if most is None else value < most)
+            Row("placement", name, value, unit, target, None if limit is None else value < limit)
         )
 
     row("index locations", _timed(lambda: [index.put_location(each) for each in found])[0])
     row("index targets", _timed(lambda: [index.put_sync_target(each) for each in targets])[0])
     row("index placements", _timed(lambda: [index.put_placement(e) for e in wanted])[0])
     full, counts = _timed(lambda: [len(index.matching(each.ref)) for each in wanted])
-    row("full match", full, most=5.0)
+    row("full match", full, limit=5.0)
     row("locations per placement", sum(counts) / len(counts), "mean")
     times, touched = _relabels(source, index, relabels, locations)
-    row("one label change, median", times[len(times) // 2], most=0.005)
-    row("one label change, p99", times[int(len(times) * 0.99)], most=0.005)
+    row("one label change, median", times[len(times) // 2], limit=0.005)
+    row("one label change, p99", times[int(len(times) * 0.99)], limit=0.005)
     row("placements touched by it", touched, "mean")
     moved = _location(7, _labels(source, 8))
     spent, differences = _timed(lambda: what_if(index, [Put(moved)]))
     row(f"what if, {len(differences)} placements change", spent)
-    largest = edge_placement_ref("wmw", f"p{counts.index(max(counts))}")
-    spent, there = _timed(lambda: index.destinations(largest))
+    widest = edge_placement_ref("wmw", f"p{counts.index(max(counts))}")
+    spent, there = _timed(lambda: index.destinations(widest))
     row(f"destinations of the largest, {len(there)}, first", spent)
-    row("and again", _timed(lambda: index.destinations(largest))[0])
+    row("and again", _timed(lambda: index.destinations(widest))[0])
     return rows
 
 

@@ -133,7 +133,7 @@ def next_pod(scheduler: PodScheduler, times: list[float]) -> QueuedPod | None:
     """Pop a pod, skipping back-offs of pods that were promised room; None when all is done."""
     queued = scheduler.queue.pop()
     expiry = scheduler.queue.next_expiry()
-    if queued is None and expiry is not None and len(times) < _MOST_ATTEMPTS:
+    if queued is None and expiry is not None and len(times) < _MAX_ATTEMPTS:
         clock: Any = scheduler.clock
         clock.skipped += max(expiry - clock.monotonic(), 0.0) + 1e-6
         scheduler.queue.flush()
@@ -142,7 +142,7 @@ def next_pod(scheduler: PodScheduler, times: list[float]) -> QueuedPod | None:
 
 
 # A workload that retries for ever must still end.
-_MOST_ATTEMPTS = 50_000
+_MAX_ATTEMPTS = 50_000
 
 
 async def measured(workload: Workload, size: int) -> Measured:

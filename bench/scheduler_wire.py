@@ -70,7 +70,7 @@ _BOUND = (
 )
 # Measured pods are numbered; the first is only there to see that the scheduler works.
 _NUMBER = re.compile(rb'"name":"(?:new|high)-(\d+)"')
-_LONGEST_NAME = 32
+_MAX_NAME = 32
 _FIRST = 999_999
 # A scheduler must have bound its first pod, and then all pods, within this time.
 _PATIENCE_SECONDS = 600.0
@@ -275,7 +275,7 @@ async def _follow(server: Server, progress: Progress, begun: asyncio.Event) -> N
                 data = tail + chunk
                 progress.saw(_NUMBER.findall(data))
                 # A name cut in two is seen with the next chunk.
-                tail = data[-_LONGEST_NAME:]
+                tail = data[-_MAX_NAME:]
         finally:
             writer.close()
         await asyncio.sleep(0.2)

@@ -44,7 +44,7 @@ class Measured:
         """Return the resident memory in megabytes; 0 for a server that is not ours."""
         return self._megabytes("VmRSS:")
 
-    def most_resident_mb(self) -> float:
+    def max_resident_mb(self) -> float:
         """Return the most megabytes that were ever resident."""
         return self._megabytes("VmHWM:")
 

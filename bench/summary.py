@@ -37,7 +37,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.accumulator import Accumulator, total
-from skerry.logic.fleet.summary.content import MOST_DETAILS, NAMESPACED, Subject, summary_content
+from skerry.logic.fleet.summary.content import MAX_DETAILS, NAMESPACED, Subject, summary_content
 from skerry.logic.fleet.summary.ledger import Ledger, Source
 from skerry.logic.fleet.summary.report import Report, report_of
 from skerry.runtime.client import Client, WatchEvent
@@ -100,8 +100,8 @@ def _pure() -> list[Row]:
             accumulator.put(destination, report)
 
     changing, _ = _timed(change)
-    telling, totals = _timed(lambda: accumulator.totals(MOST_DETAILS))
-    scratch, _ = _timed(lambda: total(dict(zip(destinations, turned, strict=True)), MOST_DETAILS))
+    telling, totals = _timed(lambda: accumulator.totals(MAX_DETAILS))
+    scratch, _ = _timed(lambda: total(dict(zip(destinations, turned, strict=True)), MAX_DETAILS))
     size = len(orjson.dumps(summary_content("everywhere", _WEB, totals)))
     note = f"{_DESTINATIONS:,} destinations"
     each = changing * 1e6 / _DESTINATIONS

@@ -242,9 +242,9 @@ async def _forget(places: Places) -> None:
     await asyncio.to_thread(places.hub.start)
 
 
-def row(name: str, value: float, unit: str, at_most: float, note: str = "") -> Row:
+def row(name: str, value: float, unit: str, limit: float, note: str = "") -> Row:
     """Return one figure that is to stay below a bound."""
-    return Row(_SUITE, name, value, unit, f"< {at_most:g} {unit}", value < at_most, note)
+    return Row(_SUITE, name, value, unit, f"< {limit:g} {unit}", value < limit, note)
 
 
 def _middle(taken: list[float]) -> float:

@@ -194,7 +194,7 @@ async def test_namespaces_come_with_their_own_and_go_with_everything(seed: int) 
 async def test_a_quota_admits_exactly_its_limit_while_objects_come_and_go(seed: int) -> None:
     world = EngineWorld(seed)
     controller = quota.build(context(world))
-    most = 0
+    peak = 0
     async with world.running(controller.run):
         hard = {"count/secrets": "3"}
         await world.direct.create(
@@ -207,11 +207,11 @@ async def test_a_quota_admits_exactly_its_limit_while_objects_come_and_go(seed: 
                     await world.direct.delete(SECRETS, name, "default")
                 else:
                     await make(world, SECRETS, name)
-            most = max(most, len(await world.found(SECRETS, "default")))
+            peak = max(peak, len(await world.found(SECRETS, "default")))
             await asyncio.sleep(world.ids.fraction())
         await asyncio.sleep(60)
         await world.settle()
         status = (await world.direct.get(QUOTAS, "q", "default"))["status"]
         count = len(await world.found(SECRETS, "default"))
-    assert most <= 3
+    assert peak <= 3
     assert status == {"hard": hard, "used": {"count/secrets": str(count)}}

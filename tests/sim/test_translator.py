@@ -580,7 +580,7 @@ async def test_kinds_that_would_act_on_a_foreign_hub_are_withheld_there() -> Non
 @virtual
 async def test_a_restart_takes_nothing_back_that_is_still_to_be_told() -> None:
     """Reading takes a while; until it is done, nothing is known of problems and nothing is said."""
-    hub = Hub(rates=Rates(0.0, 0.0, 0.0, 0.0, longest_delay_seconds=2.0))
+    hub = Hub(rates=Rates(0.0, 0.0, 0.0, 0.0, max_delay_seconds=2.0))
     async with hub.running():
         await hub.put(CLUSTER_ROLES, role("reader", go="yes"))
         async with hub.translating(TranslatorSettings()):

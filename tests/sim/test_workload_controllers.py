@@ -40,7 +40,7 @@ from tests.kit.sim.kubelet import SimulatedKubelet
 from tests.kit.sim.loop import virtual
 
 NONE = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
-FAULTS = Rates(longest_delay_seconds=0.05)
+FAULTS = Rates(max_delay_seconds=0.05)
 
 
 class Cluster(EngineWorld):
@@ -323,7 +323,7 @@ class TestReplicaSet:
     @pytest.mark.parametrize("seed", range(3))
     @virtual
     async def test_never_makes_one_pod_too_many_though_its_cache_lags(self, seed: int) -> None:
-        cluster = Cluster(seed, Rates(0.0, 0.0, 0.0, 0.0, longest_delay_seconds=0.5))
+        cluster = Cluster(seed, Rates(0.0, 0.0, 0.0, 0.0, max_delay_seconds=0.5))
         async with cluster.up():
             spec = {
                 "replicas": 5,

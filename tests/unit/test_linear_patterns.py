@@ -64,8 +64,8 @@ class Automaton:
 
     def _one(self, operation: Any, argument: Any, state: State) -> State:
         if operation in (constants.MAX_REPEAT, constants.MIN_REPEAT):
-            least, most, items = argument
-            return self._repeat(least, most, items, state)
+            minimum, maximum, items = argument
+            return self._repeat(minimum, maximum, items, state)
         if operation is constants.SUBPATTERN:
             return self._build(argument[3], state)
         if operation is constants.BRANCH:
@@ -79,10 +79,10 @@ class Automaton:
         self.moves[state].append((self._characters(operation, argument), end))
         return end
 
-    def _repeat(self, least: int, most: Any, items: Any, state: State) -> State:
-        for _ in range(min(least, _MANY)):
+    def _repeat(self, minimum: int, maximum: Any, items: Any, state: State) -> State:
+        for _ in range(min(minimum, _MANY)):
             state = self._build(items, state)
-        if most == constants.MAXREPEAT:
+        if maximum == constants.MAXREPEAT:
             start, end = self._state(), self._state()
             self.empty[state].append(start)
             self.empty[start].append(end)
@@ -90,7 +90,7 @@ class Automaton:
             return end
         end = self._state()
         self.empty[state].append(end)
-        for _ in range(min(most - least, _MANY)):
+        for _ in range(min(maximum - minimum, _MANY)):
             state = self._build(items, state)
             self.empty[state].append(end)
         return end

@@ -218,7 +218,7 @@ class Edge:
             self._sources,
             EventRecorder(client, "kubelet", host=node.name, metrics=self._agent_factory.metrics),
             self.settings,
-            capacity(self.settings.most_pods),
+            capacity(self.settings.max_pods),
             self._dns_address,
             HostAccess(
                 self.config.host_paths,

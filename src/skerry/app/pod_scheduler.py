@@ -96,7 +96,7 @@ class PodSchedulerSettings:
     authorization_kubeconfig: Path | None = None
     """Servers that know callers of that port and what they may; the API server by default."""
 
-    longest_unschedulable_seconds: float = 300.0
+    max_unschedulable_seconds: float = 300.0
     gates: Gates = field(default_factory=Gates)
     """Which of Kubernetes' features are wanted."""
 
@@ -211,7 +211,7 @@ async def _options(
         tls=_serving_tls(settings) if serves else None,
         token_reviewer=await reviewer(settings.authentication_kubeconfig),
         access_reviewer=await reviewer(settings.authorization_kubeconfig),
-        longest_unschedulable_seconds=settings.longest_unschedulable_seconds,
+        max_unschedulable_seconds=settings.max_unschedulable_seconds,
         gates=settings.gates,
         read_configuration=(
             None if settings.config is None else lambda: read_configuration(settings)

@@ -19,7 +19,7 @@ import time
 from types import FrameType
 
 _SHORTEST_PAUSE = 0.2
-_LONGEST_PAUSE = 10.0
+_MAX_PAUSE = 10.0
 # A command that ran this long has its failures forgotten.
 _CALM_SECONDS = 60.0
 
@@ -57,7 +57,7 @@ class _Supervisor:
             if self._stopping or code == 0:
                 return 0
             ran = time.clock_gettime(time.CLOCK_MONOTONIC) - began
-            pause = _SHORTEST_PAUSE if ran > _CALM_SECONDS else min(_LONGEST_PAUSE, 2 * pause)
+            pause = _SHORTEST_PAUSE if ran > _CALM_SECONDS else min(_MAX_PAUSE, 2 * pause)
             sys.stderr.write(
                 f"supervisor: exit code {code} after {ran:.1f} s; again in {pause} s\n"
             )

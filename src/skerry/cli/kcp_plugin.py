@@ -33,7 +33,7 @@ _COMPUTE = "root:compute:kubernetes"
 _POLL_SECONDS = 0.2
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 # The name of an object has at most 253 characters; a blank and a hash of 8 follow the export's.
-_LONGEST_PREFIX = 253 - 9
+_MAX_PREFIX = 253 - 9
 
 
 def bind_apiexport(session: Session, reference: str, flags: Parsed) -> None:
@@ -99,7 +99,7 @@ def _bind_missing(session: Session, url: str, wanted: list[str]) -> dict[str, di
         if reference in bound:
             continue
         path, _, export = reference.rpartition(":")
-        name = f"{export[:_LONGEST_PREFIX]}-{_hash(f'/clusters/{path}')}"
+        name = f"{export[:_MAX_PREFIX]}-{_hash(f'/clusters/{path}')}"
         try:
             created[name] = session.client.post(url, _binding(name, path, export))
         except RequestFailed as error:

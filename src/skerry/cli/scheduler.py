@@ -123,7 +123,7 @@ _FLAGS: list[Flag] = [
     ),
     click.option(
         "--pod-max-in-unschedulable-pods-duration",
-        "longest_unschedulable_seconds",
+        "max_unschedulable_seconds",
         type=_GoDuration(),
         default="5m0s",
         show_default=True,

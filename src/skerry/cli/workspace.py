@@ -455,8 +455,8 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
     arguments = flags.arguments
     if command == "create" and len(arguments) != 1 and not flags.on("help"):
         raise UsageError(f"accepts 1 arg(s), received {len(arguments)}")
-    most = {"current": 0, "tree": 0}.get(command, 1)
-    if flags.on("help") or len(arguments) > most or (command == "use" and not arguments):
+    max_arguments = {"current": 0, "tree": 0}.get(command, 1)
+    if flags.on("help") or len(arguments) > max_arguments or (command == "use" and not arguments):
         print(HELP)
         return
     session = Session.open(flags, environment)

@@ -15,15 +15,15 @@ class Backoff:
     all arrive in the same millisecond.
     """
 
-    shortest_seconds: float = 0.005
+    min_seconds: float = 0.005
     # A dead edge comes back in minutes; slower than 30 s looks broken to a person.
-    longest_seconds: float = 30.0
+    max_seconds: float = 30.0
     jitter: float = 0.0
 
     def seconds(self, attempt: int, ids: IdSource | None = None) -> float:
         """Return the delay after *attempt* failures (1 after the first)."""
-        doubled = self.shortest_seconds * 2.0 ** min(max(attempt, 1) - 1, 60)
-        bounded = min(doubled, self.longest_seconds)
+        doubled = self.min_seconds * 2.0 ** min(max(attempt, 1) - 1, 60)
+        bounded = min(doubled, self.max_seconds)
         if self.jitter and ids is not None:
             bounded *= 1.0 + self.jitter * ids.fraction()
         return bounded

@@ -26,8 +26,8 @@ from skerry.runtime.wrapping import WrappedTransport
 
 # Long enough for a burst of statuses to meet, short enough that nobody notices.
 _GATHER_SECONDS = 0.02
-_MOST_PARTS = 100
-_LARGEST_BODY_BYTES = 64 * 1024
+_MAX_PARTS = 100
+_MAX_BODY_BYTES = 64 * 1024
 EXTENSION = "batch"
 _KEPT_HEADERS = ("accept", "user-agent")
 
@@ -105,13 +105,13 @@ class BatchingTransport(WrappedTransport):
 
     def _is_gathered(self, path: str, headers: Mapping[str, str], body: bytes) -> bool:
         quiet = QUIET.items() <= headers.items()
-        small = 0 < len(body) <= _LARGEST_BODY_BYTES
+        small = 0 < len(body) <= _MAX_BODY_BYTES
         mine = path.startswith((f"{self._base}/api/", f"{self._base}/apis/"))
         return quiet and small and mine and EXTENSION in (self._facts.extensions or {})
 
     async def _send_some(self) -> None:
         """Send the oldest that wait, and hand the answers out."""
-        taken, self._waiting = self._waiting[:_MOST_PARTS], self._waiting[_MOST_PARTS:]
+        taken, self._waiting = self._waiting[:_MAX_PARTS], self._waiting[_MAX_PARTS:]
         error = TransportError("the request it went with was given up")
         try:
             answers = await self._sent(taken)

@@ -50,7 +50,7 @@ _REFUSALS_BEFORE_RELIST = 3
 _INITIAL_END = "k8s.io/initial-events-end"
 
 # client-go's reflector waits 0.8 to 30 s; the jitter spreads a fleet over twice the time.
-BACKOFF = Backoff(shortest_seconds=0.8, longest_seconds=30.0, jitter=1.0)
+BACKOFF = Backoff(min_seconds=0.8, max_seconds=30.0, jitter=1.0)
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 # A watch event carries one object, and no server accepts objects beyond a few MiB.
-LONGEST_LINE_BYTES = 16 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
 
 NO_HEADERS: Mapping[str, str] = {}
 
@@ -92,9 +92,9 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         parts = chunk.split(b"\n")
         parts[0] = pending + parts[0]
         pending = parts.pop()
-        if len(pending) > LONGEST_LINE_BYTES:
+        if len(pending) > MAX_LINE_BYTES:
             raise TransportError(
-                f"a record of over {LONGEST_LINE_BYTES} bytes: want newline-separated records"
+                f"a record of over {MAX_LINE_BYTES} bytes: want newline-separated records"
             )
         for line in parts:
             if line:

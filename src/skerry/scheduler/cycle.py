@@ -49,7 +49,7 @@ from skerry.scheduler.table import Rows
 Ties = Literal["random", "first"]
 
 # Clusters smaller than this, and never fewer nodes than this, are searched whole.
-_FEWEST_FEASIBLE = 100
+_MIN_FEASIBLE = 100
 # Adaptive sampling never looks for less than this percentage.
 _LEAST_PERCENTAGE = 5
 
@@ -382,8 +382,8 @@ class Decider:
 
 def nodes_to_find(percentage: int | None, total: int) -> int:
     """Return after how many feasible nodes the search may end."""
-    if percentage is None or total < _FEWEST_FEASIBLE:
+    if percentage is None or total < _MIN_FEASIBLE:
         return total
     if percentage == 0:
         percentage = max(50 - total // 125, _LEAST_PERCENTAGE)
-    return max(total * percentage // 100, _FEWEST_FEASIBLE)
+    return max(total * percentage // 100, _MIN_FEASIBLE)

@@ -87,7 +87,7 @@ class QueueSettings:
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
     # A pod nobody's event has woken is tried again after this long, in case a hint is wrong.
-    longest_unschedulable: float = 300.0
+    max_unschedulable: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class SchedulingQueue:
 
     def flush_unschedulable(self) -> None:
         """Retry pods that have waited too long for an event."""
-        limit = self._now() - self._settings.longest_unschedulable
+        limit = self._now() - self._settings.max_unschedulable
         for uid, queued in list(self._unschedulable.items()):
             if queued.timestamp < limit:
                 strategy = self._worth(queued, UNSCHEDULABLE_TIMEOUT, None, None)

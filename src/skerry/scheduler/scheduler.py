@@ -67,7 +67,7 @@ class Parts:
     ties: Ties = "random"
     # Score as few nodes as kube-scheduler would when no percentage is configured.
     adaptive_sampling: bool = False
-    longest_unschedulable: float = 300.0
+    max_unschedulable: float = 300.0
     # Ask plugins whether an event may help a pod they turned down; else any registered one does.
     queueing_hints: bool = True
 
@@ -176,7 +176,7 @@ class PodScheduler:
         return QueueSettings(
             configuration.initial_backoff_seconds,
             configuration.max_backoff_seconds,
-            self._parts.longest_unschedulable,
+            self._parts.max_unschedulable,
         )
 
     def reconfigure(

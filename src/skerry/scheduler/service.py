@@ -80,7 +80,7 @@ class SchedulerOptions:
     # Whom to ask, where that is not the server pods are scheduled for.
     token_reviewer: Client | None = None
     access_reviewer: Client | None = None
-    longest_unschedulable_seconds: float = 300.0
+    max_unschedulable_seconds: float = 300.0
     gates: Gates = field(default_factory=Gates)
     # Returns the configuration read anew; called when ``reload`` is set (SIGHUP).
     read_configuration: Callable[[], Configuration] | None = None
@@ -144,7 +144,7 @@ class SchedulerService:
             ids,
             metrics,
             self._extenders,
-            longest_unschedulable=options.longest_unschedulable_seconds,
+            max_unschedulable=options.max_unschedulable_seconds,
             queueing_hints=options.gates.queueing_hints,
         )
         self.scheduler = PodScheduler(configuration, self._registry, parts)

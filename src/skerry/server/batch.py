@@ -26,7 +26,7 @@ from skerry.server.http.steps import timed
 from skerry.server.http.target import parsed_target
 
 # What a burst of statuses comes to; more is another request.
-_MOST_REQUESTS = 200
+_MAX_REQUESTS = 200
 # Parts under way at a time: their first steps together take the loop for some milliseconds.
 _AT_ONCE = 16
 _METHODS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
@@ -110,8 +110,8 @@ def _parts(body: bytes) -> list[tuple[PartTerms, str]]:
         parts = _TERMS.decode(body).requests
     except msgspec.DecodeError as error:
         raise BadRequest(f"the requests of a batch: {error}") from error
-    if len(parts) > _MOST_REQUESTS:
-        raise BadRequest(f"a batch of {len(parts)} requests: want at most {_MOST_REQUESTS}")
+    if len(parts) > _MAX_REQUESTS:
+        raise BadRequest(f"a batch of {len(parts)} requests: want at most {_MAX_REQUESTS}")
     for part in parts:
         if part.method not in _METHODS:
             raise BadRequest(f"method {part.method!r} in a batch: want one that changes something")

@@ -51,7 +51,7 @@ _PAGE = 1000
 # Keys written at once; less than any etcd takes in one transaction.
 _WRITES = 100
 # A frame larger than this is damage, not data: pages are of at most _PAGE objects.
-_LARGEST_FRAME = 1 << 31
+_MAX_FRAME = 1 << 31
 _DIGEST_BYTES = hashlib.sha256().digest_size
 # How far a restored store jumps: more than is ever written after a backup is taken, also in
 # etcd's wide numbering (two thousand million transactions), and round, to be recognised.
@@ -326,7 +326,7 @@ def _preamble(file: BinaryIO, path: Path) -> dict[str, Any]:
 def _batches(file: BinaryIO) -> Iterator[list[tuple[str, bytes]]]:
     """Yield the records in portions fit for one commit."""
     while length := int.from_bytes(file.read(4), "big"):
-        if length > _LARGEST_FRAME:
+        if length > _MAX_FRAME:
             raise BadBackup(f"backup frame of {length} bytes: more than any backup holds")
         records = list(_records(file.read(length)))
         for start in range(0, len(records), _WRITES):

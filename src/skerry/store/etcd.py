@@ -67,7 +67,7 @@ class EtcdStore:
         self._feed = Feed(0)
         self._replays = Replays(client, self._layout, self._numbering)
         self._committer = Committer(
-            client, self._layout, self._numbering, ids, most_operations=max_txn_ops
+            client, self._layout, self._numbering, ids, max_operations=max_txn_ops
         )
         self._tasks: list[asyncio.Task[None]] = []
 

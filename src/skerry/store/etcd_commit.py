@@ -40,9 +40,9 @@ from skerry.store.etcd_layout import (
 # Transactions under way at once: while one is synced to disk the next is on the wire.
 CONCURRENT = 4
 # etcd refuses requests above 1.5 MiB; a lone larger commit is sent and gets etcd's answer.
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 # More waiting than this is an overload that clients should hear of.
-_MOST_WAITING = 50_000
+_MAX_WAITING = 50_000
 
 
 @dataclass(slots=True)
@@ -73,24 +73,24 @@ class Committer:
         numbering: Callable[[], Numbering],
         ids: IdSource,
         *,
-        most_operations: int,
+        max_operations: int,
     ) -> None:
         self._client = client
         self._layout = layout
         self._numbering = numbering
         self._ids = ids
         # One operation of each transaction is the rewrite of ``meta/last``.
-        self._most = most_operations - 1
-        self._queue: asyncio.Queue[_Pending] = asyncio.Queue(_MOST_WAITING)
+        self._max_operations = max_operations - 1
+        self._queue: asyncio.Queue[_Pending] = asyncio.Queue(_MAX_WAITING)
         self._unanswered = 0
         self._all_answered = asyncio.Event()
         self._all_answered.set()
 
     def submit(self, writes: Sequence[Write]) -> asyncio.Future[list[int]]:
         """Queue a commit; cancelling the future has no effect on the commit."""
-        if len(writes) > self._most:
+        if len(writes) > self._max_operations:
             raise StoreError(
-                f"{len(writes)} keys in one commit; this etcd takes {self._most} "
+                f"{len(writes)} keys in one commit; this etcd takes {self._max_operations} "
                 "(raise --max-txn-ops there and etcd_max_txn_ops here)"
             )
         waiter: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
@@ -120,7 +120,7 @@ class Committer:
             held.append(await self._queue.get())
             # Let the other commits of this turn of the loop join.
             await asyncio.sleep(0)
-        held.extend(self._drained(self._most - len(held)))
+        held.extend(self._drained(self._max_operations - len(held)))
         batch, later = self._compatible(held)
         try:
             again = await self._send(batch)
@@ -136,11 +136,11 @@ class Committer:
     def abandon(self) -> None:
         """Fail what was never sent."""
         closed = Unavailable("the store is closed; this was not written")
-        self._fail(self._drained(_MOST_WAITING), closed)
+        self._fail(self._drained(_MAX_WAITING), closed)
 
-    def _drained(self, most: int) -> list[_Pending]:
+    def _drained(self, limit: int) -> list[_Pending]:
         taken: list[_Pending] = []
-        while len(taken) < most and not self._queue.empty():
+        while len(taken) < limit and not self._queue.empty():
             taken.append(self._queue.get_nowait())
         return taken
 
@@ -153,7 +153,7 @@ class Committer:
         for pending in waiting:
             own = {write.key for write in pending.writes}
             size += pending.size()
-            fits = len(keys) + len(own) <= self._most and size <= _MOST_BYTES
+            fits = len(keys) + len(own) <= self._max_operations and size <= _MAX_BYTES
             if not batch or (fits and keys.isdisjoint(own)):
                 batch.append(pending)
                 keys |= own

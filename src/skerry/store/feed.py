@@ -36,15 +36,15 @@ class Feed:
     """Recent events in memory: every one above ``oldest``, up to ``newest``."""
 
     def __init__(
-        self, newest: int, *, most_events: int = RING_EVENTS, most_bytes: int = RING_BYTES
+        self, newest: int, *, max_events: int = RING_EVENTS, max_bytes: int = RING_BYTES
     ) -> None:
         self.oldest = newest
         self.newest = newest
         self.closed: Unavailable | None = None
         self._events: list[Event] = []
         self._bytes = 0
-        self._most_events = most_events
-        self._most_bytes = most_bytes
+        self._max_events = max_events
+        self._max_bytes = max_bytes
         self._waiting: dict[str, set[asyncio.Future[int]]] = {}
 
     def publish(self, events: Sequence[Event], newest: int | None = None) -> None:
@@ -119,12 +119,11 @@ class Feed:
     def _trim(self) -> None:
         """Cut the ring to its bounds, a quarter at a time so that the cost is shared."""
         events = self._events
-        if len(events) <= self._most_events and self._bytes <= self._most_bytes:
+        if len(events) <= self._max_events and self._bytes <= self._max_bytes:
             return
         drop = 0
         while drop < len(events) and (
-            len(events) - drop > self._most_events * 3 // 4
-            or self._bytes > self._most_bytes * 3 // 4
+            len(events) - drop > self._max_events * 3 // 4 or self._bytes > self._max_bytes * 3 // 4
         ):
             self._bytes -= _weight(events[drop])
             drop += 1

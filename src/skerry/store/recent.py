@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 from skerry.store.base import Entry, Event, Write
 
 # Enough for what is hot; a store with little memory to spare keeps the rest on disk.
-_BYTES_AT_MOST = 24 << 20
-_LARGEST_BYTES = 64 << 10
+_MAX_BYTES = 24 << 20
+_MAX_ENTRY_BYTES = 64 << 10
 # How many keys that were asked for once are remembered without their value.
-_ASKED_AT_MOST = 16_384
+_MAX_ASKED = 16_384
 
 
 class RecentEntries:
@@ -42,17 +42,17 @@ class RecentEntries:
         if entry.key in asked:
             self.put(entry)
             return
-        if len(asked) >= _ASKED_AT_MOST:
+        if len(asked) >= _MAX_ASKED:
             asked.clear()
         asked.add(entry.key)
 
     def put(self, entry: Entry) -> None:
         """Remember *entry*, unless it is just being changed."""
         size = len(entry.value) + len(entry.key)
-        if size > _LARGEST_BYTES or entry.key in self._unsettled or entry.key in self._entries:
+        if size > _MAX_ENTRY_BYTES or entry.key in self._unsettled or entry.key in self._entries:
             return
         self._bytes += size
-        if self._bytes > _BYTES_AT_MOST:
+        if self._bytes > _MAX_BYTES:
             self.clear()
             self._bytes = size
         self._entries[entry.key] = entry

@@ -47,7 +47,7 @@ class WalBounds:
     wanted_pages: int = 4_000
     """Begin to copy it at this length: 16 MiB, so that a page changed often is copied once."""
 
-    most_pages: int = 65_000
+    max_pages: int = 65_000
     """Slow writers down beyond this length: 256 MiB, reached only while reads hold it for long."""
 
 
@@ -77,9 +77,9 @@ class Sweep:
         self._marked = True
         return False
 
-    def _sweep(self, most: int) -> bool:
+    def _sweep(self, limit: int) -> bool:
         ((swept, compacted),) = rows(self._connection, "SELECT swept, compacted FROM meta")
-        window = rows(self._connection, _SWEEP_WINDOW, (swept, compacted, most - 1))
+        window = rows(self._connection, _SWEEP_WINDOW, (swept, compacted, limit - 1))
         upto = window[0][0] if window else compacted
         for statement in _SWEEP:
             rows(self._connection, statement, (swept, upto))
@@ -118,7 +118,7 @@ class Checkpoints:
         """Start or finish a checkpoint when the WAL has grown enough."""
         if self._pages < self._next_try:
             return
-        if self._pages >= self._bounds.most_pages:
+        if self._pages >= self._bounds.max_pages:
             self._join()
             self._start_anew(_PATIENCE_MILLISECONDS)
         elif self._copying is None:
@@ -169,7 +169,7 @@ class Checkpoints:
             self._writing.wal_checkpoint(mode=mode)
             self._pages, self._next_try = 0, wanted
         except apsw.BusyError:
-            self._next_try = min(self._pages + wanted // 4, self._bounds.most_pages)
+            self._next_try = min(self._pages + wanted // 4, self._bounds.max_pages)
         except apsw.Error as error:
             log.warning("checkpoint failed; will retry", error=error)
             self._next_try = self._pages + wanted // 4

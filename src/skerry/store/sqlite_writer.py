@@ -36,7 +36,7 @@ log = Logger("store")
 BATCH_WRITES = 256
 BATCH_BYTES = 4 << 20
 # More waiting than this is an overload that clients should hear of.
-MOST_WAITING = 50_000
+MAX_WAITING = 50_000
 _ROWS = 32
 
 
@@ -121,7 +121,7 @@ class Writer:
         """Queue a commit; its waiter may be cancelled without effect on the commit."""
         if self._ended:
             raise Unavailable("the writing thread ended; this was not written")
-        if len(self._commits) >= MOST_WAITING:
+        if len(self._commits) >= MAX_WAITING:
             raise Unavailable("too many writes are waiting; this one was not written")
         waiter: asyncio.Future[list[int]] = self._loop.create_future()
         self._commits.append(Pending(writes, waiter))

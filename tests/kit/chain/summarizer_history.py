@@ -12,7 +12,7 @@ from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.accumulator import total
 from skerry.logic.fleet.summary.content import (
-    MOST_DETAILS,
+    MAX_DETAILS,
     NAMESPACED,
     Subject,
     summary_content,
@@ -135,7 +135,7 @@ class History:
                 if space in chosen:
                     subject = _subject(space, source["metadata"]["name"])
                     reports = {each: await self._reported(each, subject) for each in where}
-                    content = summary_content(name, subject, total(reports, MOST_DETAILS))
+                    content = summary_content(name, subject, total(reports, MAX_DETAILS))
                     wanted[(space, summary_name(name, subject))] = content
         return wanted
 

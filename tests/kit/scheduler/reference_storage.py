@@ -201,9 +201,9 @@ def limits(world: World, pod: Object, node: Object) -> Reasons:
     present = {item for other in world.on(node) for item in attached_by(world, other)}
     present |= attached_otherwise(world, node)
     new = attached_by(world, pod) - present
-    for driver, most in allowed.items():
+    for driver, limit in allowed.items():
         more = sum(item[0] == driver for item in new)
-        if more and sum(item[0] == driver for item in present) + more > most:
+        if more and sum(item[0] == driver for item in present) + more > limit:
             return ("node(s) exceed max volume count",)
     return None
 

@@ -31,7 +31,7 @@ class Rates:
     lost_answer: float = 0.05
     duplicated: float = 0.03
     broken_stream: float = 0.05
-    longest_delay_seconds: float = 0.2
+    max_delay_seconds: float = 0.2
 
 
 class FaultyTransport:
@@ -92,8 +92,8 @@ class FaultyTransport:
         self.steps.append(f"{now:.6f} {method} {path}?{query} {zlib.crc32(body):08x}")
 
     async def _delay(self) -> None:
-        if self.rates.longest_delay_seconds:
-            await asyncio.sleep(self.rates.longest_delay_seconds * self._ids.fraction())
+        if self.rates.max_delay_seconds:
+            await asyncio.sleep(self.rates.max_delay_seconds * self._ids.fraction())
 
     def _happens(self, rate: float) -> bool:
         return bool(rate) and self._ids.fraction() < rate

@@ -83,7 +83,7 @@ async def test_a_relist_tells_only_the_differences() -> None:
         await informer.wait_synced()
         story.told.clear()
         # Cut off while things happen, and forgotten meanwhile.
-        world.faults.rates = Rates(lost_request=1.0, broken_stream=1.0, longest_delay_seconds=0)
+        world.faults.rates = Rates(lost_request=1.0, broken_stream=1.0, max_delay_seconds=0)
         await make(world, "new")
         await asyncio.sleep(1)
         await world.direct.patch(CONFIG_MAPS, "changed", {"data": {"x": "1"}}, "ns")

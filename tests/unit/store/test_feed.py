@@ -40,7 +40,7 @@ def publish(feed: Feed, log: Log, *events: Event) -> None:
 
 
 def test_the_ring_never_holds_more_than_its_bounds() -> None:
-    feed = Feed(1, most_events=100, most_bytes=10_000)
+    feed = Feed(1, max_events=100, max_bytes=10_000)
     for revision in range(2, 1000):
         feed.publish([event(revision)])
         assert len(feed.after(feed.oldest)) <= 100
@@ -60,7 +60,7 @@ async def test_a_watcher_that_keeps_up_never_reads_history() -> None:
 
 
 async def test_a_watcher_slower_than_the_ring_reads_history_and_misses_nothing() -> None:
-    feed, log = Feed(1, most_events=50), Log()
+    feed, log = Feed(1, max_events=50), Log()
     watcher = watch(feed, log)
     for revision in range(2, 5000):
         publish(feed, log, event(revision))
@@ -72,7 +72,7 @@ async def test_a_watcher_slower_than_the_ring_reads_history_and_misses_nothing()
 
 
 async def test_a_quiet_prefix_does_not_fall_out_of_the_ring() -> None:
-    feed, log = Feed(1, most_events=50), Log()
+    feed, log = Feed(1, max_events=50), Log()
     waiting = asyncio.ensure_future(anext(watch(feed, log, "/quiet/")))
     await asyncio.sleep(0)
     for revision in range(2, 500):

@@ -71,7 +71,7 @@ async def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
 
 
 @contextmanager
-def largest_file(size: int) -> Iterator[None]:
+def max_file_bytes(size: int) -> Iterator[None]:
     """Make writes beyond *size* bytes of any file fail, as those to a full disk do."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -86,7 +86,7 @@ async def test_a_full_disk_fails_the_write_and_the_store_stays_usable(
 ) -> None:
     store = await SqliteStore.open(path, IDS)
     (first,) = await store.commit([Write("/a", b"1")])
-    with largest_file(256 << 10):
+    with max_file_bytes(256 << 10):
         results = await asyncio.gather(
             *(store.commit([Write(f"/big/{n}", bytes(64 << 10))]) for n in range(20)),
             return_exceptions=True,
@@ -111,15 +111,15 @@ async def test_a_full_disk_fails_the_write_and_the_store_stays_usable(
 
 
 async def test_the_wal_stays_short_under_constant_writes_and_reads(path: Path) -> None:
-    store = await SqliteStore.open(path, IDS, wal=WalBounds(wanted_pages=200, most_pages=1000))
+    store = await SqliteStore.open(path, IDS, wal=WalBounds(wanted_pages=200, max_pages=1000))
     wal = path.with_name(path.name + "-wal")
-    largest = 0
+    peak_bytes = 0
 
     async def write(worker: int) -> None:
-        nonlocal largest
+        nonlocal peak_bytes
         for number in range(150):
             await store.commit([Write(f"/{worker}/{number % 40}", bytes(16 << 10))])
-            largest = max(largest, wal.stat().st_size)
+            peak_bytes = max(peak_bytes, wal.stat().st_size)
 
     async def read(turns: int) -> None:
         for _ in range(turns):
@@ -128,7 +128,7 @@ async def test_the_wal_stays_short_under_constant_writes_and_reads(path: Path) -
 
     await asyncio.gather(read(50), *(write(worker) for worker in range(8)))
     # 20 MB were written through a WAL that is wanted at 0.8 MB and slowed down at 4 MB.
-    assert largest < 8 << 20
+    assert peak_bytes < 8 << 20
     await store.close()
 
 

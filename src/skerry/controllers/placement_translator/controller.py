@@ -330,7 +330,7 @@ class PlacementTranslator:
         The system's own cluster binds and defines nothing, so it serves these and no others.
         """
         client = self._context.client.for_cluster(SYSTEM_ADMIN)
-        backoff, attempt = Backoff(shortest_seconds=0.1, longest_seconds=30.0), 0
+        backoff, attempt = Backoff(min_seconds=0.1, max_seconds=30.0), 0
         while True:
             try:
                 types = await discover(client)

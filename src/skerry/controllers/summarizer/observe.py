@@ -13,7 +13,7 @@ from skerry.controllers.summarizer.keys import Pace
 from skerry.controllers.summarizer.kinds import Kinds
 from skerry.controllers.summarizer.names import Cause
 from skerry.logic.fleet.summary.accumulator import Accumulator, Totals
-from skerry.logic.fleet.summary.content import MOST_DETAILS, Subject
+from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject
 from skerry.logic.fleet.summary.ledger import Source
 from skerry.logic.fleet.summary.report import digest_of
 from skerry.logic.fleet.summary.selection import comes_back
@@ -99,7 +99,7 @@ class Observer:
         subject = Subject(
             item.group, source.version, item.resource, source.kind, item.namespace, item.name
         )
-        return Wanted(ref, owner.uid, subject, tally.totals(MOST_DETAILS))
+        return Wanted(ref, owner.uid, subject, tally.totals(MAX_DETAILS))
 
     def _found(self, cause: Cause) -> tuple[Accumulator | None, Source | None]:
         ledger = self._board.ledger

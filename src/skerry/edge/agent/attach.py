@@ -15,7 +15,7 @@ from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.runtime import CannotStart
 
 # What has come for a reader that is slower than the program.
-_MOST_WAITING = 256
+_MAX_WAITING = 256
 
 
 class Attached:
@@ -25,7 +25,7 @@ class Attached:
         self._reader = reader
         self._writer = writer
         self._chunks: dict[int, asyncio.Queue[bytes]] = {
-            channel: asyncio.Queue(_MOST_WAITING) for channel in (STDOUT, STDERR)
+            channel: asyncio.Queue(_MAX_WAITING) for channel in (STDOUT, STDERR)
         }
 
     async def run(self) -> None:

@@ -401,7 +401,7 @@ class ContainerLife:
     def _delay(self) -> float:
         settings = self._node.settings
         delay: float = settings.backoff_seconds * 2.0 ** min(self._failures - 1, 16)
-        return min(settings.backoff_longest_seconds, delay)
+        return min(settings.max_backoff_seconds, delay)
 
     # Small things.
 

@@ -20,7 +20,7 @@ _log = Logger("network")
 # As the kernel forgets a UDP "connection" that was answered.
 _IDLE_SECONDS = 120.0
 # More clients at once than an edge has; the oldest is forgotten then.
-_MOST_CLIENTS = 1024
+_MAX_CLIENTS = 1024
 
 OpenSocket = Callable[[], socket.socket]
 """Returns a UDP socket in the network the endpoints are on; raises ``CannotStart``."""
@@ -86,7 +86,7 @@ class DatagramForwarder:
             out.close()
             _log.debug("backend cannot be reached", port=self._name, error=error)
             return None
-        if len(self._clients) >= _MOST_CLIENTS:
+        if len(self._clients) >= _MAX_CLIENTS:
             next(iter(self._clients.values())).close()
         client = self._clients[sender] = _Client(self, sender, out)
         return client

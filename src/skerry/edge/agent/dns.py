@@ -28,7 +28,7 @@ _NAME_OF_QUESTION = 0xC00C
 # Short: endpoints come and go, and asking again costs next to nothing.
 _LIFE_SECONDS = 5
 # What any client takes in one datagram.
-_LONGEST = 512
+_MAX_LENGTH = 512
 _TRUNCATED = 0x0200
 _CONNECTION_SECONDS = 10.0
 
@@ -46,7 +46,7 @@ Lookup = Callable[[str], Sequence[Record] | None]
 """Returns every record of a name, without its last dot; None when nobody has that name."""
 
 
-def answered(query: bytes, lookup: Lookup, longest: int = _LONGEST) -> bytes | None:
+def answered(query: bytes, lookup: Lookup, max_bytes: int = _MAX_LENGTH) -> bytes | None:
     """Return the answer to a query; None for what is no query at all."""
     if len(query) < 12:
         return None
@@ -67,8 +67,8 @@ def answered(query: bytes, lookup: Lookup, longest: int = _LONGEST) -> bytes | N
         return struct.pack("!HHHHHH", identity, kept | _NO_NAME, 1, 0, 0, 0) + question
     found = [_packed(item) for item in records if kind in (item.kind, ANY) or item.kind == CNAME]
     answer = b"".join(found)
-    if 12 + len(question) + len(answer) > longest:
-        found = _fitting(found, longest - 12 - len(question))
+    if 12 + len(question) + len(answer) > max_bytes:
+        found = _fitting(found, max_bytes - 12 - len(question))
         answer, kept = b"".join(found), kept | _TRUNCATED
     return struct.pack("!HHHHHH", identity, kept, 1, len(found), 0, 0) + question + answer
 
@@ -150,7 +150,7 @@ class DnsServer(asyncio.DatagramProtocol):
                 while True:
                     (size,) = struct.unpack("!H", await reader.readexactly(2))
                     query = await reader.readexactly(size)
-                    answer = answered(query, self._lookup, longest=0xFFFF)
+                    answer = answered(query, self._lookup, max_bytes=0xFFFF)
                     if answer is None:
                         return
                     writer.write(struct.pack("!H", len(answer)) + answer)

@@ -16,7 +16,7 @@ _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
 _END_STREAM, _ACKNOWLEDGE, _END_HEADERS, _PADDED = 0x1, 0x1, 0x4, 0x8
 _STREAM = 1
 # A health answer is a few bytes; whoever sends more is no health service.
-_LARGEST = 1 << 16
+_MAX_BYTES = 1 << 16
 _STATUS = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 SERVING = "SERVING"
 
@@ -88,7 +88,7 @@ async def check(streams: Streams, service: str, authority: str) -> str:
             head = await reader.readexactly(9)
             size = int.from_bytes(head[:3], "big")
             kind, flags, stream = struct.unpack("!BBI", head[3:])
-            if size > _LARGEST:
+            if size > _MAX_BYTES:
                 raise RpcFailed(f"a frame of {size} bytes")
             content = await reader.readexactly(size)
             if kind in (_SETTINGS, _PING) and not flags & _ACKNOWLEDGE:

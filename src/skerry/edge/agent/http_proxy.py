@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from skerry.edge.agent.network import LOOPBACK, Backend, Connect, copy_stream, dialled
 
-_LONGEST_HEAD = 64 * 1024
+_MAX_HEAD = 64 * 1024
 _HEAD_SECONDS = 30.0
 
 Find = Callable[[str, int, str], Backend | None]
@@ -95,11 +95,9 @@ class HttpProxy:
                 tasks.create_task(self._serve(reader, writer))
 
             if self.listening is not None:
-                server = await asyncio.start_server(
-                    connected, sock=self.listening, limit=_LONGEST_HEAD
-                )
+                server = await asyncio.start_server(connected, sock=self.listening, limit=_MAX_HEAD)
             else:
-                server = await asyncio.start_server(connected, LOOPBACK, 0, limit=_LONGEST_HEAD)
+                server = await asyncio.start_server(connected, LOOPBACK, 0, limit=_MAX_HEAD)
             self._address, self._port = server.sockets[0].getsockname()[:2]
             try:
                 await asyncio.Event().wait()

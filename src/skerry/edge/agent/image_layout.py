@@ -24,7 +24,7 @@ from typing import IO, Any
 
 _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _INDEX = "index.json"
 _MANIFESTS = ("manifest.v1+json", "manifest.v2+json")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -237,7 +237,7 @@ def inside(root: Path, parts: Sequence[str]) -> Path:
         place = root.joinpath(*found, part)
         if place.is_symlink():
             links += 1
-            if links > _MOST_LINKS:
+            if links > _MAX_LINKS:
                 raise ImageError(f"too many links on the way to {'/'.join(parts)}")
             target = os.readlink(place)
             found = [] if target.startswith("/") else found

@@ -36,8 +36,8 @@ SOCKET = "network.sock"
 # A gateway every pod has: link-local, so it is nobody's on either side.
 GATEWAY = "169.254.1.1"
 _INTERFACE = "eth0"
-_LONGEST_LINE = 4096
-_MOST_FILES = 65536
+_MAX_LINE = 4096
+_MAX_FILES = 65536
 
 
 class Keeper:
@@ -135,7 +135,7 @@ def _serve(keeper: Keeper, listening: socket.socket) -> None:
     while True:
         connection, _ = listening.accept()
         with connection:
-            while line := connection.recv(_LONGEST_LINE):
+            while line := connection.recv(_MAX_LINE):
                 try:
                     told, passed = keeper.answer(json.loads(line))
                 except OSError as error:
@@ -221,7 +221,7 @@ def main() -> None:
     """Start the keeper and go; one line of JSON says its pid, or why there is none."""
     directory, *local = sys.argv[1:]
     # What was open where we come from must not be held open for as long as we live.
-    os.closerange(3, _MOST_FILES)
+    os.closerange(3, _MAX_FILES)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     told_read, told = os.pipe()
     go_read, go = os.pipe()

@@ -35,7 +35,7 @@ _STATUS_SECONDS = 300.0
 _log = Logger("agent")
 
 
-def capacity(most_pods: int) -> dict[str, str]:
+def capacity(max_pods: int) -> dict[str, str]:
     """Return what the machine has."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     disk = os.statvfs("/")
@@ -43,7 +43,7 @@ def capacity(most_pods: int) -> dict[str, str]:
         "cpu": str(os.cpu_count() or 1),
         "memory": f"{memory // 1024}Ki",
         "ephemeral-storage": f"{disk.f_blocks * disk.f_frsize // 1024}Ki",
-        "pods": str(most_pods),
+        "pods": str(max_pods),
     }
 
 
@@ -91,7 +91,7 @@ def node_status(node: NodeContext, old: list[Object], now: datetime) -> Object:
         limits_condition(node.control_groups),
         ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
     ]
-    amounts = capacity(node.settings.most_pods)
+    amounts = capacity(node.settings.max_pods)
     return {
         "capacity": amounts,
         "allocatable": amounts,

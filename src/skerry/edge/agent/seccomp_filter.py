@@ -41,7 +41,7 @@ _ANY_BIT = 0x45  # JMP | JSET | K
 _RETURN = 0x06  # RET | K
 # struct seccomp_data
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-_LONGEST_SHORT_JUMP = 255
+_MAX_SHORT_JUMP = 255
 _MAX_INSTRUCTIONS = 4096
 
 
@@ -110,7 +110,7 @@ class Assembler:
 
     def _short(self, number: int, label: str) -> int:
         distance = self._distance(number, label)
-        if distance > _LONGEST_SHORT_JUMP:
+        if distance > _MAX_SHORT_JUMP:
             raise ValueError(f"a comparison that leads {distance} instructions away")
         return distance
 

@@ -12,7 +12,7 @@ class AgentSettings:
     backoff_seconds: float = 10.0
     """First delay before a container that ended again is restarted; doubles each time."""
 
-    backoff_longest_seconds: float = 300.0
+    max_backoff_seconds: float = 300.0
     """Longest such delay, as kubelet's."""
 
     calm_seconds: float = 600.0
@@ -27,5 +27,5 @@ class AgentSettings:
     heartbeat_seconds: float = 10.0
     """How often the node's lease is renewed."""
 
-    most_pods: int = 110
+    max_pods: int = 110
     """Pods the node says it can hold, as kubelet's maxPods."""

@@ -22,7 +22,7 @@ import time
 from typing import Any, NamedTuple, NoReturn
 
 # Longer lines are cut and marked partial, as containerd does.
-_LONGEST_LINE = 16 * 1024
+_MAX_LINE = 16 * 1024
 # How long to read on for children that outlive the program and hold its output open.
 _DRAIN_SECONDS = 0.2
 _CANNOT_START = 128
@@ -41,9 +41,9 @@ def start_time(pid: int) -> int:
 class _Log:
     """Appends records; begins anew once the file is full, keeping one predecessor."""
 
-    def __init__(self, path: str, most_bytes: int) -> None:
+    def __init__(self, path: str, max_bytes: int) -> None:
         self._path = path
-        self._most = most_bytes
+        self._max_bytes = max_bytes
         self._open()
 
     def _open(self) -> None:
@@ -59,7 +59,7 @@ class _Log:
         with contextlib.suppress(OSError):
             os.write(self._file, record)
         self._size += len(record)
-        if self._size > self._most:
+        if self._size > self._max_bytes:
             os.close(self._file)
             os.replace(self._path, f"{self._path}.1")
             self._open()
@@ -78,14 +78,14 @@ class _Lines:
         *whole, self._pending = (self._pending + data).split(b"\n")
         for line in whole:
             self._write(line, "F")
-        while len(self._pending) > _LONGEST_LINE:
-            self._log.write(self._stream, "P", self._pending[:_LONGEST_LINE])
-            self._pending = self._pending[_LONGEST_LINE:]
+        while len(self._pending) > _MAX_LINE:
+            self._log.write(self._stream, "P", self._pending[:_MAX_LINE])
+            self._pending = self._pending[_MAX_LINE:]
 
     def _write(self, line: bytes, tag: str) -> None:
-        while len(line) > _LONGEST_LINE:
-            self._log.write(self._stream, "P", line[:_LONGEST_LINE])
-            line = line[_LONGEST_LINE:]
+        while len(line) > _MAX_LINE:
+            self._log.write(self._stream, "P", line[:_MAX_LINE])
+            line = line[_MAX_LINE:]
         self._log.write(self._stream, tag, line)
 
     def end(self) -> None:

@@ -39,11 +39,11 @@ from skerry.logic.fleet.syncing.certificates import (
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.transport import TransportError
 
-_BACKOFF = Backoff(shortest_seconds=2.0, longest_seconds=600.0, jitter=0.5)
+_BACKOFF = Backoff(min_seconds=2.0, max_seconds=600.0, jitter=0.5)
 # How long a wait goes on without reading the clock: it does not run while a machine sleeps.
 _CLOCK_SECONDS = 3600.0
 # Between two questions whether the hub still accepts us: a bad line loses connections all the time.
-_SUSPICIONS = Backoff(shortest_seconds=1.0, longest_seconds=60.0)
+_SUSPICIONS = Backoff(min_seconds=1.0, max_seconds=60.0)
 _FORGIVEN_SECONDS = 600.0
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILURES = (ApiError, TransportError, OSError, ValueError, NoKey, RequestRefused)

@@ -27,7 +27,7 @@ DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresource
 
 # A definition's own status follows its acceptance; one look for both.
 _SETTLE_SECONDS = 0.05
-_BACKOFF = Backoff(shortest_seconds=0.5, longest_seconds=60.0, jitter=0.5)
+_BACKOFF = Backoff(min_seconds=0.5, max_seconds=60.0, jitter=0.5)
 _METADATA = Selection(metadata_only=True)
 
 

@@ -43,7 +43,7 @@ from skerry.runtime.workqueue import WorkQueue
 
 # An object refused once may be fine in a moment; one refused for an hour is a person's concern.
 _RETURNING = 8
-_BACKOFF = Backoff(shortest_seconds=0.1, longest_seconds=60.0, jitter=0.5)
+_BACKOFF = Backoff(min_seconds=0.1, max_seconds=60.0, jitter=0.5)
 
 
 class Session:

@@ -32,7 +32,7 @@ from skerry.runtime.transport import TransportError
 
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 _RENEW_AFTER = 0.2
-_BACKOFF = Backoff(shortest_seconds=10.0, longest_seconds=600.0, jitter=0.5)
+_BACKOFF = Backoff(min_seconds=10.0, max_seconds=600.0, jitter=0.5)
 _SUBJECT = "system:serviceaccount:"
 
 _log = Logger("syncer-token")

@@ -14,12 +14,12 @@ from typing import Final
 
 Check = Callable[[str], list[str]]
 
-LABEL_LONGEST: Final = 63
-SUBDOMAIN_LONGEST: Final = 253
+MAX_LABEL_LENGTH: Final = 63
+MAX_SUBDOMAIN_LENGTH: Final = 253
 # Longer ones are refused, and not remembered.
-_QUALIFIED_LONGEST: Final = SUBDOMAIN_LONGEST + 1 + LABEL_LONGEST
+_MAX_QUALIFIED_LENGTH: Final = MAX_SUBDOMAIN_LENGTH + 1 + MAX_LABEL_LENGTH
 # Room for the five random characters a generated name ends with.
-GENERATED_BASE_LONGEST: Final = LABEL_LONGEST - 5
+MAX_GENERATED_BASE_LENGTH: Final = MAX_LABEL_LENGTH - 5
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"
@@ -53,18 +53,20 @@ def _mismatch(text: str, pattern: str, *examples: str) -> str:
     return f"{text} (e.g. {listed}regex used for validation is '{pattern}')"
 
 
-def _grammar(pattern: str, longest: int, text: str, *examples: str) -> Callable[[str], list[str]]:
+def _grammar(
+    pattern: str, max_length: int, text: str, *examples: str
+) -> Callable[[str], list[str]]:
     """Return a check of length and form; the common case costs one match."""
     fits = re.compile(pattern).fullmatch
     mismatch = _mismatch(text, pattern, *examples)
 
     def check(name: str) -> list[str]:
         # Whatever fits is ASCII, so its letters are its bytes.
-        if fits(name) is not None and (not longest or len(name) <= longest):
+        if fits(name) is not None and (not max_length or len(name) <= max_length):
             return []
         wrong = []
-        if longest and _bytes_exceed(name, longest):
-            wrong.append(too_long(longest))
+        if max_length and _bytes_exceed(name, max_length):
+            wrong.append(too_long(max_length))
         if fits(name) is None:
             wrong.append(mismatch)
         return wrong
@@ -72,22 +74,22 @@ def _grammar(pattern: str, longest: int, text: str, *examples: str) -> Callable[
     return check
 
 
-def _bytes_exceed(text: str, longest: int) -> bool:
-    return len(text) > longest or (
-        not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > longest
+def _bytes_exceed(text: str, max_length: int) -> bool:
+    return len(text) > max_length or (
+        not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > max_length
     )
 
 
 dns1123_subdomain: Final[Check] = _grammar(
     _SUBDOMAIN,
-    SUBDOMAIN_LONGEST,
+    MAX_SUBDOMAIN_LENGTH,
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
     "'.', and must start and end with an alphanumeric character",
     "example.com",
 )
 dns1035_label: Final[Check] = _grammar(
     _DNS1035,
-    LABEL_LONGEST,
+    MAX_LABEL_LENGTH,
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
     "alphabetic character, and end with an alphanumeric character",
     "my-name",
@@ -95,7 +97,7 @@ dns1035_label: Final[Check] = _grammar(
 )
 wildcard_subdomain: Final[Check] = _grammar(
     _WILDCARD,
-    SUBDOMAIN_LONGEST,
+    MAX_SUBDOMAIN_LENGTH,
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
     "which must consist of lower case alphanumeric characters, '-' or '.' and end with an "
     "alphanumeric character",
@@ -139,8 +141,8 @@ _LABEL_MISMATCH = _mismatch(
 def dns1123_label(text: str) -> list[str]:
     """Return what keeps *text* from being a DNS label; dots get a sentence of their own."""
     wrong = []
-    if _bytes_exceed(text, LABEL_LONGEST):
-        wrong.append(too_long(LABEL_LONGEST))
+    if _bytes_exceed(text, MAX_LABEL_LENGTH):
+        wrong.append(too_long(MAX_LABEL_LENGTH))
     if _label_form(text) is None:
         dotted = _subdomain_form(text) is not None
         wrong.append("must not contain dots" if dotted else _LABEL_MISMATCH)
@@ -172,7 +174,7 @@ _QUALIFIED_MISMATCH = _mismatch(
 
 def qualified_name(text: str) -> list[str]:
     """Return what keeps *text* from being ``[prefix/]name``: keys of labels and annotations."""
-    return list(_known_name(text) if len(text) <= _QUALIFIED_LONGEST else _qualified_name(text))
+    return list(_known_name(text) if len(text) <= _MAX_QUALIFIED_LENGTH else _qualified_name(text))
 
 
 def _qualified_name(text: str) -> tuple[str, ...]:
@@ -186,8 +188,8 @@ def _qualified_name(text: str) -> tuple[str, ...]:
     name = parts[-1]
     if not name:
         wrong.append("name part must be non-empty")
-    elif _bytes_exceed(name, LABEL_LONGEST):
-        wrong.append("name part " + too_long(LABEL_LONGEST))
+    elif _bytes_exceed(name, MAX_LABEL_LENGTH):
+        wrong.append("name part " + too_long(MAX_LABEL_LENGTH))
     if _qualified_form(name) is None:
         wrong.append("name part " + _QUALIFIED_MISMATCH)
     return tuple(wrong)
@@ -217,8 +219,8 @@ _VALUE_MISMATCH = _mismatch(
 def label_value(text: str) -> list[str]:
     """Return what keeps *text* from being the value of a label; empty is a value."""
     wrong = []
-    if _bytes_exceed(text, LABEL_LONGEST):
-        wrong.append(too_long(LABEL_LONGEST))
+    if _bytes_exceed(text, MAX_LABEL_LENGTH):
+        wrong.append(too_long(MAX_LABEL_LENGTH))
     if _value_form(text) is None:
         wrong.append(_VALUE_MISMATCH)
     return wrong
@@ -293,7 +295,7 @@ def relaxed_env_var_name(text: str) -> list[str]:
 
 _config_key_form = _grammar(
     _CONFIG_MAP_KEY,
-    SUBDOMAIN_LONGEST,
+    MAX_SUBDOMAIN_LENGTH,
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     "key.name",
     "KEY_NAME",
@@ -309,4 +311,4 @@ def config_map_key(text: str) -> list[str]:
 
 def generated_name(base: str, suffix: str) -> str:
     """Return *base* with *suffix*, the base cut so that the whole stays a DNS label."""
-    return base[:GENERATED_BASE_LONGEST] + suffix
+    return base[:MAX_GENERATED_BASE_LENGTH] + suffix

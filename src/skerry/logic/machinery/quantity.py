@@ -21,10 +21,10 @@ DECIMAL_EXPONENT: Final = "DecimalExponent"
 
 _NANO = 10**9
 # Binary quantities stop at the largest signed 64-bit integer.
-_BINARY_LARGEST = (2**63 - 1) * _NANO
+_MAX_BINARY = (2**63 - 1) * _NANO
 # Kubernetes computes lazily with absurd exponents; we would have to write the digits. Nobody
 # counts anything in the world beyond this.
-_EXPONENT_LARGEST = 400
+_MAX_EXPONENT = 400
 
 # A suffix begins with what no number holds, so that there is one way to read any text.
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?")
@@ -150,7 +150,7 @@ def _parsed(text: str, found: re.Match[str]) -> Quantity:
     mantissa = int(digits)
     if number_format == BINARY_SI:
         nanos = _divided(mantissa << exponent, 9 - len(fraction))
-        nanos = min(nanos, _BINARY_LARGEST)
+        nanos = min(nanos, _MAX_BINARY)
         kept = not dot and bool(mantissa & 7) and _fast_binary(whole, exponent)
         if 0 < nanos < _NANO:
             number_format = DECIMAL_SI
@@ -193,7 +193,7 @@ def _interpreted(suffix: str) -> tuple[str, int]:
     if written is None or len(written[1]) > 6:
         raise QuantityError(_WRONG_SUFFIX)
     exponent = int(written[1])
-    if abs(exponent) > _EXPONENT_LARGEST:
+    if abs(exponent) > _MAX_EXPONENT:
         raise QuantityError(_WRONG_SUFFIX)
     return DECIMAL_EXPONENT, exponent
 
@@ -217,8 +217,8 @@ def _canonical_binary(number: int) -> str:
 
 def _canonical_decimal(nanos: int, number_format: str) -> str:
     exponent = -9
-    largest = _EXPONENT_LARGEST if number_format == DECIMAL_EXPONENT else 18
-    while nanos % 1000 == 0 and exponent < largest:
+    max_exponent = _MAX_EXPONENT if number_format == DECIMAL_EXPONENT else 18
+    while nanos % 1000 == 0 and exponent < max_exponent:
         nanos //= 1000
         exponent += 3
     if number_format == DECIMAL_EXPONENT:

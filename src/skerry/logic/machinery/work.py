@@ -53,7 +53,7 @@ def spend(units: float) -> None:
             raise LongWork
 
 
-def left(most: float) -> float:
-    """Return how much may still be spent, at most *most*."""
+def left(limit: float) -> float:
+    """Return how much may still be spent, at most *limit*."""
     work = _PRESENT.get()
-    return most if work is None or work.left > most else work.left
+    return limit if work is None or work.left > limit else work.left

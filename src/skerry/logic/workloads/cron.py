@@ -111,20 +111,20 @@ def _free(field: str) -> bool:
     return any(part.split("/")[0] in ("*", "?") for part in field.split(","))
 
 
-def _values(field: str, least: int, most: int) -> frozenset[int]:
+def _values(field: str, minimum: int, maximum: int) -> frozenset[int]:
     found: set[int] = set()
     for part in filter(None, field.split(",")):
         span, _, step = part.partition("/")
-        low, high = _span(span, least, most)
+        low, high = _span(span, minimum, maximum)
         if step and "-" not in span:
-            high = most
+            high = maximum
         found.update(range(low, high + 1, int(step or 1)))
     return frozenset(found)
 
 
-def _span(span: str, least: int, most: int) -> tuple[int, int]:
+def _span(span: str, minimum: int, maximum: int) -> tuple[int, int]:
     if span in ("*", "?"):
-        return least, most
+        return minimum, maximum
     low, separator, high = span.partition("-")
     first = _number(low)
     return first, _number(high) if separator else first
@@ -135,12 +135,12 @@ def _number(text: str) -> int:
 
 
 def missed_times(
-    schedule: Schedule, since: datetime, now: datetime, most: int = 101
+    schedule: Schedule, since: datetime, now: datetime, maximum: int = 101
 ) -> list[datetime]:
-    """Return the times after *since* and not after *now*, at most *most* of them, oldest first."""
+    """Return the times after *since* and not after *now*, oldest first, *maximum* at most."""
     found: list[datetime] = []
     moment = since
-    while len(found) < most:
+    while len(found) < maximum:
         following = schedule.after(moment)
         if following is None or following > now:
             break

@@ -81,10 +81,10 @@ def forgotten(revisions: Sequence[Object], used: set[str], limit: int | None) ->
     """
     spare = [item for item in revisions if _hash(item) not in used]
     spare.sort(key=lambda item: int(item.get("revision", 0)))
-    most = 10 if limit is None else limit
+    kept = 10 if limit is None else limit
     return [
         Delete(_target(item), reason="HistoryLimit", uid=item["metadata"]["uid"])
-        for item in spare[: max(0, len(spare) - most)]
+        for item in spare[: max(0, len(spare) - kept)]
     ]
 
 

@@ -16,12 +16,12 @@ _ROLLING = "RollingUpdate"
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """One ReplicaSet in numbers. ``most`` is what its pods were allowed to be, by annotation."""
+    """One ReplicaSet in numbers. ``maximum`` is what its pods were allowed to be, by annotation."""
 
     name: str
     replicas: int
     available: int = 0
-    most: int = 0
+    maximum: int = 0
 
 
 def resolved(value: int | str | None, total: int, *, round_up: bool) -> int:
@@ -39,11 +39,11 @@ def resolved(value: int | str | None, total: int, *, round_up: bool) -> int:
 
 def fenceposts(surge: int | str | None, missing: int | str | None, total: int) -> tuple[int, int]:
     """Return ``(max surge, max unavailable)`` of *total*."""
-    most = resolved(surge, total, round_up=True)
+    maximum = resolved(surge, total, round_up=True)
     least = resolved(missing, total, round_up=False)
-    if most == 0 and least == 0:
+    if maximum == 0 and least == 0:
         least = 1
-    return most, least
+    return maximum, least
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Limits:
     rolling: bool
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         return self.replicas + self.surge
 
     @property
@@ -83,7 +83,7 @@ def new_set_size(limits: Limits, new: int, everyone: int) -> int:
         return limits.replicas
     if new > limits.replicas:
         return limits.replicas
-    room = limits.most - everyone
+    room = limits.maximum - everyone
     if room <= 0:
         return new
     return new + min(room, limits.replicas - new)
@@ -123,7 +123,7 @@ def proportioned(limits: Limits, sets: Sequence[Set]) -> dict[str, int]:
     What is added or taken away is spread over the sets by their size; what rounding leaves goes
     to the first. *sets* come largest first, ties newest first when growing, oldest when not.
     """
-    allowed = limits.most if limits.replicas > 0 else 0
+    allowed = limits.maximum if limits.replicas > 0 else 0
     to_add = allowed - sum(item.replicas for item in sets)
     if to_add == 0:
         return {}
@@ -143,8 +143,8 @@ def _fraction(item: Set, limits: Limits) -> int:
     """Return how much of the change is due to one set."""
     if limits.replicas == 0:
         return -item.replicas
-    most = item.most or limits.replicas
-    return round(item.replicas * limits.most / most) - item.replicas
+    maximum = item.maximum or limits.replicas
+    return round(item.replicas * limits.maximum / maximum) - item.replicas
 
 
 def _bounded(share: int, left: int) -> int:

@@ -364,5 +364,5 @@ def _doubled(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def _round_robin(lists: Sequence[Sequence[int]]) -> list[int]:
-    longest = max(map(len, lists), default=0)
-    return [rows[i] for i in range(longest) for rows in lists if i < len(rows)]
+    max_rows = max(map(len, lists), default=0)
+    return [rows[i] for i in range(max_rows) for rows in lists if i < len(rows)]

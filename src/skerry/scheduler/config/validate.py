@@ -154,14 +154,14 @@ def _args(profile: Object, name: str | None) -> Any:
 
 
 def _backoff_errors(config: Object) -> list[FieldError]:
-    first, longest = config["podInitialBackoffSeconds"], config["podMaxBackoffSeconds"]
+    first, maximum = config["podInitialBackoffSeconds"], config["podMaxBackoffSeconds"]
     errors: list[FieldError] = []
     if first <= 0:
         where = "podInitialBackoffSeconds"
         errors.append(FieldError.invalid(where, first, "must be greater than 0"))
-    if longest < first:
+    if maximum < first:
         detail = "must be greater than or equal to PodInitialBackoffSeconds"
-        errors.append(FieldError.invalid("podMaxBackoffSeconds", longest, detail))
+        errors.append(FieldError.invalid("podMaxBackoffSeconds", maximum, detail))
     return errors
 
 

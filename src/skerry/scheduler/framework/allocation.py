@@ -46,7 +46,7 @@ def allocation_strategy(raw: Mapping[str, Any] | None) -> Strategy:
         shape = (raw.get("requestedToCapacityRatio") or {}).get("shape") or []
         points = [(int(p.get("utilization", 0)), int(p.get("score", 0)) * 10) for p in shape]
         return _RatioStrategy(weights, points)
-    return _LinearStrategy(weights, most=kind == "MostAllocated")
+    return _LinearStrategy(weights, most_allocated=kind == "MostAllocated")
 
 
 class _Weighted:
@@ -61,9 +61,9 @@ class _Weighted:
 class _LinearStrategy(_Weighted):
     """LeastAllocated, or its mirror image MostAllocated."""
 
-    def __init__(self, weights: Weights, *, most: bool) -> None:
+    def __init__(self, weights: Weights, *, most_allocated: bool) -> None:
         super().__init__(weights)
-        self._most = most
+        self._most_allocated = most_allocated
 
     def score(self, amounts: Sequence[tuple[int, int]]) -> int:
         total = weighed = 0
@@ -71,7 +71,7 @@ class _LinearStrategy(_Weighted):
             if allocatable == 0:
                 continue
             left = allocatable - requested if requested <= allocatable else 0
-            part = allocatable - left if self._most else left
+            part = allocatable - left if self._most_allocated else left
             total += part * MAX_SCORE // allocatable * weight
             weighed += weight
         return total // weighed if weighed else 0
@@ -82,7 +82,7 @@ class _LinearStrategy(_Weighted):
             present = allocatable != 0
             divisor = np.where(present, allocatable, 1)
             left = np.maximum(allocatable - requested, 0)
-            part = allocatable - left if self._most else left
+            part = allocatable - left if self._most_allocated else left
             total += np.where(present, part * MAX_SCORE // divisor * weight, 0)
             weighed += np.where(present, weight, 0)
         return total // np.maximum(weighed, 1)

@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 Target = TypeVar("Target")
 
 # A permit plugin may not hold an item longer than this; kube-scheduler's limit.
-PERMIT_LONGEST_SECONDS = 15 * 60.0
+MAX_PERMIT_SECONDS = 15 * 60.0
 
 
 class PluginRaised(Exception):
@@ -328,7 +328,7 @@ class Framework(Generic[Item, Target]):
             if status.code is not Code.WAIT:
                 text = f'running Permit plugin "{plugin.name}": {status.message}'
                 return Permitted(error(text).of(plugin.name))
-            waiting.append((plugin.name, min(seconds, PERMIT_LONGEST_SECONDS)))
+            waiting.append((plugin.name, min(seconds, MAX_PERMIT_SECONDS)))
         return Permitted(Status(Code.WAIT) if waiting else None, tuple(waiting))
 
     async def run_pre_bind(self, state: CycleState, item: Item, target: str) -> Status | None:

@@ -21,7 +21,7 @@ from skerry.scheduler.table import Rows
 _MEBIBYTE = 1024 * 1024
 # Below the first nothing is gained by not pulling; above the second nothing more is.
 _SMALLEST = 23 * _MEBIBYTE
-_LARGEST_PER_CONTAINER = 1000 * _MEBIBYTE
+_MAX_PER_CONTAINER = 1000 * _MEBIBYTE
 
 
 class ImageLocality:
@@ -46,22 +46,22 @@ class ImageLocality:
 
     def score_all(self, state: CycleState, pod: PodInfo, rows: Rows) -> Scores:
         total = len(self._table)
-        largest = _LARGEST_PER_CONTAINER * pod.spec.containers
+        max_size = _MAX_PER_CONTAINER * pod.spec.containers
         scaled = np.zeros(self._table.capacity, np.int64)
         for image in pod.spec.images:
             holders = self._table.images.get(image, {})
             spread = len(holders) / total
             for row, size in holders.items():
                 scaled[row] += int(size * spread)
-        if largest <= _SMALLEST:
+        if max_size <= _SMALLEST:
             return np.zeros(len(rows), np.int64)
-        within = np.clip(scaled[rows], _SMALLEST, largest)
-        return MAX_SCORE * (within - _SMALLEST) // (largest - _SMALLEST)
+        within = np.clip(scaled[rows], _SMALLEST, max_size)
+        return MAX_SCORE * (within - _SMALLEST) // (max_size - _SMALLEST)
 
 
 def _priority(scaled: int, containers: int) -> int:
-    largest = _LARGEST_PER_CONTAINER * containers
-    if largest <= _SMALLEST:
+    max_size = _MAX_PER_CONTAINER * containers
+    if max_size <= _SMALLEST:
         return 0
-    within = min(max(scaled, _SMALLEST), largest)
-    return MAX_SCORE * (within - _SMALLEST) // (largest - _SMALLEST)
+    within = min(max(scaled, _SMALLEST), max_size)
+    return MAX_SCORE * (within - _SMALLEST) // (max_size - _SMALLEST)

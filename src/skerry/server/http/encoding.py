@@ -27,7 +27,7 @@ class Heads:
     """Builds response heads. What does not change from answer to answer is built once."""
 
     # Statuses times media types; the bound only guards against a handler that invents types.
-    _MOST_PREFIXES = 1024
+    _MAX_PREFIXES = 1024
 
     def __init__(self, fixed: Headers) -> None:
         self._fixed = tuple((name, f"{name}: {_one_line(value)}\r\n") for name, value in fixed)
@@ -54,7 +54,7 @@ class Heads:
 
     def _remembered(self, status: int, content_type: str) -> bytes:
         prefix = self._prefix(status, content_type, ())
-        if len(self._prefixes) < self._MOST_PREFIXES:
+        if len(self._prefixes) < self._MAX_PREFIXES:
             self._prefixes[(status, content_type)] = prefix
         return prefix
 

@@ -44,7 +44,7 @@ _REQUEST_LINE = re.compile(rb"(GET|HEAD|DELETE) (/[!-~]*) HTTP/1\.1")
 # Bodies up to this are not worth accounting for: all connections together hold little of them.
 _SMALL_BODY = 64 * 1024
 # Longer blocks are not worth comparing and keeping.
-_LONGEST_KNOWN_BLOCK = 4096
+_MAX_KNOWN_BLOCK = 4096
 # A request with one of these is more than its bytes say: body, connection or protocol change.
 _NEVER_KNOWN = frozenset(
     ("content-length", "transfer-encoding", "expect", "connection", "upgrade", "trailer")
@@ -334,7 +334,7 @@ class RequestReader:
         packet, self._packet = self._packet, b""
         start = packet.find(b"\r\n")
         if (
-            not 0 < start < len(packet) <= start + _LONGEST_KNOWN_BLOCK
+            not 0 < start < len(packet) <= start + _MAX_KNOWN_BLOCK
             or packet.find(b"\r\n\r\n") != len(packet) - 4
             or not _NEVER_KNOWN.isdisjoint(self._headers)
         ):
@@ -356,11 +356,11 @@ class RequestReader:
 class _Names(dict[bytes, str]):
     """Header names as sent → lower case text. Clients use few; strangers' are not kept."""
 
-    _MOST = 512
+    _MAX = 512
 
     def __missing__(self, raw: bytes) -> str:
         name = raw.decode("latin-1").lower()
-        if len(self) < self._MOST and len(raw) < 64:
+        if len(self) < self._MAX and len(raw) < 64:
             self[raw] = name
         return name
 

@@ -21,7 +21,7 @@ _FIN = 1
 _PROTOCOL_ERROR = 1
 _CANCEL = 5
 # A frame's length has 24 bits; nobody here sends more than 64 KiB at once.
-_LARGEST_FRAME = 1 << 20
+_MAX_FRAME = 1 << 20
 
 # Both sides start their compression with this text: names with their lengths, then likely values.
 _NAMES = (  # noqa: SIM905 - a list of sixty lines
@@ -99,7 +99,7 @@ class Spdy:
         while len(self._pending) >= 8:
             first, rest = struct.unpack_from("!II", self._pending)
             flags, size = rest >> 24, rest & 0xFFFFFF
-            if size > _LARGEST_FRAME:
+            if size > _MAX_FRAME:
                 raise SpdyError(f"a frame of {size} bytes")
             if len(self._pending) < 8 + size:
                 return

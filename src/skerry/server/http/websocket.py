@@ -19,7 +19,7 @@ _CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0
 _PROTOCOL_ERROR = 1002
 _TOO_BIG = 1009
 # Far beyond what kubectl sends at once (32 KiB), and little enough to hold.
-_LARGEST_MESSAGE = 8 * 1024 * 1024
+_MAX_MESSAGE = 8 * 1024 * 1024
 
 
 class WebSocketClosed(Exception):
@@ -98,7 +98,7 @@ class WebSocket:
                     raise self._broken(_PROTOCOL_ERROR)
                 parts.append(payload)
                 size += len(payload)
-                if size > _LARGEST_MESSAGE:
+                if size > _MAX_MESSAGE:
                     raise self._broken(_TOO_BIG)
                 if final:
                     return b"".join(parts)
@@ -114,7 +114,7 @@ class WebSocket:
             (size,) = struct.unpack("!H", await self._take(2))
         elif size == 127:
             (size,) = struct.unpack("!Q", await self._take(8))
-        if size > _LARGEST_MESSAGE:
+        if size > _MAX_MESSAGE:
             raise self._broken(_TOO_BIG)
         mask = await self._take(4)
         return bool(first & 0x80), first & 0x0F, unmasked(await self._take(size), mask)

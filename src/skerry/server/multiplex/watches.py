@@ -45,9 +45,9 @@ from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Compacted, Unavailable
 
 # More than an edge has types; each costs the server a subscription.
-_MOST_WATCHES = 300
+_MAX_WATCHES = 300
 # A reader this far behind will not catch up.
-_QUEUED_BYTES_AT_MOST = 16 << 20
+_MAX_QUEUED_BYTES = 16 << 20
 # As ordinary watches: an hour at most, spread so that readers do not return all at once.
 _SHORTEST_SECONDS = 1800.0
 _BOOKMARK_SECONDS = 60.0
@@ -244,7 +244,7 @@ class MultiplexedStream:
         sender = self._sender
         sender.write(b"".join(self._lines))
         self._lines.clear()
-        if sender.closed or sender.queued_bytes > _QUEUED_BYTES_AT_MOST:
+        if sender.closed or sender.queued_bytes > _MAX_QUEUED_BYTES:
             self._end()
 
     def failed(self, channel: Channel, error: ApiError) -> None:
@@ -326,8 +326,8 @@ def _terms(body: bytes) -> StreamTerms:
         terms = _TERMS.decode(body)
     except msgspec.DecodeError as error:
         raise BadRequest(f"the watches of a stream: {error}") from error
-    if not 0 < len(terms.watches) <= _MOST_WATCHES:
-        raise BadRequest(f"a stream of {len(terms.watches)} watches: want 1 to {_MOST_WATCHES}")
+    if not 0 < len(terms.watches) <= _MAX_WATCHES:
+        raise BadRequest(f"a stream of {len(terms.watches)} watches: want 1 to {_MAX_WATCHES}")
     if len({each.id for each in terms.watches}) != len(terms.watches):
         raise BadRequest("two watches of a stream have the same id")
     return terms

@@ -50,7 +50,7 @@ class AuditSettings:
     path: Path
     """The file that is written to."""
 
-    largest_bytes: int = 100 * 1024 * 1024
+    max_bytes: int = 100 * 1024 * 1024
     """Size at which the file is put aside and begun anew."""
 
     backups: int = 10
@@ -138,7 +138,7 @@ class AuditLog:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
             return
-        if size and size + coming > self._settings.largest_bytes:
+        if size and size + coming > self._settings.max_bytes:
             stamp = self._clock.now().strftime("%Y-%m-%dT%H-%M-%S.%f")
             path.rename(path.with_name(f"{path.stem}-{stamp}{path.suffix}"))
             for old in self._backups()[: -self._settings.backups]:

@@ -28,7 +28,7 @@ _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 _UNPROCESSED_SECONDS = 10
 _TRIES = 20
 # Beyond this the budget's controller has stopped looking.
-_DISRUPTED_MOST = 2000
+_MAX_DISRUPTED = 2000
 
 
 class EvictionHandler:
@@ -121,7 +121,7 @@ def _charge(budget: Object, pod: str, now: str) -> None:
         why = "pdb disruptions allowed is negative"
         raise Forbidden.of("policy", "poddisruptionbudgets", name, why)
     disrupted = status.setdefault("disruptedPods", {})
-    if len(disrupted) > _DISRUPTED_MOST:
+    if len(disrupted) > _MAX_DISRUPTED:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise Forbidden.of("policy", "poddisruptionbudgets", name, why)
     if allowed == 0:

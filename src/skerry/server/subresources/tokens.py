@@ -22,7 +22,7 @@ from skerry.store.base import Store
 _GROUP = "authentication.k8s.io"
 _USUAL_SECONDS = 3600
 _SHORTEST_SECONDS = 600
-_LONGEST_SECONDS = 1 << 32
+_MAX_SECONDS = 1 << 32
 _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
@@ -87,7 +87,7 @@ class TokenHandler:
         if seconds is not None and seconds < _SHORTEST_SECONDS:
             detail = "may not specify a duration less than 10 minutes"
             errors.append(FieldError.invalid("spec.expirationSeconds", seconds, detail))
-        if seconds is not None and seconds > _LONGEST_SECONDS:
+        if seconds is not None and seconds > _MAX_SECONDS:
             detail = "may not specify a duration larger than 2^32 seconds"
             errors.append(FieldError.invalid("spec.expirationSeconds", seconds, detail))
         if errors:

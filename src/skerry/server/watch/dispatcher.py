@@ -206,8 +206,8 @@ class Dispatcher:
     def _remember(self, change: Change) -> None:
         self._memory.append(change)
         self._memory_bytes += _size(change.event)
-        most = self._remembered_events
-        while len(self._memory) > most or self._memory_bytes > _REMEMBERED_BYTES:
+        max_events = self._remembered_events
+        while len(self._memory) > max_events or self._memory_bytes > _REMEMBERED_BYTES:
             oldest = self._memory.popleft()
             self._memory_bytes -= _size(oldest.event)
             self._memory_floor = oldest.event.revision

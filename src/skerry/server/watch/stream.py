@@ -17,7 +17,7 @@ from skerry.server.watch.noticing import noticed
 from skerry.store.base import Compacted, Unavailable
 
 # A watcher this far behind will not catch up; it is told to start again rather than buffered.
-_QUEUED_BYTES_AT_MOST = 16 << 20
+_MAX_QUEUED_BYTES = 16 << 20
 # About as often as kube-apiserver sends them, and a last one before the end.
 _BOOKMARK_SECONDS = 60.0
 _LAST_BOOKMARK_SECONDS = 2.0
@@ -135,7 +135,7 @@ class WatchStream:
         self.sent += len(self._lines)
         sender.write(b"".join(self._lines))
         self._lines.clear()
-        if sender.closed or sender.queued_bytes > _QUEUED_BYTES_AT_MOST:
+        if sender.closed or sender.queued_bytes > _MAX_QUEUED_BYTES:
             self._end()
 
     def _bookmark(self) -> None:

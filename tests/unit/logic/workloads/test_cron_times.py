@@ -77,4 +77,4 @@ def test_missed_times_are_told_oldest_first_and_bounded() -> None:
     start = at("2026-01-01 00:00:00")
     missed = missed_times(schedule, start, start + timedelta(minutes=5))
     assert missed == [start + timedelta(minutes=n) for n in range(1, 6)]
-    assert len(missed_times(schedule, start, start + timedelta(days=9), most=101)) == 101
+    assert len(missed_times(schedule, start, start + timedelta(days=9), maximum=101)) == 101

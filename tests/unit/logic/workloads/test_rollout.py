@@ -67,7 +67,7 @@ def test_a_step_never_exceeds_the_surge_nor_takes_an_available_pod_it_may_not(
 
     grown = new_set_size(limits, new.replicas, everyone)
     assert grown >= new.replicas
-    assert grown == new.replicas or everyone - new.replicas + grown <= limits.most
+    assert grown == new.replicas or everyone - new.replicas + grown <= limits.maximum
 
     shrunk = shrunk_old_sets(limits, new, old)
     left = [Set(s.name, shrunk.get(s.name, s.replicas), s.available) for s in old]
@@ -108,6 +108,6 @@ def test_scaling_in_the_middle_of_a_rollout_reaches_exactly_what_is_allowed(
     sets = [Set(f"s-{n}", size, size, sum(sizes)) for n, size in enumerate(sorted(sizes)[::-1])]
     sizes_after = proportioned(limits, sets)
     after = {s.name: sizes_after.get(s.name, s.replicas) for s in sets}
-    allowed = limits.most if limits.replicas else 0
+    allowed = limits.maximum if limits.replicas else 0
     assert all(size >= 0 for size in after.values())
     assert sum(after.values()) == allowed

@@ -28,7 +28,7 @@ async def test_events_are_written_in_order_to_a_private_file(tmp_path: Path) -> 
 
 async def test_the_file_is_put_aside_when_it_is_full_and_old_ones_go(tmp_path: Path) -> None:
     path, clock = tmp_path / "audit.log", HandClock()
-    log = AuditLog(AuditSettings(path, largest_bytes=50, backups=2), clock)
+    log = AuditLog(AuditSettings(path, max_bytes=50, backups=2), clock)
     for number in range(6):
         clock.advance(1)
         log.record({"number": number, "filling": "x" * 30})

@@ -15,7 +15,7 @@ from skerry.logic.machinery.plan import Action, Delete, DeleteCollection, Plan, 
 
 # Content that waits for somebody's finalizer is looked at less and less often.
 _PATIENCE = ((10.0, 1.0), (60.0, 5.0))
-_LONGEST_WAIT_SECONDS = 15.0
+_MAX_WAIT_SECONDS = 15.0
 
 _ONLY_WHEN_SURE = (
     ("NamespaceContentRemaining", "False"),
@@ -147,12 +147,12 @@ def _wait_seconds(observed: Observed, now: datetime) -> float:
     """Return when to look again: half the longest grace period, or less often as time goes by."""
     grace = max((content.grace_seconds for content in observed.content), default=0)
     if grace:
-        return min(grace / 2 + 1, _LONGEST_WAIT_SECONDS)
+        return min(grace / 2 + 1, _MAX_WAIT_SECONDS)
     since = now - parse_rfc3339(observed.namespace["metadata"]["deletionTimestamp"])
     for age, wait in _PATIENCE:
         if since.total_seconds() < age:
             return wait
-    return _LONGEST_WAIT_SECONDS
+    return _MAX_WAIT_SECONDS
 
 
 def _target(observed: Observed) -> Target:

@@ -154,7 +154,7 @@ def _place(step: _Step, wanted: set[str]) -> None:
 def _roll(step: _Step, wanted: set[str], strategy: Object) -> None:
     """Replace old pods, as many nodes at once as may be without an available one."""
     surge = resolved(strategy.get("maxSurge", 0), len(wanted), round_up=True)
-    most = resolved(strategy.get("maxUnavailable", 1), len(wanted), round_up=True)
+    max_unavailable = resolved(strategy.get("maxUnavailable", 1), len(wanted), round_up=True)
     if surge:
         _surge(step, wanted, surge)
         return
@@ -168,7 +168,7 @@ def _roll(step: _Step, wanted: set[str], strategy: Object) -> None:
     # Those that serve nobody go first and cost nothing.
     for pod in [pod for pod in old if not step.available(pod)]:
         step.delete(pod, "TemplateChanged")
-    spare = most - unavailable
+    spare = max_unavailable - unavailable
     for pod in [pod for pod in old if step.available(pod)][: max(0, spare)]:
         step.delete(pod, "TemplateChanged")
 

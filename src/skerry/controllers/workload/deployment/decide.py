@@ -254,7 +254,7 @@ def _scale(step: _Step) -> None:
         return
     if not step.limits.rolling:
         return
-    growing = step.limits.most > sum(_wanted(item) for item in active)
+    growing = step.limits.maximum > sum(_wanted(item) for item in active)
     newest_first = active[::-1] if growing else active
     ordered = sorted(newest_first, key=lambda item: -_wanted(item))
     sizes = proportioned(step.limits, [_numbers(item) for item in ordered])
@@ -294,7 +294,7 @@ def _told(step: _Step, name: str, old: int, new: int) -> None:
 
 
 def _scale_annotations(limits: Limits) -> dict[str, str]:
-    return {DESIRED_REPLICAS: str(limits.replicas), MAX_REPLICAS: str(limits.most)}
+    return {DESIRED_REPLICAS: str(limits.replicas), MAX_REPLICAS: str(limits.maximum)}
 
 
 # The end of a step.
@@ -385,12 +385,12 @@ def _wanted(replica_set: Object) -> int:
 
 def _numbers(replica_set: Object) -> Set:
     annotations = replica_set["metadata"].get("annotations") or {}
-    most = annotations.get(MAX_REPLICAS, "0")
+    maximum = annotations.get(MAX_REPLICAS, "0")
     available = int((replica_set.get("status") or {}).get("availableReplicas", 0))
     size = _wanted(replica_set)
     return Set(
         replica_set["metadata"]["name"],
         size,
         min(size, available),
-        int(most) if most.isdigit() else 0,
+        int(maximum) if maximum.isdigit() else 0,
     )

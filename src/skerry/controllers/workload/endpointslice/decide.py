@@ -18,7 +18,7 @@ _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLER = "endpointslice-controller.k8s.io"
 _HEADLESS = "service.kubernetes.io/headless"
 # As kube-controller-manager's default; the API allows 1000.
-_MOST_ENDPOINTS = 100
+_MAX_ENDPOINTS = 100
 
 _Ports = tuple[tuple[str, str, int, str], ...]  # name, protocol, number, appProtocol
 
@@ -131,9 +131,9 @@ def _wanted_slices(observed: Observed) -> list[Object]:
         groups = {(): []}
     found = []
     for ports, pods in sorted(groups.items()):
-        for start in range(0, max(1, len(pods)), _MOST_ENDPOINTS):
-            part = [_endpoint(service, pod) for pod in pods[start : start + _MOST_ENDPOINTS]]
-            found.append(_slice(service, ports, part, start // _MOST_ENDPOINTS))
+        for start in range(0, max(1, len(pods)), _MAX_ENDPOINTS):
+            part = [_endpoint(service, pod) for pod in pods[start : start + _MAX_ENDPOINTS]]
+            found.append(_slice(service, ports, part, start // _MAX_ENDPOINTS))
     return found
 
 

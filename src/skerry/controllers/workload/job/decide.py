@@ -38,7 +38,7 @@ FINALIZER = "batch.kubernetes.io/job-tracking"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 # Pods are replaced more and more slowly: 10 s, 20 s, ... as kube-controller-manager.
 _BACKOFF_SECONDS = 10.0
-_BACKOFF_LONGEST_SECONDS = 600.0
+_MAX_BACKOFF_SECONDS = 600.0
 
 
 class _Step:
@@ -310,7 +310,7 @@ def _backoff(step: _Step) -> float:
     recent = [m for m in ends if since_success is None or m > since_success]
     if not recent:
         return 0.0
-    delay = min(_BACKOFF_LONGEST_SECONDS, _BACKOFF_SECONDS * 2.0 ** min(len(recent) - 1, 10))
+    delay = min(_MAX_BACKOFF_SECONDS, _BACKOFF_SECONDS * 2.0 ** min(len(recent) - 1, 10))
     return delay - (step.now - recent[-1]).total_seconds()
 
 

@@ -23,11 +23,11 @@ CLUSTER_SCOPED: Final = GroupVersionResource(GROUP, VERSION, "clusterstatussumma
 
 # A detail is some 300 bytes: a summary of 10,000 destinations stays near 30 KB, and a person who
 # has mended the first hundred unhealthy ones sees the next.
-MOST_DETAILS: Final = 100
+MAX_DETAILS: Final = 100
 # Fields and condition types over all destinations; each edge may name others.
 MOST_FIELDS: Final = 128
 
-_LONGEST_NAME = 253
+_MAX_NAME = 253
 _UNFIT = re.compile(r"[^a-z0-9]+")
 _HASH_LENGTH = 10
 _INT64 = 2**63 - 1
@@ -57,7 +57,7 @@ def summary_name(placement: str, subject: Subject, *, hashed: bool = False) -> s
     fit = _UNFIT.sub("-", plain.lower())
     identity = "\n".join((placement, subject.group, subject.resource, subject.name))
     mark = base36(hashlib.sha224(identity.encode()).digest())[:_HASH_LENGTH]
-    return f"{fit[: _LONGEST_NAME - _HASH_LENGTH - 1].strip('-')}-{mark}"
+    return f"{fit[: _MAX_NAME - _HASH_LENGTH - 1].strip('-')}-{mark}"
 
 
 def summary_content(placement: str, subject: Subject, totals: Totals) -> Raw:

@@ -28,8 +28,8 @@ from skerry.logic.machinery.builtin.workload_parts import count_errors
 from skerry.logic.machinery.names import dns1123_label, path_segment
 from skerry.logic.machinery.selectors import label_selector_errors
 
-_WINDOW_LONGEST = 3600
-_PERIOD_LONGEST = 1800
+_MAX_WINDOW_SECONDS = 3600
+_MAX_PERIOD_SECONDS = 1800
 _SELECT_POLICIES = ("Disabled", "Max", "Min")
 _POLICY_TYPES = ("Percent", "Pods")
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
@@ -87,21 +87,21 @@ def _default_scaling(rules: Object, defaults: Object) -> None:
 
 def _errors(autoscaler: Object, least_replicas: int = 1) -> Errors:
     spec = convert(autoscaler, "v2").get("spec") or {}
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    minimum, maximum = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     errors: Errors = []
-    if least is not None and least < least_replicas:
+    if minimum is not None and minimum < least_replicas:
         text = f"must be greater than or equal to {least_replicas}"
-        errors.append(FieldError.invalid("spec.minReplicas", least, text))
-    if most < 1:
-        errors.append(FieldError.invalid("spec.maxReplicas", most, "must be greater than 0"))
-    if least is not None and most < least:
+        errors.append(FieldError.invalid("spec.minReplicas", minimum, text))
+    if maximum < 1:
+        errors.append(FieldError.invalid("spec.maxReplicas", maximum, "must be greater than 0"))
+    if minimum is not None and maximum < minimum:
         text = "must be greater than or equal to `minReplicas`"
-        errors.append(FieldError.invalid("spec.maxReplicas", most, text))
+        errors.append(FieldError.invalid("spec.maxReplicas", maximum, text))
     errors += _reference_errors(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
     metrics = spec.get("metrics") or ()
     for index, metric in enumerate(metrics):
         errors += _metric_errors(metric, f"spec.metrics[{index}]")
-    if least == 0 and not any(m.get("type") in ("Object", "External") for m in metrics):
+    if minimum == 0 and not any(m.get("type") in ("Object", "External") for m in metrics):
         text = (
             "must specify at least one Object or External metric to support scaling to zero "
             "replicas"
@@ -142,8 +142,8 @@ def _scaling_errors(rules: Object, path: str) -> Errors:
     if window is not None and window < 0:
         text = "must be greater than or equal to zero"
         errors.append(FieldError.invalid(where, window, text))
-    if window is not None and window > _WINDOW_LONGEST:
-        text = f"must be less than or equal to {_WINDOW_LONGEST}"
+    if window is not None and window > _MAX_WINDOW_SECONDS:
+        text = f"must be less than or equal to {_MAX_WINDOW_SECONDS}"
         errors.append(FieldError.invalid(where, window, text))
     if select is not None and select not in _SELECT_POLICIES:
         errors.append(unsupported(f"{path}.selectPolicy", select, _SELECT_POLICIES))
@@ -162,8 +162,8 @@ def _policy_errors(policies: Sequence[Object], path: str) -> Errors:
             number = policy.get(field) or 0
             if number <= 0:
                 errors.append(FieldError.invalid(f"{where}.{field}", number, NOT_POSITIVE))
-        if (policy.get("periodSeconds") or 0) > _PERIOD_LONGEST:
-            text = f"must be less than or equal to {_PERIOD_LONGEST}"
+        if (policy.get("periodSeconds") or 0) > _MAX_PERIOD_SECONDS:
+            text = f"must be less than or equal to {_MAX_PERIOD_SECONDS}"
             field = f"{where}.periodSeconds"
             errors.append(FieldError.invalid(field, policy["periodSeconds"], text))
     return errors

@@ -40,17 +40,17 @@ from skerry.logic.machinery.selectors import label_selector_errors
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _UID_LABEL = "batch.kubernetes.io/controller-uid"
-_BACKOFF_LARGEST = 2**31 - 1
+_MAX_BACKOFF = 2**31 - 1
 _INDEXED = "Indexed"
 _COMPLETION_MODES = ("NonIndexed", _INDEXED)
 _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
 _CONCURRENCY = ("Allow", "Forbid", "Replace")
-_PARALLELISM_MOST = 100_000
+_MAX_PARALLELISM = 100_000
 _MANY_COMPLETIONS = 100_000
-_MANY_PARALLEL_MOST = 10_000
-_MANAGER_LONGEST = 63
+_MAX_MANY_PARALLEL = 10_000
+_MAX_MANAGER_LENGTH = 63
 # A job's name ends with the eleven characters of its time.
-_CRON_JOB_NAME_LONGEST = 52
+_MAX_CRON_JOB_NAME_LENGTH = 52
 
 
 def _default_job_spec(spec: Object) -> None:
@@ -58,7 +58,7 @@ def _default_job_spec(spec: Object) -> None:
         spec["completions"] = 1
     absent(spec, "parallelism", 1)
     per_index = spec.get("backoffLimitPerIndex") is not None
-    absent(spec, "backoffLimit", _BACKOFF_LARGEST if per_index else 6)
+    absent(spec, "backoffLimit", _MAX_BACKOFF if per_index else 6)
     absent(spec, "completionMode", "NonIndexed")
     absent(spec, "suspend", False)
     policy = spec.get("podFailurePolicy")
@@ -147,8 +147,8 @@ def _manager_errors(manager: str, path: str) -> Errors:
     else:
         errors += [FieldError.invalid(path, domain, text) for text in dns1123_subdomain(domain)]
         errors += [FieldError.invalid(path, rest, text) for text in http_path(rest)]
-    if len(manager) > _MANAGER_LONGEST:
-        errors.append(FieldError.too_long(path, _MANAGER_LONGEST))
+    if len(manager) > _MAX_MANAGER_LENGTH:
+        errors.append(FieldError.too_long(path, _MAX_MANAGER_LENGTH))
     return errors
 
 
@@ -178,16 +178,16 @@ def _indexed_errors(spec: Object, path: str) -> Errors:
     if completions is None:
         text = f"when completion mode is {_INDEXED}"
         errors.append(FieldError.required(f"{path}.completions", text))
-    if parallelism > _PARALLELISM_MOST:
+    if parallelism > _MAX_PARALLELISM:
         text = (
-            f"must be less than or equal to {_PARALLELISM_MOST} when completion mode is {_INDEXED}"
+            f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is {_INDEXED}"
         )
         errors.append(FieldError.invalid(f"{path}.parallelism", parallelism, text))
     if completions is not None and failed is not None and failed > completions:
         text = "must be less than or equal to completions"
         errors.append(FieldError.invalid(f"{path}.maxFailedIndexes", failed, text))
-    if failed is not None and failed > _PARALLELISM_MOST:
-        text = f"must be less than or equal to {_PARALLELISM_MOST}"
+    if failed is not None and failed > _MAX_PARALLELISM:
+        text = f"must be less than or equal to {_MAX_PARALLELISM}"
         errors.append(FieldError.invalid(f"{path}.maxFailedIndexes", failed, text))
     if (completions or 0) > _MANY_COMPLETIONS and spec.get("backoffLimitPerIndex") is not None:
         errors += _many_errors(parallelism, failed, path)
@@ -197,15 +197,15 @@ def _indexed_errors(spec: Object, path: str) -> Errors:
 def _many_errors(parallelism: int, failed: int | None, path: str) -> Errors:
     errors: Errors = []
     detail = (
-        f"must be less than or equal to {_MANY_PARALLEL_MOST} when completions are above "
+        f"must be less than or equal to {_MAX_MANY_PARALLEL} when completions are above "
         f"{_MANY_COMPLETIONS} and used with backoff limit per index"
     )
     if failed is None:
         text = f"must be specified when completions is above {_MANY_COMPLETIONS}"
         errors.append(FieldError.required(f"{path}.maxFailedIndexes", text))
-    elif failed > _MANY_PARALLEL_MOST:
+    elif failed > _MAX_MANY_PARALLEL:
         errors.append(FieldError.invalid(f"{path}.maxFailedIndexes", failed, detail))
-    if parallelism > _MANY_PARALLEL_MOST:
+    if parallelism > _MAX_MANY_PARALLEL:
         errors.append(FieldError.invalid(f"{path}.parallelism", parallelism, detail))
     return errors
 
@@ -469,8 +469,8 @@ def _job_template_errors(spec: Object) -> Errors:
 def _validate_cron_job(cron_job: Object) -> Errors:
     errors = _cron_job_errors(cron_job, None)
     name = member(cron_job, "metadata", "name") or ""
-    if len(name) > _CRON_JOB_NAME_LONGEST:
-        text = f"must be no more than {_CRON_JOB_NAME_LONGEST} characters"
+    if len(name) > _MAX_CRON_JOB_NAME_LENGTH:
+        text = f"must be no more than {_MAX_CRON_JOB_NAME_LENGTH} characters"
         errors.append(FieldError.invalid("metadata.name", name, text))
     return errors
 

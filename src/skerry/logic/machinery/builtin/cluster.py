@@ -35,7 +35,7 @@ from skerry.logic.machinery.schema.lists import repetitions
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 _SYSTEM_PREFIX = "system-"
 _SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
-_USER_PRIORITY_LARGEST = 1000000000
+_MAX_USER_PRIORITY = 1000000000
 
 
 # Nodes.
@@ -143,8 +143,8 @@ def _priority_errors(priority: Object) -> Errors:
     errors: Errors = []
     if name.startswith(_SYSTEM_PREFIX):
         errors += _system_priority_errors(name, value, bool(priority.get("globalDefault")))
-    elif value > _USER_PRIORITY_LARGEST:
-        text = f"maximum allowed value of a user defined priority is {_USER_PRIORITY_LARGEST}"
+    elif value > _MAX_USER_PRIORITY:
+        text = f"maximum allowed value of a user defined priority is {_MAX_USER_PRIORITY}"
         errors.append(FieldError.forbidden("value", text))
     policy = priority.get("preemptionPolicy")
     if policy is not None:

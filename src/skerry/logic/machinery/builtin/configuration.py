@@ -24,7 +24,7 @@ from skerry.logic.machinery.builtin.rules import (
     text_at,
 )
 from skerry.logic.machinery.names import (
-    SUBDOMAIN_LONGEST,
+    MAX_SUBDOMAIN_LENGTH,
     config_map_key,
     dns1123_label,
     qualified_name,
@@ -32,7 +32,7 @@ from skerry.logic.machinery.names import (
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"
-_LARGEST = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -97,7 +97,7 @@ def _validate_namespace_status(new: Object, _: Object) -> Errors:
 def _key_errors(data: Mapping[str, Any], path: str) -> Errors:
     errors: Errors = []
     for key in data:
-        if len(key) > SUBDOMAIN_LONGEST or not _is_key(key):
+        if len(key) > MAX_SUBDOMAIN_LENGTH or not _is_key(key):
             errors += each(f"{path}[{key}]", key, config_map_key(key))
     return errors
 
@@ -117,16 +117,16 @@ def _validate_config_map(config_map: Object) -> Errors:
             errors.append(FieldError.invalid(f"data[{key}]", key, text))
     errors += _key_errors(binary, "binaryData")
     if _too_large(data, binary):
-        errors.append(FieldError.too_long("", _LARGEST))
+        errors.append(FieldError.too_long("", _MAX_BYTES))
     return errors
 
 
 def _too_large(data: Mapping[str, Any], binary: Mapping[str, Any]) -> bool:
     # No character takes more than four bytes, so most need no closer look.
-    if not binary and 4 * sum(map(len, filter(None, data.values()))) <= _LARGEST:
+    if not binary and 4 * sum(map(len, filter(None, data.values()))) <= _MAX_BYTES:
         return False
     size = sum(map(_text_size, data.values())) + sum(map(_decoded_size, binary.values()))
-    return size > _LARGEST
+    return size > _MAX_BYTES
 
 
 def _text_size(text: str | None) -> int:
@@ -173,8 +173,8 @@ def _default_secret(secret: Object) -> None:
 def _validate_secret(secret: Object) -> Errors:
     data = secret.get("data") or {}
     errors = _key_errors(data, "data")
-    if sum(map(_decoded_size, data.values())) > _LARGEST:
-        errors.append(FieldError.too_long("data", _LARGEST))
+    if sum(map(_decoded_size, data.values())) > _MAX_BYTES:
+        errors.append(FieldError.too_long("data", _MAX_BYTES))
     check = _SECRET_TYPES.get(secret.get("type") or "")
     return errors + check(secret, data) if check else errors
 

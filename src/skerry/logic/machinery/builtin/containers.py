@@ -223,13 +223,13 @@ def _request_errors(name: str, value: str | float, limit: str | float | None, pa
     if limit == value:
         return []
     try:
-        wanted, most = parsed(value), parsed(limit)
+        wanted, maximum = parsed(value), parsed(limit)
     except QuantityError:
         return []
-    if wanted != most and not overcommits(name):
-        text = f"must be equal to {name} limit of {most}"
-    elif wanted > most:
-        text = f"must be less than or equal to {name} limit of {most}"
+    if wanted != maximum and not overcommits(name):
+        text = f"must be equal to {name} limit of {maximum}"
+    elif wanted > maximum:
+        text = f"must be less than or equal to {name} limit of {maximum}"
     else:
         return []
     return [FieldError.invalid(f"{path}.requests", str(wanted), text)]

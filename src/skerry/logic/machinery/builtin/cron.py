@@ -18,8 +18,8 @@ class ScheduleError(ValueError):
 
 
 class _Bounds(NamedTuple):
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     names: dict[str, int]
 
 
@@ -88,11 +88,13 @@ def _check_range(part: str, bounds: _Bounds) -> None:
     if steps:
         step = _number(steps[0])
         if "-" not in span:
-            end = bounds.most
-    if start < bounds.least:
-        raise ScheduleError(f"beginning of range ({start}) below minimum ({bounds.least}): {part}")
-    if end > bounds.most:
-        raise ScheduleError(f"end of range ({end}) above maximum ({bounds.most}): {part}")
+            end = bounds.maximum
+    if start < bounds.minimum:
+        raise ScheduleError(
+            f"beginning of range ({start}) below minimum ({bounds.minimum}): {part}"
+        )
+    if end > bounds.maximum:
+        raise ScheduleError(f"end of range ({end}) above maximum ({bounds.maximum}): {part}")
     if start > end:
         raise ScheduleError(f"beginning of range ({start}) beyond end of range ({end}): {part}")
     if step == 0:
@@ -102,7 +104,7 @@ def _check_range(part: str, bounds: _Bounds) -> None:
 def _span(part: str, span: str, bounds: _Bounds) -> tuple[int, int]:
     ends = span.split("-")
     if ends[0] in ("*", "?"):
-        return bounds.least, bounds.most
+        return bounds.minimum, bounds.maximum
     start = _value(ends[0], bounds)
     if len(ends) == 1:
         return start, start

@@ -28,11 +28,11 @@ from skerry.logic.machinery.names import (
 from skerry.logic.machinery.selectors import label_errors
 
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-_ENDPOINTS_MOST = 1000
-_ADDRESSES_MOST = 100
-_PORTS_MOST = 20000
-_ZONES_MOST = 8
-_TOPOLOGY_MOST = 16
+_MAX_ENDPOINTS = 1000
+_MAX_ADDRESSES = 100
+_MAX_PORTS = 20000
+_MAX_ZONES = 8
+_MAX_TOPOLOGY = 16
 
 
 def _default_endpoints(endpoints: Object) -> None:
@@ -94,13 +94,13 @@ def _validate_slice(endpoint_slice: Object) -> Errors:
     kind = endpoint_slice.get("addressType") or ""
     errors = one_of(kind, "addressType", _ADDRESS_TYPES)
     endpoints, ports = endpoint_slice.get("endpoints") or (), endpoint_slice.get("ports") or ()
-    if len(endpoints) > _ENDPOINTS_MOST:
-        errors.append(FieldError.too_many("endpoints", len(endpoints), _ENDPOINTS_MOST))
+    if len(endpoints) > _MAX_ENDPOINTS:
+        errors.append(FieldError.too_many("endpoints", len(endpoints), _MAX_ENDPOINTS))
     else:
         for index, endpoint in enumerate(endpoints):
             errors += _endpoint_errors(endpoint, f"endpoints[{index}]", kind)
-    if len(ports) > _PORTS_MOST:
-        return [*errors, FieldError.too_many("ports", len(ports), _PORTS_MOST)]
+    if len(ports) > _MAX_PORTS:
+        return [*errors, FieldError.too_many("ports", len(ports), _MAX_PORTS)]
     return errors + _slice_port_errors(ports)
 
 
@@ -124,8 +124,8 @@ def _endpoint_errors(endpoint: Object, path: str, kind: str) -> Errors:
     addresses, where = endpoint.get("addresses") or (), f"{path}.addresses"
     if not addresses:
         errors.append(FieldError.required(where, "must contain at least 1 address"))
-    elif len(addresses) > _ADDRESSES_MOST:
-        errors.append(FieldError.too_many(where, len(addresses), _ADDRESSES_MOST))
+    elif len(addresses) > _MAX_ADDRESSES:
+        errors.append(FieldError.too_many(where, len(addresses), _MAX_ADDRESSES))
     check = _BY_TYPE.get(kind)
     if check is not None:
         for index, text in enumerate(addresses):
@@ -134,9 +134,9 @@ def _endpoint_errors(endpoint: Object, path: str, kind: str) -> Errors:
     if node is not None:
         errors += each(f"{path}.nodeName", node, dns1123_subdomain(node))
     topology = endpoint.get("deprecatedTopology") or {}
-    if len(topology) > _TOPOLOGY_MOST:
+    if len(topology) > _MAX_TOPOLOGY:
         field = f"{path}.deprecatedTopology"
-        errors.append(FieldError.too_many(field, len(topology), _TOPOLOGY_MOST))
+        errors.append(FieldError.too_many(field, len(topology), _MAX_TOPOLOGY))
     errors += label_errors(topology, f"{path}.deprecatedTopology")
     if host is not None:
         errors += each(f"{path}.hostname", host, dns1123_label(host))
@@ -145,8 +145,8 @@ def _endpoint_errors(endpoint: Object, path: str, kind: str) -> Errors:
 
 def _hint_errors(hints: Object, path: str) -> Errors:
     zones = hints.get("forZones") or ()
-    if len(zones) > _ZONES_MOST:
-        return [FieldError.too_many(path, len(zones), _ZONES_MOST)]
+    if len(zones) > _MAX_ZONES:
+        return [FieldError.too_many(path, len(zones), _MAX_ZONES)]
     errors: Errors = []
     taken: set[str] = set()
     for index, zone in enumerate(zones):

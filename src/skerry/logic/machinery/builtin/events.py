@@ -36,7 +36,7 @@ _RENAMED = (
 _TO_CORE = {new: core for core, new in _RENAMED}
 _TO_NEW = dict(_RENAMED)
 # The longest texts of the newer API.
-_LONGEST = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+_MAX_LENGTH = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
 def convert(obj: Object, version: str) -> Object:
@@ -117,12 +117,12 @@ def _described_errors(event: Object, component_field: str) -> Errors:
     if not component:
         errors.append(FieldError.required(component_field))
     errors += each(component_field, component, qualified_name(component))
-    for field, longest in _LONGEST.items():
+    for field, max_length in _MAX_LENGTH.items():
         text = event.get(field) or ""
         if not text and field != "message":
             errors.append(FieldError.required(field))
-        if len(text.encode("utf-8", "surrogatepass")) > longest:
-            detail = f"can have at most {longest} characters"
+        if len(text.encode("utf-8", "surrogatepass")) > max_length:
+            detail = f"can have at most {max_length} characters"
             errors.append(FieldError.invalid(field, "", detail))
     return errors
 

@@ -11,10 +11,10 @@ from skerry.logic.machinery.builtin.rules import Errors, each, non_negative, uns
 from skerry.logic.machinery.names import qualified_name
 from skerry.logic.machinery.schema.lists import repetitions
 
-_RULES_MOST = 20
-_EXIT_CODES_MOST = 255
-_PATTERNS_MOST = 20
-_INDEXES_LONGEST = 64 * 1024
+_MAX_RULES = 20
+_MAX_EXIT_CODES = 255
+_MAX_PATTERNS = 20
+_MAX_INDEXES_LENGTH = 64 * 1024
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
 _STATUSES = ("False", "True", "Unknown")
@@ -31,8 +31,8 @@ def failure_policy_errors(spec: Object, path: str) -> Errors:
     """Return what is wrong with ``podFailurePolicy``."""
     rules = spec["podFailurePolicy"].get("rules") or ()
     errors: Errors = []
-    if len(rules) > _RULES_MOST:
-        errors.append(FieldError.too_many(f"{path}.rules", len(rules), _RULES_MOST))
+    if len(rules) > _MAX_RULES:
+        errors.append(FieldError.too_many(f"{path}.rules", len(rules), _MAX_RULES))
     pod = (spec.get("template") or {}).get("spec") or {}
     names = {c.get("name") for g in ("containers", "initContainers") for c in pod.get(g) or ()}
     for index, rule in enumerate(rules):
@@ -69,8 +69,8 @@ def _exit_code_errors(codes: Object, path: str, names: set[str | None]) -> Error
         errors.append(FieldError.invalid(f"{path}.containerName", name, text))
     if not values:
         errors.append(FieldError.invalid(where, values, "at least one value is required"))
-    elif len(values) > _EXIT_CODES_MOST:
-        errors.append(FieldError.too_many(where, len(values), _EXIT_CODES_MOST))
+    elif len(values) > _MAX_EXIT_CODES:
+        errors.append(FieldError.too_many(where, len(values), _MAX_EXIT_CODES))
     repeated = repetitions(values)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
@@ -85,8 +85,8 @@ def _exit_code_errors(codes: Object, path: str, names: set[str | None]) -> Error
 
 def _condition_errors(conditions: Sequence[Object], path: str) -> Errors:
     errors: Errors = []
-    if len(conditions) > _PATTERNS_MOST:
-        errors.append(FieldError.too_many(path, len(conditions), _PATTERNS_MOST))
+    if len(conditions) > _MAX_PATTERNS:
+        errors.append(FieldError.too_many(path, len(conditions), _MAX_PATTERNS))
     for index, pattern in enumerate(conditions):
         kind = pattern.get("type") or ""
         errors += each(f"{path}[{index}].type", kind, qualified_name(kind))
@@ -105,8 +105,8 @@ def success_policy_errors(spec: Object, path: str) -> Errors:
     if not rules:
         text = "at least one rules must be specified when the successPolicy is specified"
         errors.append(FieldError.required(f"{path}.rules", text))
-    if len(rules) > _RULES_MOST:
-        errors.append(FieldError.too_many(f"{path}.rules", len(rules), _RULES_MOST))
+    if len(rules) > _MAX_RULES:
+        errors.append(FieldError.too_many(f"{path}.rules", len(rules), _MAX_RULES))
     completions = spec.get("completions") or 0
     for index, rule in enumerate(rules):
         errors += _success_errors(rule, f"{path}.rules[{index}]", completions)
@@ -122,8 +122,8 @@ def _success_errors(rule: Object, path: str, completions: int) -> Errors:
     total: int | None = None
     if indexes is not None:
         where = f"{path}.succeededIndexes"
-        if len(indexes) > _INDEXES_LONGEST:
-            errors.append(FieldError.too_long(where, _INDEXES_LONGEST))
+        if len(indexes) > _MAX_INDEXES_LENGTH:
+            errors.append(FieldError.too_long(where, _MAX_INDEXES_LENGTH))
         try:
             total = index_count(indexes, completions)
         except ValueError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from skerry.api.errors import shown
 from skerry.logic.machinery.builtin.amounts import equal_amounts
 
-_DIFFERENCES_MOST = 10
+_MAX_DIFFERENCES = 10
 
 
 def same(new: Any, old: Any) -> bool:
@@ -24,7 +24,7 @@ def difference_text(old: Any, new: Any, path: str) -> str:
     """Return the differing fields, one line each, ``field: old -> new``."""
     lines: list[str] = []
     for field, before, after in _differences(old, new, path):
-        if len(lines) == _DIFFERENCES_MOST:
+        if len(lines) == _MAX_DIFFERENCES:
             lines.append("...")
             break
         lines.append(f"{field}: {shown(before)} -> {shown(after)}")

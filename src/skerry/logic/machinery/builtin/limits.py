@@ -275,11 +275,11 @@ def _ratio_errors(lists: Mapping[str, Mapping[str, Quantity]], resource: str, pa
     errors: Errors = []
     ratio = lists["maxLimitRequestRatio"].get(resource)
     field = f"{path}.maxLimitRequestRatio[{resource}]"
-    least, most = lists["min"].get(resource), lists["max"].get(resource)
+    minimum, maximum = lists["min"].get(resource), lists["max"].get(resource)
     if ratio is not None and ratio < Quantity.of(1):
         errors.append(FieldError.invalid(field, str(ratio), f"ratio {ratio} is less than 1"))
-    if ratio is not None and least and most is not None:
-        bound = most.milli_value() / least.milli_value()
+    if ratio is not None and minimum and maximum is not None:
+        bound = maximum.milli_value() / minimum.milli_value()
         if ratio.milli_value() / 1000 > bound:
             text = f"ratio {ratio} is greater than max/min = {bound:f}"
             errors.append(FieldError.invalid(field, str(ratio), text))

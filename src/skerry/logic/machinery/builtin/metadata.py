@@ -13,7 +13,7 @@ from skerry.logic.machinery.builtin.rules import Errors, each, immutable, non_ne
 from skerry.logic.machinery.names import dns1123_label, qualified_name
 from skerry.logic.machinery.selectors import label_errors
 
-ANNOTATIONS_LARGEST: Final = 256 * 1024
+MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 # Selectors, garbage collection and field managers go through all of these at each change of an
 # object, in the server and in every program that follows it. Real objects have some dozens. An
 # object that has more, stored before there was a limit, may keep as many as it has.
@@ -21,8 +21,8 @@ MAX_LABELS: Final = 1000
 MAX_ANNOTATIONS: Final = 5000
 MAX_OWNERS: Final = 1000
 MAX_FINALIZERS: Final = 100
-MANAGER_LONGEST: Final = 128
-SUBRESOURCE_LONGEST: Final = 256
+MAX_MANAGER_LENGTH: Final = 128
+MAX_SUBRESOURCE_LENGTH: Final = 256
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _FIXED = (
     "name",
@@ -101,8 +101,8 @@ def annotation_errors(annotations: Mapping[str, str], path: str = "metadata.anno
     for key, value in annotations.items():
         errors += each(path, key, qualified_name(key.lower()))
         size += _size(key) + _size(value or "")
-    if size > ANNOTATIONS_LARGEST:
-        errors.append(FieldError.too_long(path, ANNOTATIONS_LARGEST))
+    if size > MAX_ANNOTATIONS_BYTES:
+        errors.append(FieldError.too_long(path, MAX_ANNOTATIONS_BYTES))
     return errors
 
 
@@ -195,16 +195,16 @@ def _managed_errors(managed: Sequence[Mapping[str, Any]]) -> Errors:
             text = "must be `FieldsV1`"
             errors.append(FieldError.invalid(f"{path}.fieldsType", fields_type, text))
         errors += field_manager_errors(entry.get("manager") or "", f"{path}.manager")
-        if _size(entry.get("subresource") or "") > SUBRESOURCE_LONGEST:
-            errors.append(FieldError.too_long(f"{path}.subresource", SUBRESOURCE_LONGEST))
+        if _size(entry.get("subresource") or "") > MAX_SUBRESOURCE_LENGTH:
+            errors.append(FieldError.too_long(f"{path}.subresource", MAX_SUBRESOURCE_LENGTH))
     return errors
 
 
 def field_manager_errors(manager: str, path: str = "fieldManager") -> Errors:
     """Return what is wrong with the name of a field manager; empty is fine here."""
     errors: Errors = []
-    if _size(manager) > MANAGER_LONGEST:
-        return [FieldError.too_long(path, MANAGER_LONGEST)]
+    if _size(manager) > MAX_MANAGER_LENGTH:
+        return [FieldError.too_long(path, MAX_MANAGER_LENGTH)]
     if not manager.isprintable():
         for position, char in enumerate(manager):
             if not char.isprintable():

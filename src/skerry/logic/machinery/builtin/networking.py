@@ -38,7 +38,7 @@ _CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 # What would be read differently by different proxies.
 _AMBIGUOUS = ("//", "/./", "/../", "%2f", "%2F")
 _AMBIGUOUS_ENDS = ("/..", "/.")
-_CONTROLLER_LONGEST = 250
+_MAX_CONTROLLER_LENGTH = 250
 _POLICY_TYPES = ("Ingress", "Egress")
 _SCOPES = ("Cluster", "Namespace")
 
@@ -188,8 +188,8 @@ def _class_errors(ingress_class: Object) -> Errors:
     spec = ingress_class.get("spec") or {}
     controller, path = spec.get("controller") or "", "spec.controller"
     errors: Errors = []
-    if len(controller) > _CONTROLLER_LONGEST:
-        errors.append(FieldError.too_long(path, _CONTROLLER_LONGEST))
+    if len(controller) > _MAX_CONTROLLER_LENGTH:
+        errors.append(FieldError.too_long(path, _MAX_CONTROLLER_LENGTH))
     domain, _, rest = controller.partition("/")
     if not controller:
         errors.append(FieldError.required(path))

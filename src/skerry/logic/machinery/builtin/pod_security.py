@@ -11,22 +11,22 @@ from skerry.logic.machinery.builtin.paths import descending_errors
 from skerry.logic.machinery.builtin.rules import Errors, each, one_of, unsupported
 from skerry.logic.machinery.names import out_of_range
 
-_ID_LARGEST = 2**31 - 1
+_MAX_ID = 2**31 - 1
 _SECCOMP = ("Localhost", "RuntimeDefault", "Unconfined")
 _PROC_MOUNTS = ("Default", "Unmasked")
 _CHANGE_POLICIES = ("Always", "OnRootMismatch")
 _GROUP_POLICIES = ("Merge", "Strict")
-_PROFILE_LONGEST = 4095  # PATH_MAX without its terminating zero
-_SYSCTL_LONGEST = 253
+_MAX_PROFILE_LENGTH = 4095  # PATH_MAX without its terminating zero
+_MAX_SYSCTL_LENGTH = 253
 _SYSCTL = "^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([\\./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$"
 _sysctl_form = re.compile(_SYSCTL[1:-1]).fullmatch
 
 
 def identity_errors(number: int | None, path: str) -> Errors:
     """Refuse what is no user or group id."""
-    if number is None or 0 <= number <= _ID_LARGEST:
+    if number is None or 0 <= number <= _MAX_ID:
         return []
-    return each(path, number, [out_of_range(0, _ID_LARGEST)])
+    return each(path, number, [out_of_range(0, _MAX_ID)])
 
 
 def security_context_errors(context: Object, path: str) -> Errors:
@@ -115,8 +115,8 @@ def _local_profile_errors(local: str | None, path: str) -> Errors:
     if local.strip() != local:
         text = "must not be padded with whitespace"
         errors.append(FieldError.invalid(path, local, text))
-    if len(local) > _PROFILE_LONGEST:
-        errors.append(FieldError.too_long(path, _PROFILE_LONGEST))
+    if len(local) > _MAX_PROFILE_LENGTH:
+        errors.append(FieldError.too_long(path, _MAX_PROFILE_LENGTH))
     return errors
 
 
@@ -127,8 +127,8 @@ def _sysctl_errors(settings: Sequence[Object], path: str) -> Errors:
         name, where = setting.get("name") or "", f"{path}[{index}].name"
         if not name:
             errors.append(FieldError.required(where))
-        elif len(name) > _SYSCTL_LONGEST or _sysctl_form(name) is None:
-            text = f"must have at most {_SYSCTL_LONGEST} characters and match regex {_SYSCTL}"
+        elif len(name) > _MAX_SYSCTL_LENGTH or _sysctl_form(name) is None:
+            text = f"must have at most {_MAX_SYSCTL_LENGTH} characters and match regex {_SYSCTL}"
             errors.append(FieldError.invalid(where, name, text))
         elif name in taken:
             errors.append(FieldError.duplicate(where, name))

@@ -31,10 +31,10 @@ from skerry.logic.machinery.selectors import label_errors
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
-_DEADLINE_LARGEST = 2**31 - 1
-_NAMESERVERS_MOST = 3
-_SEARCHES_MOST = 32
-_SEARCH_LIST_LONGEST = 2048
+_MAX_DEADLINE = 2**31 - 1
+_MAX_NAMESERVERS = 3
+_MAX_SEARCHES = 32
+_MAX_SEARCH_LENGTH = 2048
 _NOT_FOR_INIT = "may not be set for init containers without restartPolicy=Always"
 _EPHEMERAL = "cannot be set for an Ephemeral Container"
 _NOT_EPHEMERAL = (
@@ -236,9 +236,9 @@ def _rest_errors(spec: Object, path: str) -> Errors:
 
 def _number_errors(spec: Object, path: str) -> Errors:
     deadline = spec.get("activeDeadlineSeconds")
-    if deadline is None or 1 <= deadline <= _DEADLINE_LARGEST:
+    if deadline is None or 1 <= deadline <= _MAX_DEADLINE:
         return []
-    text = out_of_range(1, _DEADLINE_LARGEST)
+    text = out_of_range(1, _MAX_DEADLINE)
     return [FieldError.invalid(f"{path}.activeDeadlineSeconds", deadline, text)]
 
 
@@ -291,8 +291,8 @@ def _dns_errors(spec: Object, path: str) -> Errors:
         return []
     errors: Errors = []
     servers, searches = config.get("nameservers") or (), config.get("searches") or ()
-    if len(servers) > _NAMESERVERS_MOST:
-        text = f"must not have more than {_NAMESERVERS_MOST} nameservers"
+    if len(servers) > _MAX_NAMESERVERS:
+        text = f"must not have more than {_MAX_NAMESERVERS} nameservers"
         errors.append(FieldError.invalid(f"{path}.nameservers", servers, text))
     for index, server in enumerate(servers):
         errors += address_errors(server, f"{path}.nameservers[{index}]")
@@ -305,12 +305,12 @@ def _dns_errors(spec: Object, path: str) -> Errors:
 
 def _search_errors(searches: Sequence[str], path: str) -> Errors:
     errors: Errors = []
-    if len(searches) > _SEARCHES_MOST:
-        text = f"must not have more than {_SEARCHES_MOST} search paths"
+    if len(searches) > _MAX_SEARCHES:
+        text = f"must not have more than {_MAX_SEARCHES} search paths"
         errors.append(FieldError.invalid(path, searches, text))
-    if len(" ".join(searches)) > _SEARCH_LIST_LONGEST:
+    if len(" ".join(searches)) > _MAX_SEARCH_LENGTH:
         text = (
-            f"must not have more than {_SEARCH_LIST_LONGEST} characters (including spaces) in the "
+            f"must not have more than {_MAX_SEARCH_LENGTH} characters (including spaces) in the "
             "search list"
         )
         errors.append(FieldError.invalid(path, searches, text))

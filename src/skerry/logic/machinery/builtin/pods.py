@@ -42,7 +42,7 @@ _UPDATABLE = (
 _COMPUTE = ("cpu", "memory")
 _MIRROR = "kubernetes.io/config.mirror"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_DEADLINE_LARGEST = 2**31 - 1
+_MAX_DEADLINE = 2**31 - 1
 
 
 def quality_of_service(pod: Object) -> str:
@@ -180,8 +180,8 @@ def _deadline_errors(new: int | None, old: int | None) -> Errors:
     if new is None:
         text = "must not update from a positive integer to nil value"
         return [] if old is None else [FieldError.invalid(field, None, text)]
-    if not 0 <= new <= _DEADLINE_LARGEST:
-        return [FieldError.invalid(field, new, out_of_range(0, _DEADLINE_LARGEST))]
+    if not 0 <= new <= _MAX_DEADLINE:
+        return [FieldError.invalid(field, new, out_of_range(0, _MAX_DEADLINE))]
     if old is not None and old < new:
         return [FieldError.invalid(field, new, "must be less than or equal to previous value")]
     return []

@@ -39,7 +39,7 @@ from skerry.logic.machinery.selectors import label_errors
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES = ("ClientIP", "None")
 _AFFINITY_SECONDS = 10800
-_AFFINITY_LONGEST = 86400
+_MAX_AFFINITY_SECONDS = 86400
 _TRAFFIC = ("Cluster", "Local")
 _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -283,8 +283,8 @@ def _affinity_errors(spec: Object) -> Errors:
         where = f"{path}.clientIP.timeoutSeconds"
         if seconds is None:
             errors.append(FieldError.required(where, "when session affinity type is ClientIP"))
-        elif not 0 < seconds <= _AFFINITY_LONGEST:
-            text = f"must be greater than 0 and less than {_AFFINITY_LONGEST}"
+        elif not 0 < seconds <= _MAX_AFFINITY_SECONDS:
+            text = f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}"
             errors.append(FieldError.invalid(where, seconds, text))
     elif spec.get("sessionAffinity") == "None" and config is not None:
         text = "must not be set when session affinity is None"

@@ -38,8 +38,8 @@ _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _RECLAIM = ("Delete", "Recycle", "Retain")
 _VOLUME_MODES = ("Block", "Filesystem")
 _BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
-_PARAMETERS_MOST = 512
-_PARAMETERS_LARGEST = 256 * 1024
+_MAX_PARAMETERS = 512
+_MAX_PARAMETERS_BYTES = 256 * 1024
 # Everything in a PersistentVolume's spec that is not the source of its bytes.
 _NOT_A_SOURCE = frozenset(
     (
@@ -278,13 +278,13 @@ def _validate_class(storage_class: Object) -> Errors:
 
 
 def _parameter_errors(parameters: Object) -> Errors:
-    if len(parameters) > _PARAMETERS_MOST:
-        return [FieldError.too_long("parameters", _PARAMETERS_MOST)]
+    if len(parameters) > _MAX_PARAMETERS:
+        return [FieldError.too_long("parameters", _MAX_PARAMETERS)]
     errors: Errors = []
     if "" in parameters:
         errors.append(FieldError.invalid("parameters", "", "field can not be empty."))
-    if sum(len(k) + len(v or "") for k, v in parameters.items()) > _PARAMETERS_LARGEST:
-        errors.append(FieldError.too_long("parameters", _PARAMETERS_LARGEST))
+    if sum(len(k) + len(v or "") for k, v in parameters.items()) > _MAX_PARAMETERS_BYTES:
+        errors.append(FieldError.too_long("parameters", _MAX_PARAMETERS_BYTES))
     return errors
 
 

@@ -24,7 +24,7 @@ _HOST_PATHS = (
     "Socket",
 )  # fmt: skip
 _TOKEN_SHORTEST = 600
-_TOKEN_LONGEST = 2**32
+_MAX_TOKEN_LENGTH = 2**32
 ClaimCheck = Callable[[Object, str], Errors]
 
 
@@ -201,7 +201,7 @@ def _token_errors(source: Object, path: str) -> Errors:
     if seconds is not None and seconds < _TOKEN_SHORTEST:
         text = "may not specify a duration less than 10 minutes"
         errors.append(FieldError.invalid(f"{path}.expirationSeconds", seconds, text))
-    if seconds is not None and seconds > _TOKEN_LONGEST:
+    if seconds is not None and seconds > _MAX_TOKEN_LENGTH:
         text = "may not specify a duration larger than 2^32 seconds"
         errors.append(FieldError.invalid(f"{path}.expirationSeconds", seconds, text))
     # Kubernetes reports the path above the projection.

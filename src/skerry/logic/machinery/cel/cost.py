@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from skerry.logic.machinery.cel.types import REQUEST_LARGEST, CelType
+from skerry.logic.machinery.cel.types import MAX_REQUEST_BYTES, CelType
 
 EXPRESSION_LIMIT: Final = 10_000_000
 SCHEMA_LIMIT: Final = 100_000_000
@@ -17,7 +17,7 @@ SCHEMA_LIMIT: Final = 100_000_000
 
 def occurrences(kind: CelType) -> int:
     """Return how often a node can stand in one request when nothing bounds it."""
-    return REQUEST_LARGEST // (kind.smallest + 1)
+    return MAX_REQUEST_BYTES // (kind.smallest + 1)
 
 
 def expression_cost(worst: float, cardinality: int | None, kind: CelType) -> int:

@@ -30,7 +30,7 @@ _VISIT_UNITS = 4
 # found in one object and no more.
 _FAILURE_COST = 1000
 # A message longer than this is not shown; the rule's own message is.
-_MESSAGE_LONGEST = 5 * 1024
+_MAX_MESSAGE_LENGTH = 5 * 1024
 _OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
@@ -159,7 +159,7 @@ class _Run:
             except (EvaluationError, CostExceeded):
                 computed = None
             text = computed.strip() if isinstance(computed, str) else ""
-            if text and "\n" not in text and len(text.encode()) <= _MESSAGE_LONGEST:
+            if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE_LENGTH:
                 return text
         if rule.raw.get("message"):
             return rule.told

@@ -24,8 +24,8 @@ _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
-def _checked(index: int, longest: int) -> int:
-    if not 0 <= index <= longest:
+def _checked(index: int, length: int) -> int:
+    if not 0 <= index <= length:
         raise EvaluationError(f"index out of range: {index}")
     return index
 

@@ -20,7 +20,7 @@ from skerry.logic.machinery.cel.values import EvaluationError, UInt, equal, hold
 from skerry.logic.machinery.schema import formats
 from skerry.logic.machinery.schema.patterns import Pattern, PatternError, compiled
 
-_LEAST, _MOST, _MOST_UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+_LEAST, _MAX, _MAX_UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 _NUMBERS = ("int", "uint", "double")
 # No number, time or duration that means anything is written longer.
 _NUMBER_LENGTH = 1024
@@ -30,14 +30,14 @@ _FAILED_PATTERN_COST = 20_000
 
 def whole(value: int) -> int:
     """Return *value* if 64 bits hold it."""
-    if not _LEAST <= value <= _MOST:
+    if not _LEAST <= value <= _MAX:
         raise EvaluationError("integer overflow")
     return value
 
 
 def unsigned(value: int) -> UInt:
     """Return *value* if 64 bits without a sign hold it."""
-    if not 0 <= value <= _MOST_UNSIGNED:
+    if not 0 <= value <= _MAX_UNSIGNED:
         raise EvaluationError("unsigned integer overflow")
     return UInt(value)
 
@@ -65,7 +65,7 @@ def _less(left: Any, right: Any) -> bool:
 
 
 @declare("_<=_", *_ORDERED, price=reading)
-def _at_most(left: Any, right: Any) -> bool:
+def _limited(left: Any, right: Any) -> bool:
     return bool(left <= right)
 
 
@@ -293,7 +293,7 @@ def _int(value: Any) -> int:
         if not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII):
             raise EvaluationError(_conversion("string", "int"))
         return whole(int(value))
-    if isinstance(value, float) and not _LEAST < value < _MOST:
+    if isinstance(value, float) and not _LEAST < value < _MAX:
         raise EvaluationError("integer overflow")
     return whole(int(value))
 
@@ -304,7 +304,7 @@ def _uint(value: Any) -> UInt:
         if not re.fullmatch(r"[0-9]+", value, re.ASCII):
             raise EvaluationError(_conversion("string", "uint"))
         return unsigned(int(value))
-    if isinstance(value, float) and not -1 < value < _MOST_UNSIGNED:
+    if isinstance(value, float) and not -1 < value < _MAX_UNSIGNED:
         raise EvaluationError("unsigned integer overflow")
     return unsigned(int(value))
 

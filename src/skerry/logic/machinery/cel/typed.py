@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from skerry.logic.machinery.cel.types import REQUEST_LARGEST, CelType
+from skerry.logic.machinery.cel.types import MAX_REQUEST_BYTES, CelType
 
 # Variables by name; ``COST`` holds what the run may still spend. No CEL name looks like it.
 Scope: TypeAlias = dict[str, Any]
@@ -31,7 +31,7 @@ READ_COST = 0.1
 # One character of a regular expression, per string byte read.
 PATTERN_COST = 0.25
 # A list whose length nobody declared can be as long as a request allows.
-UNKNOWN_SIZE = REQUEST_LARGEST // 2
+UNKNOWN_SIZE = MAX_REQUEST_BYTES // 2
 
 
 def size_of(kind: CelType) -> int:

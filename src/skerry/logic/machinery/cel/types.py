@@ -17,7 +17,7 @@ from skerry.logic.machinery.cel.escaping import escaped
 from skerry.logic.machinery.work import spend
 
 # Kubernetes sizes what a schema leaves unbounded by the largest request it would read.
-REQUEST_LARGEST = 3 * 1024 * 1024
+MAX_REQUEST_BYTES = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +200,7 @@ def _declared_list(schema: Schema, _: bool) -> CelType | None:
         return None
     size = schema.raw.get("maxItems")
     if size is None:
-        size = (REQUEST_LARGEST - 2) // (element.smallest + 1)
+        size = (MAX_REQUEST_BYTES - 2) // (element.smallest + 1)
     made = list_of(element, int(size))
     return replace(made, list_type=schema.list_type, list_keys=schema.list_keys)
 
@@ -227,7 +227,7 @@ def _declared_object(schema: Schema, root: bool) -> CelType | None:
 
 @lru_cache(maxsize=1)
 def _resource_fields() -> dict[str, tuple[str, CelType]]:
-    text = replace(STRING, size=REQUEST_LARGEST)
+    text = replace(STRING, size=MAX_REQUEST_BYTES)
     meta = {"name": ("name", text), "generateName": ("generateName", text)}
     return {
         "apiVersion": ("apiVersion", text),
@@ -244,7 +244,7 @@ def _declared_map(schema: Schema) -> CelType | None:
     size = schema.raw.get("maxProperties")
     if size is None:
         # A key takes its quotes, a colon and a comma beside the value.
-        size = (REQUEST_LARGEST - 2) // (value.smallest + 6)
+        size = (MAX_REQUEST_BYTES - 2) // (value.smallest + 6)
     # Kubernetes counts keys as free, however long they may be.
     return map_of(replace(STRING, size=0), value, int(size))
 
@@ -258,13 +258,13 @@ _BYTES_PER_CHARACTER = 4
 def _declared_string(schema: Schema, _: bool) -> CelType:
     if schema.format in _TIMES:
         return replace(_TIMES[schema.format], size=_TIME_SIZES[schema.format])
-    longest = schema.raw.get("maxLength")
+    max_length = schema.raw.get("maxLength")
     base = BYTES if schema.format == "byte" else STRING
-    if longest is None and schema.raw.get("enum"):
+    if max_length is None and schema.raw.get("enum"):
         return replace(base, size=max(len(str(item)) for item in schema.raw["enum"]))
-    if longest is None:
-        return replace(base, size=REQUEST_LARGEST - 2)
-    return replace(base, size=int(longest) * _BYTES_PER_CHARACTER)
+    if max_length is None:
+        return replace(base, size=MAX_REQUEST_BYTES - 2)
+    return replace(base, size=int(max_length) * _BYTES_PER_CHARACTER)
 
 
 _BY_TYPE: dict[str, Callable[[Schema, bool], CelType | None]] = {

@@ -116,11 +116,11 @@ def _children(
         yield raw["items"], below, _inside_list(raw, place)
 
 
-def _times(cardinality: int | None, most: Any) -> int | None:
-    """Return how often something inside a list or map of at most *most* can occur."""
-    if cardinality is None or not isinstance(most, int):
+def _times(cardinality: int | None, maximum: Any) -> int | None:
+    """Return how often something inside a list or map of at most *maximum* can occur."""
+    if cardinality is None or not isinstance(maximum, int):
         return None
-    return cardinality * most
+    return cardinality * maximum
 
 
 def _inside_map(raw: Raw, place: Place) -> Place:

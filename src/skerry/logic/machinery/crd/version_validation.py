@@ -23,7 +23,7 @@ from skerry.logic.machinery.schema.patterns import PatternError, compiled
 Raw = Mapping[str, Any]
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-SELECTABLE_MOST = 8
+MAX_SELECTABLE = 8
 # Each is looked for in every object of a Table.
 MAX_COLUMNS = 40
 # Of all patterns of a schema together. They are made when objects first need them, 1.7 us for each;
@@ -343,8 +343,8 @@ def _selectable(version: Raw, path: str) -> Iterator[FieldError]:
         if rendered(steps) in seen:
             yield FieldError.duplicate(where, given)
         seen.add(rendered(steps))
-    if len(seen) > SELECTABLE_MOST:
-        yield FieldError.too_many(path, len(seen), SELECTABLE_MOST)
+    if len(seen) > MAX_SELECTABLE:
+        yield FieldError.too_many(path, len(seen), MAX_SELECTABLE)
 
 
 def _selected(given: str, where: str, root: str, found: Schema | None) -> Iterator[FieldError]:

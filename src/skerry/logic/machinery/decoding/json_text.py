@@ -25,7 +25,7 @@ _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
     """Return what *body* holds; raises DecodeError."""
     # Every value but the first costs a bracket or a comma, so few bodies need counting.
-    if len(body) > limits.nodes and most_values(body) > limits.nodes:
+    if len(body) > limits.nodes and max_values(body) > limits.nodes:
         _refuse_nodes(body, limits)
     try:
         document = orjson.loads(body)
@@ -40,7 +40,7 @@ def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
     return document
 
 
-def most_values(body: bytes) -> int:
+def max_values(body: bytes) -> int:
     """Return a number of values that JSON text *body* does not exceed.
 
     Separators inside strings are counted too, so the true number may be much lower.
@@ -50,7 +50,7 @@ def most_values(body: bytes) -> int:
 
 def _refuse_nodes(body: bytes, limits: Limits) -> None:
     """Count again without what stands inside strings."""
-    values = most_values(_STRING.sub(b"", body))
+    values = max_values(_STRING.sub(b"", body))
     if values > limits.nodes:
         raise LimitExceeded(f"it has {values} values: want at most {limits.nodes}")
 

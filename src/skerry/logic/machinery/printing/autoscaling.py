@@ -27,7 +27,7 @@ from skerry.logic.machinery.resource import Column
 
 _SPECS_ANNOTATION = "autoscaling.alpha.kubernetes.io/metrics"
 _STATUSES_ANNOTATION = "autoscaling.alpha.kubernetes.io/current-metrics"
-_MOST_SHOWN = 2
+_MAX_SHOWN = 2
 # Where each type of metric keeps its particulars.
 _SOURCES = {
     "ContainerResource": "containerResource",
@@ -46,8 +46,8 @@ def _metrics(autoscaler: Object) -> str:
         _metric(spec, statuses[index] if index < len(statuses) else None)
         for index, spec in enumerate(specs)
     ]
-    joined = ", ".join(shown[:_MOST_SHOWN])
-    more = len(shown) - _MOST_SHOWN
+    joined = ", ".join(shown[:_MAX_SHOWN])
+    more = len(shown) - _MAX_SHOWN
     return f"{joined} + {more} more..." if more > 0 else joined
 
 

@@ -114,10 +114,10 @@ def selector_text(selector: Any) -> str:
         return "<error>"
 
 
-def shortened(shown: Sequence[str], total: int, most: int = 3) -> str:
-    """Join at most *most* of *shown* and say how many of *total* are not shown."""
-    joined = ",".join(shown[:most])
-    return f"{joined} + {total - most} more..." if total > most else joined
+def shortened(shown: Sequence[str], total: int, limit: int = 3) -> str:
+    """Join at most *limit* of *shown* and say how many of *total* are not shown."""
+    joined = ",".join(shown[:limit])
+    return f"{joined} + {total - limit} more..." if total > limit else joined
 
 
 def computed(

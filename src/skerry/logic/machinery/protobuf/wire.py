@@ -14,7 +14,7 @@ FIXED64: Final = 1
 DELIMITED: Final = 2
 FIXED32: Final = 5
 
-_LONGEST_VARINT = 10
+_MAX_VARINT = 10
 _FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
 
 
@@ -51,14 +51,14 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
         # Nearly all tags and most sizes are one byte.
         return data[position], position + 1
     result = 0
-    for index in range(_LONGEST_VARINT):
+    for index in range(_MAX_VARINT):
         if position + index >= len(data):
             raise ValueError("the message ends within a number")
         byte = data[position + index]
         result |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
             return result & 0xFFFFFFFFFFFFFFFF, position + index + 1
-    raise ValueError(f"a number has more than {_LONGEST_VARINT} bytes")
+    raise ValueError(f"a number has more than {_MAX_VARINT} bytes")
 
 
 def signed(value: int) -> int:

@@ -74,14 +74,14 @@ def forbidden_property(path: Path, key: str) -> Finding:
     return Finding(path, FieldError.invalid(where, key, text))
 
 
-def too_long(path: Path, most: int) -> Finding:
+def too_long(path: Path, maximum: int) -> Finding:
     """Say that a string is too long; the words speak of bytes, the count is of characters."""
-    return Finding(path, FieldError.too_long(dotted(path), most))
+    return Finding(path, FieldError.too_long(dotted(path), maximum))
 
 
-def too_many(path: Path, actual: int, most: int) -> Finding:
+def too_many(path: Path, actual: int, maximum: int) -> Finding:
     """Say that a list or map has too many members."""
-    return Finding(path, FieldError.too_many(dotted(path), actual, most))
+    return Finding(path, FieldError.too_many(dotted(path), actual, maximum))
 
 
 def unmet(path: Path, rule: str) -> Finding:

@@ -194,10 +194,10 @@ def _min_properties(least: int) -> Check:
     return check
 
 
-def _max_properties(most: int) -> Check:
+def _max_properties(maximum: int) -> Check:
     def check(value: Any, path: Path, found: list[Finding]) -> None:
-        if len(value) > most:
-            found.append(findings.too_many(path, len(value), most))
+        if len(value) > maximum:
+            found.append(findings.too_many(path, len(value), maximum))
 
     return check
 
@@ -286,10 +286,10 @@ def _min_items(least: int) -> Check:
     return check
 
 
-def _max_items(most: int) -> Check:
+def _max_items(maximum: int) -> Check:
     def check(value: Any, path: Path, found: list[Finding]) -> None:
-        if len(value) > most:
-            found.append(findings.too_many(path, len(value), most))
+        if len(value) > maximum:
+            found.append(findings.too_many(path, len(value), maximum))
 
     return check
 

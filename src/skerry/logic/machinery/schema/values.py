@@ -20,7 +20,7 @@ from skerry.logic.machinery.schema.paths import Path, dotted
 Check = Callable[[Any, Path, list[Finding]], None]
 
 _INTEGER_RANGE = {"int32": 1 << 31, "int64": 1 << 63}
-_FLOAT_LARGEST = 3.4028234663852886e38
+_MAX_FLOAT = 3.4028234663852886e38
 
 
 def string_rules(schema: Schema) -> list[Check]:
@@ -40,11 +40,11 @@ def string_rules(schema: Schema) -> list[Check]:
     return rules
 
 
-def _max_length(most: int) -> Check:
+def _max_length(maximum: int) -> Check:
     def check(value: Any, path: Path, found: list[Finding]) -> None:
         # Length counts code points, as Go's utf8.RuneCount does.
-        if len(value) > most:
-            found.append(too_long(path, most))
+        if len(value) > maximum:
+            found.append(too_long(path, maximum))
 
     return check
 
@@ -90,7 +90,7 @@ def number_rules(schema: Schema) -> list[Check]:
 
 def _range(schema: Schema) -> Check:
     limit = _INTEGER_RANGE.get(schema.format)
-    low, high = (-limit, limit - 1) if limit else (-_FLOAT_LARGEST, _FLOAT_LARGEST)
+    low, high = (-limit, limit - 1) if limit else (-_MAX_FLOAT, _MAX_FLOAT)
 
     def check(value: Any, path: Path, found: list[Finding]) -> None:
         if not low <= value <= high:
@@ -125,11 +125,11 @@ def _divides(factor: float, value: float) -> bool:
     return (value / factor).is_integer()
 
 
-def _maximum(most: float, exclusive: bool) -> Check:
-    text = f"should be less than {'' if exclusive else 'or equal to '}{_plain(most)}"
+def _maximum(maximum: float, exclusive: bool) -> Check:
+    text = f"should be less than {'' if exclusive else 'or equal to '}{_plain(maximum)}"
 
     def check(value: Any, path: Path, found: list[Finding]) -> None:
-        if value > most or (exclusive and value == most):
+        if value > maximum or (exclusive and value == maximum):
             found.append(invalid(path, value, text))
 
     return check

@@ -10,7 +10,7 @@ from skerry.api.kcp import edge
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.accumulator import Accumulator
 from skerry.logic.fleet.summary.content import (
-    MOST_DETAILS,
+    MAX_DETAILS,
     Subject,
     summary_content,
     summary_name,
@@ -65,11 +65,11 @@ def test_every_name_is_one_an_object_may_have(name: str, hashed: bool) -> None:
 
 
 def test_ten_thousand_destinations_fit_with_the_rest_counted() -> None:
-    totals = refs(10_000, ILL).totals(MOST_DETAILS)
+    totals = refs(10_000, ILL).totals(MAX_DETAILS)
     content = summary_content("everywhere", WEB, totals)
     assert content["destinations"] == content["delivered"] == content["reported"] == 10_000
-    assert len(content["details"]) == MOST_DETAILS
-    assert content["detailsOmitted"] == 10_000 - MOST_DETAILS
+    assert len(content["details"]) == MAX_DETAILS
+    assert content["detailsOmitted"] == 10_000 - MAX_DETAILS
     assert content["numbers"] == [
         {"field": "replicas", "sum": 2**63 - 1, "min": 2**63 - 1, "max": 2**63 - 1}
     ]
@@ -80,7 +80,7 @@ def test_ten_thousand_destinations_fit_with_the_rest_counted() -> None:
 
 
 def test_what_was_not_reported_is_left_out() -> None:
-    content = summary_content("p", WEB, refs(1, ABSENT).totals(MOST_DETAILS))
+    content = summary_content("p", WEB, refs(1, ABSENT).totals(MAX_DETAILS))
     assert "newestReportTime" not in content
     assert content["details"] == [
         {
@@ -96,7 +96,7 @@ def test_what_was_not_reported_is_left_out() -> None:
 
 
 def test_a_summary_belongs_to_its_placement_and_satisfies_its_schema() -> None:
-    totals = refs(3, ILL).totals(MOST_DETAILS)
+    totals = refs(3, ILL).totals(MAX_DETAILS)
     summary = summary_object("p-deployments-web", "p", "uid-p", WEB, totals)
     (reference,) = summary["metadata"]["ownerReferences"]
     assert (reference["kind"], reference["uid"]) == ("EdgePlacement", "uid-p")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.machinery.decoding import DecodeError, LimitExceeded, Limits, decode_json
-from skerry.logic.machinery.decoding.json_text import most_values
+from skerry.logic.machinery.decoding.json_text import max_values
 
 FEW = Limits(nodes=50, depth=10)
 values = st.recursive(
@@ -42,7 +42,7 @@ def height(value: object) -> int:
 @given(values, st.booleans())
 def test_a_document_is_refused_exactly_when_it_exceeds_a_limit(value: object, dense: bool) -> None:
     text = json.dumps(value, separators=(",", ":") if dense else (" , ", " : ")).encode()
-    assert most_values(text) >= count(value)
+    assert max_values(text) >= count(value)
     fits = height(value) <= FEW.depth and count(value) <= FEW.nodes
     try:
         assert decode_json(text, FEW) == orjson.loads(text)
