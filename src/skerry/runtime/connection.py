@@ -61,7 +61,7 @@ class Exchange:
         if self.streaming:
             if self.unread > HIGH_WATER:
                 self._connection.pause()
-            self._wake()
+            self._notify()
 
     def finish(self, error: TransportError | None = None) -> None:
         """End the exchange, well or with *error*; the first ending counts."""
@@ -74,9 +74,9 @@ class Exchange:
                 self.ready.set_exception(error)
             else:
                 self.ready.set_result(None)
-        self._wake()
+        self._notify()
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
 

@@ -182,9 +182,9 @@ class WorkQueue(Generic[K]):
     def _enqueue(self, key: K) -> None:
         self._waiting.append(key)
         self._depth.set(len(self._waiting))
-        self._wake_one()
+        self._notify_one()
 
-    def _wake_one(self) -> None:
+    def _notify_one(self) -> None:
         while self._getters:
             getter = self._getters.popleft()
             if not getter.done():
@@ -198,7 +198,7 @@ class WorkQueue(Generic[K]):
             await getter
         except asyncio.CancelledError:
             if getter.done() and not getter.cancelled() and self._waiting:
-                self._wake_one()  # we were called but leave; somebody else must answer
+                self._notify_one()  # we were called but leave; somebody else must answer
             raise
 
 

@@ -27,7 +27,7 @@ class DefinitionCleanup:
         self._store = store
         self._clock = clock
         self._going: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        self._pending = asyncio.Event()
         dispatcher.observe(CRD_PREFIX, self._observe)
         self._dispatcher = dispatcher
         self._observed: set[str] = set()
@@ -38,21 +38,21 @@ class DefinitionCleanup:
             self._going.pop(change.event.key, None)
         elif "deletionTimestamp" in decode(value, change.event.revision)["metadata"]:
             self._going[change.event.key] = None
-            self._wake.set()
+            self._pending.set()
 
     def _instance_changed(self, change: Change) -> None:
         if change.event.value is None and self._going:
-            self._wake.set()
+            self._pending.set()
 
     async def run(self) -> None:
         """Clean up whenever there is something to, for ever."""
         for entry in (await self._store.range(CRD_PREFIX)).entries:
             if "deletionTimestamp" in decode(entry.value, entry.revision)["metadata"]:
                 self._going[entry.key] = None
-                self._wake.set()
+                self._pending.set()
         while True:
-            await self._wake.wait()
-            self._wake.clear()
+            await self._pending.wait()
+            self._pending.clear()
             for key in list(self._going):
                 await self._clean(key)
 
@@ -92,7 +92,7 @@ class DefinitionCleanup:
                 await self._store.commit([write])
             except Conflict:
                 left = True
-                self._wake.set()
+                self._pending.set()
         return not left
 
     async def _release(self, key: str, revision: int, definition: Object) -> None:
@@ -102,6 +102,6 @@ class DefinitionCleanup:
         try:
             await self._store.commit([Write(key, value, expected=revision)])
         except Conflict:
-            self._wake.set()
+            self._pending.set()
             return
         self._going.pop(key, None)

@@ -35,21 +35,21 @@ class RoleAggregation:
         self._store = store
         self._rules = rules
         self._due: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        self._pending = asyncio.Event()
         dispatcher.observe(_PREFIX, self._changed)
 
     def _changed(self, change: Change) -> None:
         self._due[ObjectKey.parse(change.event.key).cluster] = None
-        self._wake.set()
+        self._pending.set()
 
     async def run(self) -> None:
         """Follow changes until cancelled; begin with what is there."""
         for entry in (await self._store.range(_PREFIX)).entries:
             self._due[ObjectKey.parse(entry.key).cluster] = None
-        self._wake.set()
+        self._pending.set()
         while True:
-            await self._wake.wait()
-            self._wake.clear()
+            await self._pending.wait()
+            self._pending.clear()
             while self._due:
                 cluster = next(iter(self._due))
                 del self._due[cluster]

@@ -62,7 +62,7 @@ class Feed:
         if newest is not None and newest > self.newest:
             self.newest = newest
         if events and self._waiting:
-            self._wake(events, before)
+            self._notify(events, before)
 
     def after(self, position: int) -> list[Event]:
         """Return the next events above *position*, which must not lie below ``oldest``."""
@@ -102,7 +102,7 @@ class Feed:
                     future.set_exception(Unavailable(*error.args))
         self._waiting.clear()
 
-    def _wake(self, events: Sequence[Event], before: int) -> None:
+    def _notify(self, events: Sequence[Event], before: int) -> None:
         keys = [event.key for event in events]
         for prefix in [p for p in self._waiting if any(key.startswith(p) for key in keys)]:
             for future in self._waiting.pop(prefix):

@@ -266,7 +266,7 @@ async def test_watch_can_be_resumed_after_every_single_event(store: Store) -> No
         assert resumed == every[index + 1 :]
 
 
-async def test_a_waiting_watcher_is_woken_only_by_its_prefix(store: Store) -> None:
+async def test_a_waiting_watcher_is_notified_of_its_prefix_only(store: Store) -> None:
     watch = store.watch("/mine/", after=await store.revision())
     waiting = asyncio.ensure_future(anext(watch))
     for number in range(50):

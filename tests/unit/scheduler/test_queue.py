@@ -353,12 +353,12 @@ def test_sizes_are_counted_as_metrics_name_them() -> None:
     assert story.queue.sizes() == {"active": 1, "backoff": 0, "unschedulable": 0, "gated": 1}
 
 
-def test_whoever_waits_for_work_is_woken() -> None:
+def test_whoever_waits_for_work_is_notified() -> None:
     story = Story()
-    woken: list[bool] = []
-    story.queue.ready = lambda: woken.append(True)
+    notified: list[bool] = []
+    story.queue.ready = lambda: notified.append(True)
     story.add("a")
-    assert woken == [True]
+    assert notified == [True]
 
 
 @given(st.lists(st.sampled_from(["add", "pop", "reject", "event", "wait", "bound"]), max_size=40))

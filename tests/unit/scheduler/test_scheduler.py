@@ -140,7 +140,7 @@ async def test_a_pod_that_fits_nowhere_waits_and_its_condition_says_why() -> Non
     assert (condition["reason"], condition["message"]) == ("Unschedulable", text)
 
 
-async def test_a_better_node_wakes_it() -> None:
+async def test_a_better_node_requeues_it() -> None:
     desk = Desk()
     desk.intake.node(None, node("a", allocatable={"cpu": "0"}))
     desk.intake.pod(None, pod("p"))

@@ -156,9 +156,9 @@ async def test_preemption_goes_through_the_api() -> None:
             world, "high", lambda p: (p.get("status") or {}).get("nominatedNodeName")
         )
         assert waiting["status"]["nominatedNodeName"] == "a"
-        leaving = await get_pod(world, "low")
-        assert leaving["metadata"]["deletionTimestamp"]
-        reasons = {c.get("reason") for c in leaving["status"]["conditions"]}
+        terminating = await get_pod(world, "low")
+        assert terminating["metadata"]["deletionTimestamp"]
+        reasons = {c.get("reason") for c in terminating["status"]["conditions"]}
         assert "PreemptionByScheduler" in reasons
         # Nobody runs the pod, so nobody but us can say that it has ended.
         await world.direct.delete(PODS, "low", "default", DeleteOptions(grace_seconds=0))

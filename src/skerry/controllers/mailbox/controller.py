@@ -15,12 +15,12 @@ from skerry.controllers.mailbox.keys import (
     NAME,
     by_content,
     by_uid,
+    enqueue_on_binding,
+    enqueue_on_sync_target,
+    enqueue_on_workspace,
     lean_binding,
     lean_lease,
     lean_workspace,
-    waking_by_binding,
-    waking_by_sync_target,
-    waking_by_workspace,
 )
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
 from skerry.controllers.mailbox.telling import MailboxExecutor
@@ -78,9 +78,9 @@ class MailboxController:
         executor = MailboxExecutor(
             base.client, self._mailbox_name, metrics=base.metrics, dry_run=base.dry_run
         )
-        self._targets.add_handler(waking_by_sync_target(self.queue.add))
-        self._workspaces.add_handler(waking_by_workspace(self.queue.add))
-        self._bindings.add_handler(waking_by_binding(self._workspaces, self.queue.add))
+        self._targets.add_handler(enqueue_on_sync_target(self.queue.add))
+        self._workspaces.add_handler(enqueue_on_workspace(self.queue.add))
+        self._bindings.add_handler(enqueue_on_binding(self._workspaces, self.queue.add))
         reconciler = Reconciler(observer.observe, decide, executor)
         return base.controller(NAME, reconciler, self.queue, self._informers(), workers)
 
@@ -90,8 +90,8 @@ class MailboxController:
             return None
         leases = everywhere.informer(LEASES, _HEARTBEATS, transform=lean_lease, packed=True)
         queue: WorkQueue[relay.MailboxContent] = base.queue(f"{NAME}-heartbeats")
-        leases.add_handler(relay.waking_by_lease(queue.add))
-        self._workspaces.add_handler(relay.waking_by_mailbox(queue.add))
+        leases.add_handler(relay.enqueue_on_lease(queue.add))
+        self._workspaces.add_handler(relay.enqueue_on_mailbox(queue.add))
         observer = relay.HeartbeatObserver(leases, self._workspaces, self._targets)
         clock = base.client.clock
         reconciler = Reconciler(

@@ -70,13 +70,13 @@ def _lean(metadata: dict[str, Any], *annotations: str) -> Object:
     return kept
 
 
-def waking_by_sync_target(add: Callable[[Mailbox], None]) -> Handler:
+def enqueue_on_sync_target(add: Callable[[Mailbox], None]) -> Handler:
     """Wake on every change but the heartbeat's, which no mailbox depends on."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None:
-            leaving = "deletionTimestamp"
-            if old["metadata"].get(leaving) == new["metadata"].get(leaving):
+            deletion = "deletionTimestamp"
+            if old["metadata"].get(deletion) == new["metadata"].get(deletion):
                 return
         for obj in (old, new):
             if obj is not None:
@@ -85,7 +85,7 @@ def waking_by_sync_target(add: Callable[[Mailbox], None]) -> Handler:
     return handle
 
 
-def waking_by_workspace(add: Callable[[Mailbox], None]) -> Handler:
+def enqueue_on_workspace(add: Callable[[Mailbox], None]) -> Handler:
     """Wake the mailbox a Workspace is, if it is one."""
 
     def handle(old: Object | None, new: Object | None) -> None:
@@ -97,7 +97,7 @@ def waking_by_workspace(add: Callable[[Mailbox], None]) -> Handler:
     return handle
 
 
-def waking_by_binding(workspaces: Informer, add: Callable[[Mailbox], None]) -> Handler:
+def enqueue_on_binding(workspaces: Informer, add: Callable[[Mailbox], None]) -> Handler:
     """Wake the mailbox whose binding changed or went."""
 
     def handle(old: Object | None, new: Object | None) -> None:

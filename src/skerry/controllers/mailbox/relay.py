@@ -52,7 +52,7 @@ class Heartbeat:
     told: int = USUAL_LEASE_SECONDS
 
 
-def waking_by_lease(add: Callable[[MailboxContent], None]) -> Handler:
+def enqueue_on_lease(add: Callable[[MailboxContent], None]) -> Handler:
     """Wake on each renewal of a heartbeat Lease."""
 
     def handle(_: Object | None, new: Object | None) -> None:
@@ -65,7 +65,7 @@ def waking_by_lease(add: Callable[[MailboxContent], None]) -> Handler:
     return handle
 
 
-def waking_by_mailbox(add: Callable[[MailboxContent], None]) -> Handler:
+def enqueue_on_mailbox(add: Callable[[MailboxContent], None]) -> Handler:
     """Wake when a mailbox turns up whose heartbeat may have been seen before it."""
 
     def handle(old: Object | None, new: Object | None) -> None:

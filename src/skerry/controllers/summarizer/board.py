@@ -95,7 +95,7 @@ class Board:
             if old is None or old.get("spec") != new.get("spec"):
                 self._select(ref, new)
                 self._read_slices(ref)
-                self._wake_all(ref)
+                self._enqueue_all(ref)
         self._settle()
         self._wake_placement(ref)
 
@@ -245,7 +245,7 @@ class Board:
             for each in sorted(touched if key is None else {*touched, key}):
                 self._wake_summary(each)
 
-    def _wake_all(self, ref: ObjectRef) -> None:
+    def _enqueue_all(self, ref: ObjectRef) -> None:
         """Look at every summary of a placement: its owner may have become another one."""
         for item in self.ledger.tallies(ref):
             key = self.names.key(Cause(ref, item))

@@ -69,9 +69,9 @@ class NodeAgent:
                 tasks.create_task(self.heartbeat.run())
                 self._pods.add_handler(self._pod_changed)
                 sources = self._node.sources
-                sources.config_maps.add_handler(self._waking("configmap"))
-                sources.secrets.add_handler(self._waking("secret"))
-                sources.claims.add_handler(self._wake_all)
+                sources.config_maps.add_handler(self._enqueue_on("configmap"))
+                sources.secrets.add_handler(self._enqueue_on("secret"))
+                sources.claims.add_handler(self._enqueue_all)
                 await asyncio.Event().wait()
         finally:
             self._tasks = None
@@ -143,7 +143,7 @@ class NodeAgent:
             again = False
         return again
 
-    def _waking(self, kind: str) -> Handler:
+    def _enqueue_on(self, kind: str) -> Handler:
         def handle(old: Object | None, new: Object | None) -> None:
             metadata = (new or old or {})["metadata"]
             for worker in self._workers.values():
@@ -154,7 +154,7 @@ class NodeAgent:
 
         return handle
 
-    def _wake_all(self, old: Object | None, new: Object | None) -> None:
+    def _enqueue_all(self, old: Object | None, new: Object | None) -> None:
         for worker in self._workers.values():
             worker.sources_changed()
 

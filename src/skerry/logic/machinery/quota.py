@@ -114,9 +114,9 @@ def counts_as_running(pod: Object, now: datetime) -> bool:
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return False
     metadata = pod["metadata"]
-    leaving, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
-    if leaving and grace is not None:
-        return now <= parse_rfc3339(leaving) + timedelta(seconds=int(grace))
+    deletion, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    if deletion and grace is not None:
+        return now <= parse_rfc3339(deletion) + timedelta(seconds=int(grace))
     return True
 
 

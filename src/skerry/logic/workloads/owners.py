@@ -59,7 +59,7 @@ def claim(owner: Object, selector: Selector, objects: Iterable[Object]) -> Claim
     let go.
     """
     uid = owner["metadata"]["uid"]
-    leaving = "deletionTimestamp" in owner["metadata"]
+    owner_is_deleted = "deletionTimestamp" in owner["metadata"]
     owned: list[Object] = []
     adopted: list[Object] = []
     released: list[Object] = []
@@ -67,9 +67,14 @@ def claim(owner: Object, selector: Selector, objects: Iterable[Object]) -> Claim
         matches = selector.matches(obj["metadata"].get("labels"))
         held_by = controller_uid(obj)
         if held_by == uid:
-            going = leaving or "deletionTimestamp" in obj["metadata"]
+            going = owner_is_deleted or "deletionTimestamp" in obj["metadata"]
             (owned if matches or going else released).append(obj)
-        elif not held_by and matches and not leaving and "deletionTimestamp" not in obj["metadata"]:
+        elif (
+            not held_by
+            and matches
+            and not owner_is_deleted
+            and "deletionTimestamp" not in obj["metadata"]
+        ):
             adopted.append(obj)
     return Claim(tuple(owned), tuple(adopted), tuple(released))
 

@@ -107,14 +107,14 @@ class NodeInfo:
                 del self.ports[port]
         return pod
 
-    def without(self, leaving: Sequence[PodInfo]) -> NodeInfo:
-        """Return a copy for trials that lacks *leaving*; by whichever way is shorter."""
-        if len(leaving) * 2 <= len(self.pods):
+    def without(self, removed: Sequence[PodInfo]) -> NodeInfo:
+        """Return a copy for trials that lacks *removed*; by whichever way is shorter."""
+        if len(removed) * 2 <= len(self.pods):
             other = self.copy()
-            for pod in leaving:
+            for pod in removed:
                 other.remove(pod.uid)
             return other
-        gone = {pod.uid for pod in leaving}
+        gone = {pod.uid for pod in removed}
         other = self._described()
         other.requested = dict.fromkeys(self.requested, 0)
         other.nonzero_cpu = other.nonzero_memory = 0

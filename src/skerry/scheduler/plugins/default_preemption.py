@@ -157,11 +157,11 @@ class DefaultPreemption:
         status = diagnosis.status_of(node.row)
         if status is not None and status.code is Code.UNRESOLVABLE:
             return ""
-        leaving = any(
+        terminating = any(
             other.priority < pod.priority and _being_preempted(other)
             for other in node.pods.values()
         )
-        return "not eligible due to a terminating pod on the nominated node." if leaving else ""
+        return "not eligible due to a terminating pod on the nominated node." if terminating else ""
 
     def _candidates(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis

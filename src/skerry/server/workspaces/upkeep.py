@@ -73,7 +73,7 @@ class WorkspaceUpkeep:
         self._handled: set[str] = set()
         # Clusters being emptied, with the key of what they belong to.
         self._going: dict[str, str] = {}
-        self._wake = asyncio.Event()
+        self._pending = asyncio.Event()
         self._prefixes = (
             type_prefix(TENANCY, f"workspaces:{tenancy_identity}"),
             type_prefix(CORE, "logicalclusters"),
@@ -163,7 +163,7 @@ class WorkspaceUpkeep:
 
     def _queue(self, key: str) -> None:
         self._due[key] = None
-        self._wake.set()
+        self._pending.set()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -181,8 +181,8 @@ class WorkspaceUpkeep:
         while True:
             key = next((k for k in self._due if k not in self._handled), None)
             if key is None:
-                self._wake.clear()
-                await self._wake.wait()
+                self._pending.clear()
+                await self._pending.wait()
                 continue
             del self._due[key]
             self._handled.add(key)
@@ -190,7 +190,7 @@ class WorkspaceUpkeep:
                 await self._handle(key)
             finally:
                 self._handled.discard(key)
-                self._wake.set()
+                self._pending.set()
 
     async def _handle(self, key: str) -> None:
         entry, parsed = await self._store.get(key), ObjectKey.parse(key)

@@ -171,7 +171,7 @@ steps = st.lists(st.tuples(st.booleans(), states), max_size=40)
 
 @settings(max_examples=150)
 @given(steps)
-def test_the_graph_knows_dependents_as_a_scan_would_and_wakes_who_must_be_woken(
+def test_the_graph_knows_dependents_as_a_scan_would_and_enqueues_them(
     history: list[tuple[bool, tuple[str, set[str], bool, tuple[str, ...]]]],
 ) -> None:
     graph = Graph()
@@ -181,14 +181,14 @@ def test_the_graph_knows_dependents_as_a_scan_would_and_wakes_who_must_be_woken(
         node = node_of(PODS, obj(uid, owned, deleting=deleting, finalizers=finalizers))
         if gone:
             had = [n.key for n in plain.values() if any(ref.uid == uid for ref in n.owners)]
-            woken = graph.remove(node.key)
+            enqueued = graph.remove(node.key)
             if plain.pop(uid, None) is not None:
-                assert {key for key in had if key.uid != uid} <= woken
+                assert {key for key in had if key.uid != uid} <= enqueued
         else:
-            woken = graph.put(node)
+            enqueued = graph.put(node)
             plain[uid] = node
             if node.owners and any(ref.uid not in plain for ref in node.owners):
-                assert node.key in woken
+                assert node.key in enqueued
     assert len(graph) == len(plain)
     for uid in "abcdef":
         wanted = {n.key for n in plain.values() if any(ref.uid == uid for ref in n.owners)}

@@ -7,7 +7,7 @@ from typing import Any
 from skerry.api.edge import location_ref
 from skerry.api.refs import ObjectRef
 from skerry.controllers.tenancy.location.decide import decide
-from skerry.controllers.tenancy.location.keys import Waking, with_counts
+from skerry.controllers.tenancy.location.keys import EventHandlers, with_counts
 from skerry.controllers.tenancy.location.observe import Observed
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import lean_sync_target
@@ -17,11 +17,11 @@ from tests.kit.chain.building import equal, location, sync_target
 HERE = location_ref("imw", "l")
 
 
-class Woken:
+class Enqueued:
     def __init__(self) -> None:
         self.inventory = Inventory()
         self.refs: list[ObjectRef] = []
-        self.waking = Waking(self.inventory, self.refs.append)
+        self.handlers = EventHandlers(self.inventory, self.refs.append)
 
     def taken(self) -> set[ObjectRef]:
         found = set(self.refs)
@@ -45,37 +45,37 @@ def test_a_status_that_counts_wrongly_is_corrected() -> None:
     assert not decide(Observed(HERE, (2, 1), (2, 1)))
 
 
-def test_a_location_is_woken_by_its_own_sync_targets_only() -> None:
-    woken = Woken()
-    woken.waking.location_changed(None, with_counts(location("l", {}, equal(id="l"))))
-    woken.waking.location_changed(None, with_counts(location("m", {}, equal(id="m"))))
-    assert woken.taken() == {HERE, location_ref("imw", "m")}
-    woken.waking.sync_target_changed(None, target())
-    assert woken.taken() == {HERE}
-    assert woken.counts() == (1, 0)
+def test_a_location_is_enqueued_by_its_own_sync_targets_only() -> None:
+    enqueued = Enqueued()
+    enqueued.handlers.location_changed(None, with_counts(location("l", {}, equal(id="l"))))
+    enqueued.handlers.location_changed(None, with_counts(location("m", {}, equal(id="m"))))
+    assert enqueued.taken() == {HERE, location_ref("imw", "m")}
+    enqueued.handlers.sync_target_changed(None, target())
+    assert enqueued.taken() == {HERE}
+    assert enqueued.counts() == (1, 0)
 
 
 def test_becoming_ready_counts_and_being_cordoned_does_not() -> None:
-    woken = Woken()
-    woken.waking.location_changed(None, with_counts(location("l", {}, {})))
-    woken.waking.sync_target_changed(None, target())
-    woken.taken()
-    woken.waking.sync_target_changed(target(), target(ready=True))
-    assert woken.taken() == {HERE}
-    assert woken.counts() == (1, 1)
-    woken.waking.sync_target_changed(None, target(ready=True, unschedulable=True))
-    assert woken.taken() == {HERE}
-    assert woken.counts() == (1, 0)
-    woken.waking.sync_target_changed(target(), None)
-    assert woken.taken() == {HERE}
-    assert woken.counts() == (0, 0)
+    enqueued = Enqueued()
+    enqueued.handlers.location_changed(None, with_counts(location("l", {}, {})))
+    enqueued.handlers.sync_target_changed(None, target())
+    enqueued.taken()
+    enqueued.handlers.sync_target_changed(target(), target(ready=True))
+    assert enqueued.taken() == {HERE}
+    assert enqueued.counts() == (1, 1)
+    enqueued.handlers.sync_target_changed(None, target(ready=True, unschedulable=True))
+    assert enqueued.taken() == {HERE}
+    assert enqueued.counts() == (1, 0)
+    enqueued.handlers.sync_target_changed(target(), None)
+    assert enqueued.taken() == {HERE}
+    assert enqueued.counts() == (0, 0)
 
 
 def test_a_location_that_goes_is_forgotten() -> None:
-    woken = Woken()
+    enqueued = Enqueued()
     obj = with_counts(location("l", {}, {}))
-    woken.waking.location_changed(None, obj)
-    woken.taken()
-    woken.waking.location_changed(obj, None)
-    woken.waking.sync_target_changed(None, target())
-    assert woken.taken() == set()
+    enqueued.handlers.location_changed(None, obj)
+    enqueued.taken()
+    enqueued.handlers.location_changed(obj, None)
+    enqueued.handlers.sync_target_changed(None, target())
+    assert enqueued.taken() == set()

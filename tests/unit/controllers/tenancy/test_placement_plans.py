@@ -109,8 +109,8 @@ def test_a_location_without_usable_targets_says_so() -> None:
 
 
 def test_eviction_is_looked_at_when_it_comes() -> None:
-    leaving = Instance("leaving", ready=True, evicted=NOW + timedelta(seconds=30))
-    plan = decide(observed(Choice("imw", "l", (leaving,))), NOW)
+    evicting = Instance("leaving", ready=True, evicted=NOW + timedelta(seconds=30))
+    plan = decide(observed(Choice("imw", "l", (evicting,))), NOW)
     assert plan.look_again_seconds == 30
 
 

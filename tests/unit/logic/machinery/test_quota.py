@@ -104,14 +104,14 @@ def test_a_pod_that_ended_is_an_object_only(phase: str) -> None:
 
 
 def test_a_pod_that_overstays_its_grace_is_an_object_only() -> None:
-    leaving = pod(container(requests={"cpu": "1"}))
-    leaving["metadata"] |= {
+    terminating = pod(container(requests={"cpu": "1"}))
+    terminating["metadata"] |= {
         "deletionTimestamp": "2029-12-31T23:59:00Z",
         "deletionGracePeriodSeconds": 59,
     }
-    assert text(usage_of(Counted(PODS, leaving), NOW)) == {"count/pods": "1"}
-    leaving["metadata"]["deletionGracePeriodSeconds"] = 60
-    assert "pods" in usage_of(Counted(PODS, leaving), NOW)
+    assert text(usage_of(Counted(PODS, terminating), NOW)) == {"count/pods": "1"}
+    terminating["metadata"]["deletionGracePeriodSeconds"] = 60
+    assert "pods" in usage_of(Counted(PODS, terminating), NOW)
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ class TestClaims:
     def test_a_matching_orphan_is_taken_up_unless_somebody_is_leaving(self) -> None:
         orphan, going = pod("orphan"), pod("going", deletionTimestamp="now")
         assert claim(owner(), self.selector, [orphan, going]).adopted == (orphan,)
-        leaving = owner(deletionTimestamp="now")
-        assert claim(leaving, self.selector, [orphan]).adopted == ()
+        deleted = owner(deletionTimestamp="now")
+        assert claim(deleted, self.selector, [orphan]).adopted == ()
 
     def test_taking_up_and_letting_go_insist_on_the_very_object(self) -> None:
         claimed = claim(owner(), self.selector, [pod("orphan"), pod("strayed", "u1", labels={})])

@@ -128,14 +128,14 @@ async def test_budgets_are_spared_where_possible() -> None:
 async def test_a_pod_waits_for_victims_that_are_leaving() -> None:
     found, log = bench()
     found.nodes(node("a"))
-    leaving = big("old", 0)
-    leaving["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
-    leaving["status"] = {
+    terminating = big("old", 0)
+    terminating["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    terminating["status"] = {
         "conditions": [
             {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
         ]
     }
-    found.place(leaving, "a")
+    found.place(terminating, "a")
     nominated, text = await preempt(found, big("new", 10, status={"nominatedNodeName": "a"}))
     assert nominated is None
     assert text == "preemption: not eligible due to a terminating pod on the nominated node."

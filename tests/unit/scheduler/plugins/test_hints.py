@@ -23,7 +23,7 @@ def info(item: Object, on: str = "") -> PodInfo:
     return BENCH.cluster.reader.read(item)
 
 
-def wakes(plugin: str, resource: str, action: Action, item: Object, old: Any, new: Any) -> bool:
+def requeues(plugin: str, resource: str, action: Action, item: Object, old: Any, new: Any) -> bool:
     """Tell whether an event wakes a pod the plugin rejected."""
     made: Any = BENCH.framework.made[plugin]
     registrations: Sequence[Registration] = made.events_to_register()
@@ -55,7 +55,7 @@ PORT["spec"]["containers"][0]["ports"] = [{"hostPort": 80}]
 
 
 @pytest.mark.parametrize(
-    ("plugin", "resource", "action", "item", "old", "new", "woken"),
+    ("plugin", "resource", "action", "item", "old", "new", "requeued"),
     [
         ("NodeResourcesFit", "AssignedPod", Action.DELETE, PLAIN, info(PLAIN, "n"), None, True),
         ("NodeResourcesFit", "UnscheduledPod", Action.DELETE, PLAIN, info(PLAIN), None, False),
@@ -198,10 +198,10 @@ PORT["spec"]["containers"][0]["ports"] = [{"hostPort": 80}]
         ),
     ],
 )
-def test_an_event_wakes_a_pod_only_when_it_may_help(
-    plugin: str, resource: str, action: Action, item: Object, old: Any, new: Any, woken: bool
+def test_an_event_requeues_a_pod_only_when_it_may_help(
+    plugin: str, resource: str, action: Action, item: Object, old: Any, new: Any, requeued: bool
 ) -> None:
-    assert wakes(plugin, resource, action, item, old, new) is woken
+    assert requeues(plugin, resource, action, item, old, new) is requeued
 
 
 def test_pods_of_a_service_spread_over_zones_by_default() -> None:

@@ -41,11 +41,11 @@ class GarbageCollector:
 def build(
     context: ControllerContext,
     labels: str = "",
-    also_waking: Sequence[GroupVersionResource] = (),
+    also_defining: Sequence[GroupVersionResource] = (),
 ) -> GarbageCollector:
     """Return the garbage collector of what *labels* select.
 
-    Objects of the types *also_waking* bring new types, as CustomResourceDefinitions do.
+    Objects of the types *also_defining* bring new types, as CustomResourceDefinitions do.
     """
     queue: WorkQueue[NodeKey] = context.queue(NAME)
     graph = Graph()
@@ -55,7 +55,7 @@ def build(
         graph,
         queue.add,
         Selection(labels=labels, metadata_only=True),
-        (DEFINITIONS, *also_waking),
+        (DEFINITIONS, *also_defining),
     )
     reconciler = Reconciler(
         Observer(context.client, graph, monitors).observe, decide, context.executor(NAME)

@@ -106,9 +106,9 @@ def _decide_staying(observed: Observed) -> Plan:
     return Plan([*_unblocked(observed, waiting), _delete(observed, waiting)], announcements)
 
 
-def _without_owners(observed: Observed, leaving: Iterable[Owner]) -> Patch:
+def _without_owners(observed: Observed, removed: Iterable[Owner]) -> Patch:
     """Drop references that lead nowhere; the owners that are left keep the object."""
-    uids = {owner.ref.uid for owner in leaving}
+    uids = {owner.ref.uid for owner in removed}
     return _owner_references(
         observed,
         lambda raw: None if raw.get("uid") in uids else raw,

@@ -178,12 +178,12 @@ class Graph:
             self._nodes[node.key] = node
         for owner in node.owner_keys():
             self._dependents.setdefault(owner, {})[node.key] = None
-        wakes = {key for key in touched if self._holds_on(key)}
+        enqueued = {key for key in touched if self._holds_on(key)}
         if node.deleting or any(self._leads_nowhere(owner) for owner in node.owner_keys()):
-            wakes.add(node.key)
+            enqueued.add(node.key)
         if node.waits_for_dependents:
-            wakes.update(self._dependents.get(node.key, ()))
-        return wakes
+            enqueued.update(self._dependents.get(node.key, ()))
+        return enqueued
 
     def remove(self, key: NodeKey) -> set[NodeKey]:
         """Take out a node that is gone; returns what to look at."""
@@ -193,9 +193,9 @@ class Graph:
                 return set()
             return set(self._dependents.get(key, ()))
         self._unlink(node)
-        wakes = {owner for owner in node.owner_keys() if self._holds_on(owner)}
-        wakes.update(self._dependents.get(key, ()))
-        return wakes
+        enqueued = {owner for owner in node.owner_keys() if self._holds_on(owner)}
+        enqueued.update(self._dependents.get(key, ()))
+        return enqueued
 
     def _presence_of(self, node: Node) -> tuple[GroupVersionResource, Presence]:
         place = (node.target.gvr, node.target.namespace)

@@ -30,23 +30,23 @@ class Feed:
         gone = {unpacked(key) for key in self._graph.of_type(self._gvr)}
         for count, node in enumerate(items, 1):
             gone.discard(node.key)
-            self._wake(self._graph.put(node))
+            self._enqueue(self._graph.put(node))
             if count % _CHUNK == 0:
                 await asyncio.sleep(0)
         for key in sorted(gone):
-            self._wake(self._graph.remove(key))
+            self._enqueue(self._graph.remove(key))
         self.synced.set()
 
     def apply(self, kind: EventKind, item: Node) -> None:
         if kind == "DELETED":
-            self._wake(self._graph.remove(item.key))
+            self._enqueue(self._graph.remove(item.key))
         else:
-            self._wake(self._graph.put(item))
+            self._enqueue(self._graph.put(item))
 
     async def clear(self) -> None:
         """Take the type out of the graph: its objects went with it."""
         await self.replace(())
 
-    def _wake(self, keys: set[NodeKey]) -> None:
+    def _enqueue(self, keys: set[NodeKey]) -> None:
         for key in sorted(keys):  # the same order in every run of a seed
             self._add(key)

@@ -54,10 +54,10 @@ class Monitors:
         graph: Graph,
         add: Callable[[NodeKey], None],
         selection: Selection = METADATA,
-        waking: Sequence[GroupVersionResource] = (DEFINITIONS,),
+        defining: Sequence[GroupVersionResource] = (DEFINITIONS,),
     ) -> None:
         self._selection = selection
-        self._waking = waking
+        self._defining = defining
         self._client = client
         self._factory = factory
         self._graph = graph
@@ -89,7 +89,7 @@ class Monitors:
 
     async def run(self) -> None:
         """Follow what the server serves until cancelled."""
-        for gvr in self._waking:
+        for gvr in self._defining:
             self._factory.informer(gvr, METADATA).add_handler(self._on_definition)
         async with asyncio.TaskGroup() as tasks:
             while True:

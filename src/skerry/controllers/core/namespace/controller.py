@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.core.namespace.decide import decide
-from skerry.controllers.core.namespace.keys import NAMESPACES, waking
+from skerry.controllers.core.namespace.keys import NAMESPACES, enqueue_on_changes
 from skerry.controllers.core.namespace.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -19,7 +19,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that ends namespaces."""
     namespaces = context.factory.informer(NAMESPACES)
     queue: WorkQueue[Key] = context.queue(NAME)
-    namespaces.add_handler(waking(queue.add))
+    namespaces.add_handler(enqueue_on_changes(queue.add))
     clock = context.client.clock
     reconciler = Reconciler(
         Observer(context.client, namespaces).observe,

@@ -15,7 +15,7 @@ from skerry.runtime.informer import Handler
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
-def waking(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_changes(add: Callable[[Key], None]) -> Handler:
     """Return the handler that adds the keys of terminating namespaces."""
 
     def handle(old: Object | None, new: Object | None) -> None:

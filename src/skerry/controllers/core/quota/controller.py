@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.core.quota.decide import decide
-from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS, waking_on_quotas
+from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS, enqueue_on_quotas
 from skerry.controllers.core.quota.observe import Observed, Observer
 from skerry.runtime.client import EVERYTHING, Selection
 from skerry.runtime.context import ControllerContext
@@ -29,7 +29,7 @@ def build(
     quotas = context.factory.informer(QUOTAS, selection)
     quotas.index.add_index(IN_NAMESPACE, by_namespace)
     queue: WorkQueue[Key] = context.queue(NAME)
-    quotas.add_handler(waking_on_quotas(queue.add))
+    quotas.add_handler(enqueue_on_quotas(queue.add))
     observer = Observer(context.factory, quotas, queue.add, workloads=workloads, clusters=clusters)
     clock = context.client.clock
     reconciler = Reconciler(

@@ -19,10 +19,10 @@ def decide(observed: Observed, now: datetime) -> Plan:
     quota = observed.quota
     used = rules.as_text(rules.used_by(quota, observed.content, now))
     hard = dict((quota.get("spec") or {}).get("hard") or {})
-    leaving = any(
+    terminating = any(
         counted.object["metadata"].get("deletionGracePeriodSeconds") for counted in observed.content
     )
-    again = _OVERSTAY_LOOK_SECONDS if leaving else None
+    again = _OVERSTAY_LOOK_SECONDS if terminating else None
     status = quota.get("status") or {}
     if status.get("hard") == hard and status.get("used") == used:
         return NOTHING if again is None else Plan(look_again_seconds=again)

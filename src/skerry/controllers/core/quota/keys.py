@@ -20,7 +20,7 @@ def by_cluster(obj: Object) -> Iterable[Hashable]:
     return (key_of(obj).cluster,)
 
 
-def waking_on_quotas(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_quotas(add: Callable[[Key], None]) -> Handler:
     """Return the handler for quotas: their limits may have changed, or their status."""
 
     def handle(_: Object | None, new: Object | None) -> None:
@@ -30,7 +30,7 @@ def waking_on_quotas(add: Callable[[Key], None]) -> Handler:
     return handle
 
 
-def waking_on_content(
+def enqueue_on_content(
     add: Callable[[Key], None], resource: GroupResource, quotas: Index, *, clusters: bool
 ) -> Handler:
     """Return the handler that adds every quota of the namespace that counts *resource*.

@@ -17,7 +17,7 @@ from skerry.controllers.core.quota.keys import (
     IN_CLUSTER,
     IN_NAMESPACE,
     by_cluster,
-    waking_on_content,
+    enqueue_on_content,
 )
 from skerry.logic.machinery import quota as rules
 from skerry.logic.machinery.quantity import Quantity
@@ -119,7 +119,7 @@ class Observer:
         if self._clusters:
             informer.index.add_index(IN_CLUSTER, by_cluster)
         informer.add_handler(
-            waking_on_content(self._add, resource, self._quotas.index, clusters=self._clusters)
+            enqueue_on_content(self._add, resource, self._quotas.index, clusters=self._clusters)
         )
         self._followed[resource] = informer
         return informer

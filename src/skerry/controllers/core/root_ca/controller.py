@@ -9,8 +9,8 @@ from skerry.controllers.core.root_ca.keys import (
     CONFIG_MAPS,
     NAMESPACES,
     ONLY_ROOT_CAS,
-    waking_on_config_maps,
-    waking_on_namespaces,
+    enqueue_on_config_maps,
+    enqueue_on_namespaces,
 )
 from skerry.controllers.core.root_ca.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
@@ -37,8 +37,8 @@ def build(
     namespaces = context.factory.informer(NAMESPACES)
     config_maps = context.factory.informer(CONFIG_MAPS, ONLY_ROOT_CAS)
     queue: WorkQueue[Key] = context.queue(NAME)
-    namespaces.add_handler(waking_on_namespaces(queue.add))
-    config_maps.add_handler(waking_on_config_maps(queue.add))
+    namespaces.add_handler(enqueue_on_namespaces(queue.add))
+    config_maps.add_handler(enqueue_on_config_maps(queue.add))
 
     def republish() -> None:
         for namespace in namespaces.index:

@@ -16,7 +16,7 @@ ROOT_CA_NAME = "kube-root-ca.crt"
 ONLY_ROOT_CAS = Selection(fields=f"metadata.name={ROOT_CA_NAME}")
 
 
-def waking_on_namespaces(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_namespaces(add: Callable[[Key], None]) -> Handler:
     """Return the handler for namespaces."""
 
     def handle(_: Object | None, new: Object | None) -> None:
@@ -26,7 +26,7 @@ def waking_on_namespaces(add: Callable[[Key], None]) -> Handler:
     return handle
 
 
-def waking_on_config_maps(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_config_maps(add: Callable[[Key], None]) -> Handler:
     """Return the handler that adds the namespace of a ConfigMap, whatever happened to it."""
 
     def handle(old: Object | None, new: Object | None) -> None:

@@ -7,8 +7,8 @@ from skerry.controllers.core.service_account.keys import (
     NAMESPACES,
     ONLY_DEFAULTS,
     SERVICE_ACCOUNTS,
-    waking_on_loss,
-    waking_on_namespaces,
+    enqueue_on_loss,
+    enqueue_on_namespaces,
 )
 from skerry.controllers.core.service_account.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
@@ -24,7 +24,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     namespaces = context.factory.informer(NAMESPACES)
     accounts = context.factory.informer(SERVICE_ACCOUNTS, ONLY_DEFAULTS)
     queue: WorkQueue[Key] = context.queue(NAME)
-    namespaces.add_handler(waking_on_namespaces(queue.add))
-    accounts.add_handler(waking_on_loss(queue.add))
+    namespaces.add_handler(enqueue_on_namespaces(queue.add))
+    accounts.add_handler(enqueue_on_loss(queue.add))
     reconciler = Reconciler(Observer(namespaces, accounts).observe, decide, context.executor(NAME))
     return context.controller(NAME, reconciler, queue, [namespaces, accounts])

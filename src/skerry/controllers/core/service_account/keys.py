@@ -16,7 +16,7 @@ DEFAULT_NAME = "default"
 ONLY_DEFAULTS = Selection(fields=f"metadata.name={DEFAULT_NAME}", metadata_only=True)
 
 
-def waking_on_namespaces(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_namespaces(add: Callable[[Key], None]) -> Handler:
     """Return the handler for namespaces."""
 
     def handle(_: Object | None, new: Object | None) -> None:
@@ -26,7 +26,7 @@ def waking_on_namespaces(add: Callable[[Key], None]) -> Handler:
     return handle
 
 
-def waking_on_loss(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_loss(add: Callable[[Key], None]) -> Handler:
     """Return the handler that adds the namespace of an object that is gone."""
 
     def handle(old: Object | None, new: Object | None) -> None:

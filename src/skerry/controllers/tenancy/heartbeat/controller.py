@@ -6,7 +6,7 @@ from skerry.controllers.tenancy.heartbeat.decide import decide
 from skerry.controllers.tenancy.heartbeat.keys import (
     NAME,
     SYNC_TARGETS,
-    waking,
+    enqueue_on_changes,
     with_conditions,
 )
 from skerry.controllers.tenancy.heartbeat.observe import Observed, Observer
@@ -20,7 +20,7 @@ def build(workload: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that judges heartbeats; *workload* sees every SyncTarget."""
     targets = workload.factory.informer(SYNC_TARGETS, transform=with_conditions, packed=True)
     queue: WorkQueue[Key] = workload.queue(NAME)
-    targets.add_handler(waking(queue.add))
+    targets.add_handler(enqueue_on_changes(queue.add))
     clock = workload.client.clock
     reconciler = Reconciler(
         Observer(targets).observe,

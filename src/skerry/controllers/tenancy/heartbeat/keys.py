@@ -22,7 +22,7 @@ def with_conditions(obj: Object) -> Object:
     return lean
 
 
-def waking(add: Callable[[Key], None]) -> Handler:
+def enqueue_on_changes(add: Callable[[Key], None]) -> Handler:
     """Return the handler that adds SyncTargets whose status or Lease duration is new."""
 
     def handle(old: Object | None, new: Object | None) -> None:

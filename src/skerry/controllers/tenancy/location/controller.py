@@ -8,7 +8,7 @@ from skerry.controllers.tenancy.location.keys import (
     LOCATIONS,
     NAME,
     SYNC_TARGETS,
-    Waking,
+    EventHandlers,
     with_counts,
 )
 from skerry.controllers.tenancy.location.observe import Observed, Observer
@@ -28,9 +28,9 @@ def build(
     targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
     queue: WorkQueue[ObjectRef] = scheduling.queue(NAME)
     inventory = Inventory()
-    waking = Waking(inventory, queue.add)
-    locations.add_handler(waking.location_changed)
-    targets.add_handler(waking.sync_target_changed)
+    handlers = EventHandlers(inventory, queue.add)
+    locations.add_handler(handlers.location_changed)
+    targets.add_handler(handlers.sync_target_changed)
     reconciler = Reconciler(
         Observer(inventory, locations).observe, decide, scheduling.executor(NAME)
     )

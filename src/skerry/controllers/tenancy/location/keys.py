@@ -27,7 +27,7 @@ def with_counts(obj: Object) -> Object:
     return {**lean_location(obj), "status": obj.get("status") or {}}
 
 
-class Waking:
+class EventHandlers:
     """Keeps the inventory up with what informers tell, and adds the Locations touched."""
 
     def __init__(self, inventory: Inventory, add: Callable[[ObjectRef], None]) -> None:
@@ -58,8 +58,8 @@ class Waking:
             touched = self._inventory.put_sync_target(target)
             if known is not None and known.available != target.available:
                 touched = touched | self._inventory.having(ref.cluster, target.labels)
-        self._wake(touched)
+        self._enqueue(touched)
 
-    def _wake(self, locations: BitMap) -> None:
+    def _enqueue(self, locations: BitMap) -> None:
         for number in locations:
             self._add(self._inventory.location_at(number).ref)

@@ -10,7 +10,7 @@ from skerry.controllers.tenancy.placement.keys import (
     NAME,
     PLACEMENTS,
     SYNC_TARGETS,
-    Waking,
+    EventHandlers,
     Workspace,
     kept_sync_target,
     own_cluster,
@@ -37,11 +37,11 @@ def build(
     locations.index.add_index(LOOKED_AT, workspaces_of)
     targets.index.add_index(IN, own_cluster)
     queue: WorkQueue[Workspace] = everywhere.queue(NAME)
-    waking = Waking(placements, locations, queue.add)
-    namespaces = Namespaces(everywhere.factory, waking.namespace_changed)
-    placements.add_handler(waking.placement_changed)
-    locations.add_handler(waking.location_changed)
-    targets.add_handler(waking.sync_target_changed)
+    handlers = EventHandlers(placements, locations, queue.add)
+    namespaces = Namespaces(everywhere.factory, handlers.namespace_changed)
+    placements.add_handler(handlers.placement_changed)
+    locations.add_handler(handlers.location_changed)
+    targets.add_handler(handlers.sync_target_changed)
     clock = everywhere.client.clock
     reconciler = Reconciler(
         Observer(placements, locations, targets, namespaces).observe,

@@ -80,7 +80,7 @@ def _unversioned(obj: Object | None) -> Object | None:
     return {**obj, "metadata": metadata}
 
 
-class Waking:
+class EventHandlers:
     """Adds the clusters whose Placements a change may matter to."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Waking:
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         for obj in (old, new):
             if obj is not None:
-                self._wake_lookers(workspaces_of(obj))
+                self._enqueue_lookers(workspaces_of(obj))
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -110,7 +110,7 @@ class Waking:
         # One of them will do, however many there are: all know their workspace by the same names.
         location = self._locations.index.first(IN, cluster_of(obj))
         if location is not None:
-            self._wake_lookers(workspaces_of(location))
+            self._enqueue_lookers(workspaces_of(location))
 
     def namespace_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -120,7 +120,7 @@ class Waking:
         if self._placements.index.keys_by(IN, cluster):
             self._add(Workspace(cluster))
 
-    def _wake_lookers(self, workspaces: Iterable[Hashable]) -> None:
+    def _enqueue_lookers(self, workspaces: Iterable[Hashable]) -> None:
         for workspace in workspaces:
             for key in self._placements.index.keys_by(LOOKED_AT, workspace):
                 self._add(Workspace(key.cluster))
