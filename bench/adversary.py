@@ -260,8 +260,8 @@ async def _one(target: Target, attack: Attack) -> tuple[Row, float]:
     limit = _SMALL_MS if size <= SMALL_BYTES else _LARGE_MS
     p99 = other.p99_ms()
     answered = all(0 < status < 500 for status in statuses)
-    told = ", ".join(f"{times} x {status}" for status, times in sorted(statuses.items()))
-    note = f"{size:,} bytes; {told}; {took * 1000:,.0f} ms each; others' p99 {p99:.0f} ms"
+    counts = ", ".join(f"{times} x {status}" for status, times in sorted(statuses.items()))
+    note = f"{size:,} bytes; {counts}; {took * 1000:,.0f} ms each; others' p99 {p99:.0f} ms"
     met = hold_ms < limit and p99 < _OTHERS_MS and answered
     name = f"{attack.part}: {attack.name}"
     return Row(_SUITE, name, hold_ms, "ms", f"< {limit:g} ms", met, note), took

@@ -19,6 +19,7 @@ from typing import Any
 
 from bench.servers import Measured
 from skerry.api.errors import AlreadyExists
+from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.edge_environment import ClientFlags, endpoint
@@ -28,12 +29,8 @@ from skerry.runtime.kubeconfig import connect
 PROVIDER = "root:espw"
 COMPUTE = "root:compute"
 EDGE = "edge.kcp.io/v1alpha1"
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 _SYNC_TARGET_TYPE = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
 _SIDE_BY_SIDE = 16
 # Longer than anything measured here takes where it works at all.
@@ -60,7 +57,7 @@ async def bind(client: Client, workspace: str, export: str, path: str = PROVIDER
     name = "bind-edge" if export == "edge.kcp.io" else f"bind-{export}"
     with contextlib.suppress(AlreadyExists):
         await client.at("", workspace).create(
-            BINDINGS, body("apis.kcp.io/v1alpha1", "APIBinding", name, spec=spec)
+            API_BINDINGS, body("apis.kcp.io/v1alpha1", "APIBinding", name, spec=spec)
         )
 
 
@@ -130,7 +127,7 @@ class Shares:
         )
         return hub, controllers, driver
 
-    def told(self) -> str:
+    def summary(self) -> str:
         hub, controllers, driver = self.spent()
         return f"CPU s: hub {hub:.2f}, controllers {controllers:.2f}, driver {driver:.2f}"
 

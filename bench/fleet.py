@@ -33,16 +33,9 @@ from bench.servers import Measured, ours
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.edge_identity import EDGES, REQUESTS, EdgeName, certificate_request
 from skerry.api.errors import ApiError
+from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.edge_identity import (
-    SYNC_TARGETS,
-    WORKSPACES,
-    HubAccess,
-    edge_of,
-    issue,
-    mailbox_of,
-    open_hub,
-)
+from skerry.app.edge_identity import HubAccess, edge_of, issue, mailbox_of, open_hub
 from skerry.edge.syncer.signing_request import Subject, signing_request
 from skerry.runtime.client import Client, WriteOptions
 from skerry.runtime.kubeconfig import connect, load
@@ -59,7 +52,6 @@ _ETHERNET_BYTES = 14
 
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-_BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 _OPTIONS = WriteOptions(field_manager="bench")
 _PROVIDER = "root:espw"
 _INVENTORY = "root:fleet"
@@ -96,7 +88,7 @@ async def mailbox(hub: HubAccess, number: int, folder: Path) -> None:
     client = hub.at(edge.mailbox)
     reference = {"spec": {"reference": {"export": {"path": _PROVIDER, "name": "edge.kcp.io"}}}}
     binding = applied("APIBinding", "apis.kcp.io/v1alpha1", "bind-edge", reference)
-    await put(client, _BINDINGS, binding, "")
+    await put(client, API_BINDINGS, binding, "")
     await put(client, _NAMESPACES, projected(applied("Namespace", "v1", namespace, {})), "")
     maps = {"group": "", "resource": "configmaps", "apiVersion": "v1"}
     scope = {"spec": {"namespaceScope": {"namespaces": [namespace], "resources": [maps]}}}

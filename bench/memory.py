@@ -18,15 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.edge_hub import (
-    BINDINGS,
     COMPUTE,
     CONFIG_MAPS,
     EDGE,
-    LOCATIONS,
     NAMESPACES,
     PROVIDER,
-    SYNC_TARGETS,
-    WORKSPACES,
     bind,
     body,
     connected,
@@ -38,15 +34,24 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import Measured, ours
-from skerry.api.edge import EDGE_PLACEMENTS, SYNCER_CONFIGS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
+    PROJECTED,
+    PROJECTED_VALUE,
+    SYNCER_CONFIGS,
+    mailbox_named,
+)
 from skerry.api.errors import NotFound
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.served import DEFINITIONS
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import SystemIds
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.summary.content import NAMESPACED as SUMMARIES
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.informer import Informer, InformerFactory
@@ -58,7 +63,7 @@ CONFIG_MAP_COUNT, DEPLOYMENT_COUNT = 18, 2
 MAX_MB = 600.0
 _DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 _INVENTORY, _WORKLOAD = "root:memory-inventory", "root:memory-workload"
-_COPIES = Selection(labels="edge.kcp.io/projected=yes", metadata_only=True)
+_COPIES = Selection(labels=f"{PROJECTED}={PROJECTED_VALUE}", metadata_only=True)
 _METADATA = Selection(metadata_only=True)
 _PATIENCE_SECONDS = 600.0
 # Statuses and summaries of the last reports are written within this time.
@@ -145,7 +150,7 @@ def _no_more_than_named(obj: Object) -> Object:
 
 async def _mailboxes(client: Client) -> list[Object]:
     found = (await client.at("", PROVIDER).list(WORKSPACES)).items
-    return [each for each in found if "-mb-" in each["metadata"]["name"]]
+    return [each for each in found if mailbox_named(each["metadata"]["name"])]
 
 
 # -- light syncers -----------------------------------------------------------------------------
@@ -162,7 +167,7 @@ class LightSyncer:
         """Hold the watches a syncer holds, until cancelled."""
         watches = MultiplexedWatches(self.client, SystemIds())
         factory = InformerFactory(self.client, ids=SystemIds(), source=watches)
-        for gvr in (DEFINITIONS, BINDINGS):
+        for gvr in (DEFINITIONS, API_BINDINGS):
             informer = factory.informer(gvr, _METADATA, transform=_no_more_than_named)
             self.informers.append(informer)
         for gvr in (SYNCER_CONFIGS, NAMESPACES, CONFIG_MAPS, _DEPLOYMENTS):

@@ -18,9 +18,7 @@ from pathlib import Path
 
 from bench.edge_hub import (
     EDGE,
-    LOCATIONS,
     PATIENCE_SECONDS,
-    SYNC_TARGETS,
     Shares,
     bind,
     body,
@@ -35,6 +33,7 @@ from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, placement_of_slice
 from skerry.api.errors import NotFound
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
 from skerry.runtime.client import Client
@@ -166,7 +165,7 @@ async def _placing(
         name = f"p-{value}-{number}"
         times.append(await bench.place(name, {key: value}, destinations))
         await bench.unplace(name)
-    told = bench.shares.told()
+    summary = bench.shares.summary()
     times.sort()
     limit = 0.05 if sites <= 100 else 0.25
     p99 = times[min(int(len(times) * 0.99), len(times) - 1)]
@@ -177,7 +176,7 @@ async def _placing(
         "ms",
         f"< {limit * 1e3:g} ms",
         p99 < limit,
-        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {told}",
+        f"median {times[len(times) // 2] * 1e3:.1f} ms; all {samples}: {summary}",
     )
 
 
@@ -188,7 +187,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     async with asyncio.TaskGroup() as tasks:
         for name in names:
             tasks.create_task(bench.place(name, {"group": group}, 100))
-    made, making = time.perf_counter() - began, bench.shares.told()
+    made, making = time.perf_counter() - began, bench.shares.summary()
     # Statuses and the garbage collector's look at the new slices are not what is measured.
     await asyncio.sleep(_SETTLING_SECONDS)
     waiting = [bench.complete(name, 101) for name in names]
@@ -196,7 +195,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
     asked = await bench.site(sites, group)
     async with asyncio.timeout(PATIENCE_SECONDS):
         spent = max([await done for done in waiting]) - asked
-    told = bench.shares.told()
+    summary = bench.shares.summary()
     return [
         Row(
             "placement",
@@ -212,7 +211,7 @@ async def _fanning_out(bench: Bench, group: str, sites: int, placements: int) ->
             "s",
             "< 2 s",
             spent < 2,
-            told,
+            summary,
         ),
     ]
 

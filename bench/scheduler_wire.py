@@ -431,17 +431,17 @@ def run(
                     asyncio.run(_clear(target.server))
 
     rows = [
-        _told(_row(workload, size, outcome(workload, size)))
+        _printed(_row(workload, size, outcome(workload, size)))
         for workload in chosen(THROUGH_A_SERVER, only)
         for size in workload.sizes
         if size in sizes
     ]
     if memory and chosen((_CROWD,), only) and LARGE in sizes:
-        rows.append(_told(_memory_row(outcome(_CROWD, LARGE))))
+        rows.append(_printed(_memory_row(outcome(_CROWD, LARGE))))
     return rows
 
 
-def _told(row: Row) -> Row:
+def _printed(row: Row) -> Row:
     """Say at once what was measured: the whole suite takes many minutes."""
     print(f"{row.name}: {row.value} {row.unit} ({row.note})", file=sys.stderr, flush=True)
     return row

@@ -19,7 +19,6 @@ from bench.edge_hub import (
     EDGE,
     NAMESPACES,
     PROVIDER,
-    WORKSPACES,
     Shares,
     bind,
     body,
@@ -32,6 +31,7 @@ from bench.edge_hub import (
 from bench.report import Row, table
 from bench.servers import ours
 from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox, edge_placement_ref
+from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef

@@ -153,7 +153,7 @@ async def _first(bench: Bench) -> list[Row]:
     warm = await bench.created("warm")
     bench.shares.begin()
     created = [await bench.created(f"one-{number}") for number in range(5)]
-    told = bench.shares.told()
+    summary = bench.shares.summary()
     changed = await bench.changed("one-0", "2")
     deleted = await bench.deleted("one-0")
     began = time.perf_counter()
@@ -172,7 +172,7 @@ async def _first(bench: Bench) -> list[Row]:
             "s",
             "< 3 s",
             worst < 3,
-            f"worst of {len(created)}; all: {told}",
+            f"worst of {len(created)}; all: {summary}",
         ),
         Row("translator", f"object changed, in {where}", changed, "s"),
         Row("translator", f"object deleted, from {where}", deleted, "s"),

@@ -47,7 +47,7 @@ def test_it_stays_up_for_kubectl_until_it_is_stopped(tmp_path: Path) -> None:
     assert errors == ""
 
 
-def test_a_taken_port_is_told_in_one_sentence() -> None:
+def test_a_taken_port_is_reported_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = subprocess.run(

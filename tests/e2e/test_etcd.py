@@ -108,8 +108,8 @@ def test_a_server_outlives_its_etcd(tmp_path: Path) -> None:
     try:
         kubectl("create", "configmap", "before")
         etcd.kill()
-        told = kubectl("create", "configmap", "meanwhile", fails=1).err
-        assert "etcd is out of reach" in told
+        result = kubectl("create", "configmap", "meanwhile", fails=1).err
+        assert "etcd is out of reach" in result
         etcd.start()
         kubectl.again("create", "configmap", "after")
         names = kubectl("get", "cm", "-o", "name").out.split()

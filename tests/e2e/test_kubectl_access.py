@@ -35,9 +35,10 @@ def robot(kubectl: Kubectl, server: ServerProcess, tmp_path: Path) -> Kubectl:
 def test_a_token_is_somebody_and_may_only_what_was_given(kubectl: Kubectl, robot: Kubectl) -> None:
     me = f"system:serviceaccount:{kubectl.namespace}:robot"
     assert me in robot("auth", "whoami").out
-    told = robot("get", "pods", fails=1).err
+    result = robot("get", "pods", fails=1).err
     assert (
-        f'pods is forbidden: User "{me}" cannot list resource "pods" in API group "" in the' in told
+        f'pods is forbidden: User "{me}" cannot list resource "pods" in API group "" in the'
+        in result
     )
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods")
     kubectl(
@@ -78,10 +79,10 @@ def test_nobody_grants_what_they_do_not_hold(kubectl: Kubectl, robot: Kubectl) -
         *("create", "rolebinding", "makers", "--role=maker"),
         f"--serviceaccount={kubectl.namespace}:robot",
     )
-    told = robot("create", "role", "greedy", "--verb=get", "--resource=secrets", fails=1).err
-    assert "is attempting to grant RBAC permissions not currently held" in told
-    told = robot("create", "rolebinding", "up", "--clusterrole=admin", "--user=me", fails=1).err
-    assert "is attempting to grant RBAC permissions not currently held" in told
+    result = robot("create", "role", "greedy", "--verb=get", "--resource=secrets", fails=1).err
+    assert "is attempting to grant RBAC permissions not currently held" in result
+    result = robot("create", "rolebinding", "up", "--clusterrole=admin", "--user=me", fails=1).err
+    assert "is attempting to grant RBAC permissions not currently held" in result
     assert "created" in robot("create", "role", "modest", "--verb=create", "--resource=roles").out
 
 
@@ -111,8 +112,8 @@ def test_tokens_may_be_bound_to_a_pod(kubectl: Kubectl, robot: Kubectl) -> None:
 
 
 def test_garbage_tokens_and_strangers_are_turned_away(robot: Kubectl) -> None:
-    told = robot("get", "pods", "--token", "garbage", fails=1).err
-    assert "You must be logged in to the server" in told or "Unauthorized" in told
+    result = robot("get", "pods", "--token", "garbage", fails=1).err
+    assert "You must be logged in to the server" in result or "Unauthorized" in result
 
 
 def test_a_certificate_request_is_made_in_the_name_of_whoever_asks(kubectl: Kubectl) -> None:
@@ -132,5 +133,5 @@ def test_a_certificate_request_is_made_in_the_name_of_whoever_asks(kubectl: Kube
     assert found["spec"]["username"] == "kubernetes-admin"
     assert "approved" in kubectl("certificate", "approve", kubectl.namespace).out
     assert kubectl.rows("get", "csr", kubectl.namespace)[1][-1] == "Approved"
-    told = kubectl("certificate", "deny", kubectl.namespace, fails=1).err
-    assert "is already Approved" in told
+    result = kubectl("certificate", "deny", kubectl.namespace, fails=1).err
+    assert "is already Approved" in result

@@ -26,8 +26,8 @@ def test_a_kind_is_usable_when_its_definition_is_created(kubectl: Kubectl) -> No
     assert row == ["b", "3", "red"]
     assert kubectl("get", "bo", "-o", "name").out == f"boat.{group}/b\n"
     assert f"boat.{group}/b" in kubectl("get", "all").out
-    told = kubectl("wait", "--for=condition=Established", f"crd/boats.{group}", "--timeout=5s")
-    assert "condition met" in told.out
+    result = kubectl("wait", "--for=condition=Established", f"crd/boats.{group}", "--timeout=5s")
+    assert "condition met" in result.out
 
 
 def test_definition_and_object_may_come_in_one_apply(kubectl: Kubectl) -> None:
@@ -44,10 +44,10 @@ def test_definition_and_object_may_come_in_one_apply(kubectl: Kubectl) -> None:
 def test_explain_describe_edit_and_scale_work_for_custom_kinds(kubectl: Kubectl) -> None:
     group = "explained.example.org"
     kubectl("create", "-f", "-", stdin=definition(group, "ships", "Ship"))
-    told = kubectl("explain", f"ships.{group}", "--recursive").out
-    assert "KIND:       Ship" in told
-    assert "size	<integer> -required-" in told
-    assert "enum: red, blue" in told
+    result = kubectl("explain", f"ships.{group}", "--recursive").out
+    assert "KIND:       Ship" in result
+    assert "size	<integer> -required-" in result
+    assert "enum: red, blue" in result
     assert "How large." in kubectl("explain", "ships.spec.size").out
     kubectl("create", "-f", "-", stdin=thing(group, "Ship", "s", size=1))
     assert "Colour:  red" in kubectl("describe", "ship", "s").out
@@ -65,10 +65,10 @@ def test_invalid_custom_objects_are_refused_with_causes(kubectl: Kubectl) -> Non
     group = "refused.example.org"
     kubectl("create", "-f", "-", stdin=definition(group, "kayaks", "Kayak"))
     bad = thing(group, "Kayak", "k", size=0, colour="green")
-    told = kubectl("create", "-f", "-", stdin=bad, fails=1).err
-    assert 'The Kayak "k" is invalid:' in told
-    assert "spec.size in body should be greater than or equal to 1" in told
-    assert 'Unsupported value: "green": supported values: "red", "blue"' in told
+    result = kubectl("create", "-f", "-", stdin=bad, fails=1).err
+    assert 'The Kayak "k" is invalid:' in result
+    assert "spec.size in body should be greater than or equal to 1" in result
+    assert 'Unsupported value: "green": supported values: "red", "blue"' in result
     missing = kubectl("create", "-f", "-", stdin=thing(group, "Kayak", "k"), fails=1).err
     assert "spec.size: Required value" in missing
     unknown = thing(group, "Kayak", "k", size=1, shape="round")
@@ -98,12 +98,12 @@ def test_deleting_a_definition_deletes_its_objects_first(kubectl: Kubectl) -> No
     kubectl("patch", "canoe", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     kubectl("wait", "--for=delete", f"crd/canoes.{group}", "--timeout=20s")
     path = f"/apis/{group}/v1/canoes"
-    told = kubectl("get", "--raw", path, fails=1).err
-    assert "the server could not find the requested resource" in told
+    result = kubectl("get", "--raw", path, fails=1).err
+    assert "the server could not find the requested resource" in result
 
 
 def test_a_bad_definition_is_refused_with_the_path_of_the_fault(kubectl: Kubectl) -> None:
     bad = definition("bad.example.org", "things", "Thing")
     bad["metadata"]["name"] = "other.bad.example.org"
-    told = kubectl("create", "-f", "-", stdin=bad, fails=1).err
-    assert 'must be spec.names.plural+"."+spec.group' in told
+    result = kubectl("create", "-f", "-", stdin=bad, fails=1).err
+    assert 'must be spec.names.plural+"."+spec.group' in result

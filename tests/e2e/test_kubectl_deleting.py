@@ -85,8 +85,8 @@ def test_a_pod_on_a_node_gets_its_grace_and_force_ends_it(kubectl: Kubectl) -> N
     metadata = kubectl.json("get", "pod", "solo")["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == 30
     assert kubectl.rows("get", "pod", "solo")[1][2] == "Terminating"
-    told = kubectl("delete", "pod", "solo", "--grace-period=0", "--force")
-    assert "Immediate deletion does not wait" in told.err
+    result = kubectl("delete", "pod", "solo", "--grace-period=0", "--force")
+    assert "Immediate deletion does not wait" in result.err
     assert kubectl("get", "pod", "solo", "--ignore-not-found").out == ""
 
 
@@ -115,8 +115,8 @@ def test_a_namespace_says_what_it_is_waiting_for(admin: Kubectl, namespace: str)
 
 
 def test_the_namespaces_of_the_system_cannot_be_deleted(admin: Kubectl) -> None:
-    told = admin("delete", "namespace", "kube-system", fails=1).err
-    assert '(Forbidden): namespaces "kube-system" is forbidden: this namespace may not be' in told
+    result = admin("delete", "namespace", "kube-system", fails=1).err
+    assert '(Forbidden): namespaces "kube-system" is forbidden: this namespace may not be' in result
 
 
 def test_drain_evicts_and_respects_budgets(kubectl: Kubectl, admin: Kubectl) -> None:
@@ -130,8 +130,8 @@ def test_drain_evicts_and_respects_budgets(kubectl: Kubectl, admin: Kubectl) -> 
     kubectl("create", "pdb", "keep", "--selector=app=x", "--min-available=1")
     seen = '{"status":{"observedGeneration":1,"desiredHealthy":1,"currentHealthy":0}}'
     kubectl("patch", "pdb", "keep", "--subresource=status", "--type=merge", "-p", seen)
-    told = admin("drain", kubectl.namespace, "--force", "--timeout=1s", fails=1)
-    assert "Cannot evict pod as it would violate the pod's disruption budget" in told.err
+    result = admin("drain", kubectl.namespace, "--force", "--timeout=1s", fails=1)
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in result.err
     kubectl("delete", "pdb", "keep")
     admin("drain", kubectl.namespace, "--force", "--grace-period=0", "--timeout=20s")
     assert kubectl("get", "pod", "solo", "--ignore-not-found").out == ""

@@ -60,8 +60,8 @@ def test_selectors_choose_and_sorting_orders(kubectl: Kubectl) -> None:
 
 
 def test_an_unknown_field_label_is_refused_in_kubernetes_words(kubectl: Kubectl) -> None:
-    told = kubectl("get", "pods", "--field-selector", "spec.colour=red", fails=1)
-    assert "field label not supported: spec.colour" in told.err
+    result = kubectl("get", "pods", "--field-selector", "spec.colour=red", fails=1)
+    assert "field label not supported: spec.colour" in result.err
 
 
 def test_large_lists_come_in_pages(kubectl: Kubectl) -> None:
@@ -97,7 +97,7 @@ def test_watch_only_starts_from_now_and_respects_selectors(kubectl: Kubectl) -> 
     watching.communicate()
 
 
-def test_describe_tells_the_events_of_an_object_from_either_api(kubectl: Kubectl) -> None:
+def test_describe_reports_the_events_of_an_object_from_either_api(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=pod("solo"))
     uid = kubectl("get", "pod", "solo", "-o", "jsonpath={.metadata.uid}").out
     about = {
@@ -134,10 +134,10 @@ def test_describe_tells_the_events_of_an_object_from_either_api(kubectl: Kubectl
         "eventTime": "2030-01-01T00:00:00.000000Z",
     }
     kubectl("create", "-f", "-", stdin=[older, newer])
-    told = kubectl("describe", "pod", "solo").out
-    assert "Name:             solo" in told
-    assert "said the old way" in told
-    assert "said the new way" in told
+    result = kubectl("describe", "pod", "solo").out
+    assert "Name:             solo" in result
+    assert "said the old way" in result
+    assert "said the new way" in result
     head, *rows = kubectl.rows("get", "events")
     assert head == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     assert {row[2] for row in rows} == {"Pulled", "Scheduled"}
@@ -165,10 +165,10 @@ def test_describe_knows_every_common_kind(kubectl: Kubectl) -> None:
 
 
 def test_explain_reads_the_openapi_of_built_in_kinds(kubectl: Kubectl) -> None:
-    told = kubectl("explain", "deployment.spec.strategy", "--recursive").out
-    assert "KIND:       Deployment" in told
-    assert "rollingUpdate	<RollingUpdateDeployment>" in told
-    assert "maxSurge	<IntOrString>" in told
+    result = kubectl("explain", "deployment.spec.strategy", "--recursive").out
+    assert "KIND:       Deployment" in result
+    assert "rollingUpdate	<RollingUpdateDeployment>" in result
+    assert "maxSurge	<IntOrString>" in result
     everything = kubectl("explain", "pod", "--recursive").out
     assert "ephemeralContainers" in everything
     assert 'field "nothing" does not exist' in kubectl("explain", "pod.nothing", fails=1).err
@@ -199,11 +199,11 @@ def test_version_cluster_info_config_and_raw_paths_answer(admin: Kubectl) -> Non
 
 
 def test_cluster_info_dump_reads_everything_it_wants(admin: Kubectl) -> None:
-    told = admin("cluster-info", "dump", "--namespaces", "kube-system")
-    assert '"kind": "NodeList"' in told.out
+    result = admin("cluster-info", "dump", "--namespaces", "kube-system")
+    assert '"kind": "NodeList"' in result.out
 
 
-def test_what_is_not_there_is_told_in_kubectls_words(kubectl: Kubectl) -> None:
+def test_what_is_not_there_is_reported_in_kubectls_words(kubectl: Kubectl) -> None:
     missing = kubectl("get", "pod", "nobody", fails=1).err
     assert missing == 'Error from server (NotFound): pods "nobody" not found\n'
     assert kubectl("get", "pod", "nobody", "--ignore-not-found").out == ""
@@ -214,8 +214,8 @@ def test_what_is_not_there_is_told_in_kubectls_words(kubectl: Kubectl) -> None:
 
 def test_logs_and_exec_say_why_they_cannot_be_had(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=pod("solo"))
-    told = kubectl("logs", "solo", fails=1).err
-    assert "pod solo does not have a host assigned" in told
+    result = kubectl("logs", "solo", fails=1).err
+    assert "pod solo does not have a host assigned" in result
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -224,7 +224,7 @@ def test_logs_and_exec_say_why_they_cannot_be_had(kubectl: Kubectl) -> None:
     }
     kubectl("create", "-f", "-", stdin=binding)
     assert kubectl("get", "pod", "solo", "-o", "jsonpath={.spec.nodeName}").out == "far-away"
-    told = kubectl("logs", "solo", fails=1).err
-    assert 'error trying to reach node "far-away": no node agent is connected' in told
-    told = kubectl("exec", "solo", "--", "true", fails=1).err
-    assert "no node agent is connected" in told
+    result = kubectl("logs", "solo", fails=1).err
+    assert 'error trying to reach node "far-away": no node agent is connected' in result
+    result = kubectl("exec", "solo", "--", "true", fails=1).err
+    assert "no node agent is connected" in result

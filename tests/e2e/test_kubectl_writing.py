@@ -30,12 +30,12 @@ def test_create_makes_every_kind_it_has_a_command_for(kubectl: Kubectl) -> None:
     assert kubectl("autoscale", "deployment", "d", "--max=3").out.endswith("autoscaled\n")
 
 
-def test_creating_twice_is_told_as_already_exists(kubectl: Kubectl) -> None:
+def test_creating_twice_is_reported_as_already_exists(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "c")
-    told = kubectl("create", "configmap", "c", fails=1).err
-    assert told == 'error: failed to create configmap: configmaps "c" already exists\n'
-    told = kubectl("create", "-f", "-", stdin=config_map("c"), fails=1).err
-    assert '(AlreadyExists): error when creating "STDIN": configmaps "c" already exists' in told
+    result = kubectl("create", "configmap", "c", fails=1).err
+    assert result == 'error: failed to create configmap: configmaps "c" already exists\n'
+    result = kubectl("create", "-f", "-", stdin=config_map("c"), fails=1).err
+    assert '(AlreadyExists): error when creating "STDIN": configmaps "c" already exists' in result
 
 
 def test_generate_name_gives_each_create_its_own_name(kubectl: Kubectl) -> None:
@@ -47,8 +47,8 @@ def test_generate_name_gives_each_create_its_own_name(kubectl: Kubectl) -> None:
 
 
 def test_dry_run_checks_but_stores_nothing(kubectl: Kubectl) -> None:
-    told = kubectl("create", "--dry-run=server", "-f", "-", stdin=pod("solo"), fails=None).out
-    assert told == "pod/solo created (server dry run)\n"
+    result = kubectl("create", "--dry-run=server", "-f", "-", stdin=pod("solo"), fails=None).out
+    assert result == "pod/solo created (server dry run)\n"
     assert kubectl("get", "pods", "-o", "name").out == ""
     broken = pod("solo")
     broken["spec"]["containers"][0]["name"] = "Not A Name"
@@ -91,11 +91,11 @@ def test_apply_prunes_what_left_the_set(kubectl: Kubectl) -> None:
         return manifest
 
     kubectl("apply", "-f", "-", stdin=[labelled("a"), labelled("b")])
-    told = kubectl(
+    result = kubectl(
         *("apply", "--prune", "-l", "set=one", "--prune-allowlist=core/v1/ConfigMap", "-f", "-"),
         stdin=labelled("a"),
     ).out
-    assert "configmap/b pruned" in told
+    assert "configmap/b pruned" in result
     assert kubectl("get", "cm", "-l", "set=one", "-o", "name").out == "configmap/a\n"
 
 
@@ -103,8 +103,10 @@ def test_server_side_apply_names_the_manager_it_conflicts_with(kubectl: Kubectl)
     first = kubectl("apply", "--server-side", "-f", "-", stdin=deployment("web", 1))
     assert first.out == "deployment.apps/web serverside-applied\n"
     kubectl("scale", "deployment", "web", "--replicas=5")
-    told = kubectl("apply", "--server-side", "-f", "-", stdin=deployment("web", 2), fails=1).err
-    assert 'conflict with "kubectl" with subresource "scale" using apps/v1: .spec.replicas' in told
+    result = kubectl("apply", "--server-side", "-f", "-", stdin=deployment("web", 2), fails=1).err
+    assert (
+        'conflict with "kubectl" with subresource "scale" using apps/v1: .spec.replicas' in result
+    )
     assert kubectl.json("get", "deployment", "web")["spec"]["replicas"] == 5
     kubectl(*("apply", "--server-side", "--force-conflicts", "-f", "-"), stdin=deployment("web", 2))
     assert kubectl.json("get", "deployment", "web")["spec"]["replicas"] == 2
@@ -136,9 +138,9 @@ def test_client_side_applies_migrate_to_server_side(kubectl: Kubectl) -> None:
 def test_diff_shows_what_an_apply_would_change(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=config_map("c", colour="red"))
     assert kubectl("diff", "-f", "-", stdin=config_map("c", colour="red")).out == ""
-    told = kubectl("diff", "-f", "-", stdin=config_map("c", colour="blue"), fails=1).out
-    assert "-  colour: red" in told
-    assert "+  colour: blue" in told
+    result = kubectl("diff", "-f", "-", stdin=config_map("c", colour="blue"), fails=1).out
+    assert "-  colour: red" in result
+    assert "+  colour: blue" in result
     server_side = kubectl(
         *("diff", "--server-side", "--force-conflicts", "-f", "-"),
         stdin=config_map("c", colour="green"),
@@ -170,8 +172,8 @@ def test_the_three_patch_types_work(kubectl: Kubectl) -> None:
     operations += '{"op":"replace","path":"/spec/replicas","value":4}]'
     kubectl("patch", "deployment", "web", "--type=json", "-p", operations)
     assert kubectl.json("get", "deployment", "web")["spec"]["replicas"] == 4
-    told = kubectl("patch", "deployment", "web", "--type=json", "-p", operations, fails=1).err
-    assert "The request is invalid" in told
+    result = kubectl("patch", "deployment", "web", "--type=json", "-p", operations, fails=1).err
+    assert "The request is invalid" in result
     status = '{"status":{"replicas":4}}'
     kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", status)
     assert kubectl.json("get", "deployment", "web")["status"] == {"replicas": 4}
@@ -192,8 +194,8 @@ def test_labels_and_annotations_come_change_and_go(kubectl: Kubectl) -> None:
 def test_scale_changes_replicas_on_condition(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=deployment("web", 2))
     kubectl("scale", "deployment", "web", "--current-replicas=2", "--replicas=3")
-    told = kubectl("scale", "deployment", "web", "--current-replicas=2", "--replicas=9", fails=1)
-    assert "Expected replicas to be 2, was 3" in told.err
+    result = kubectl("scale", "deployment", "web", "--current-replicas=2", "--replicas=9", fails=1)
+    assert "Expected replicas to be 2, was 3" in result.err
     assert kubectl.json("get", "deployment", "web")["spec"]["replicas"] == 3
     negative = kubectl("scale", "deployment", "web", "--replicas=-1", fails=1).err
     assert "The --replicas=COUNT flag is required" in negative
@@ -209,8 +211,8 @@ def test_replace_needs_the_object_and_force_makes_it_anew(kubectl: Kubectl) -> N
     assert kubectl.json("get", "cm", "c")["metadata"]["uid"] != before["metadata"]["uid"]
     stale = config_map("c", b="4")
     stale["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
-    told = kubectl("replace", "-f", "-", stdin=stale, fails=1).err
-    assert "the object has been modified" in told
+    result = kubectl("replace", "-f", "-", stdin=stale, fails=1).err
+    assert "the object has been modified" in result
 
 
 def test_wait_returns_when_the_condition_comes(kubectl: Kubectl) -> None:
@@ -225,8 +227,8 @@ def test_wait_returns_when_the_condition_comes(kubectl: Kubectl) -> None:
     assert waiting.returncode == 0
     path = "--for=jsonpath={.spec.replicas}=1"
     assert "condition met" in kubectl("wait", path, "deployment/web").out
-    told = kubectl("wait", "--for=condition=No", "deployment/web", "--timeout=100ms", fails=1).err
-    assert "timed out waiting for the condition" in told
+    result = kubectl("wait", "--for=condition=No", "deployment/web", "--timeout=100ms", fails=1).err
+    assert "timed out waiting for the condition" in result
 
 
 def test_rollout_restart_and_set_image_change_the_template(kubectl: Kubectl) -> None:
@@ -242,14 +244,14 @@ def test_invalid_objects_are_refused_with_every_cause(kubectl: Kubectl) -> None:
     manifest = deployment("web")
     manifest["spec"]["replicas"] = -1
     manifest["spec"]["template"]["spec"]["containers"][0]["image"] = ""
-    told = kubectl("create", "-f", "-", stdin=manifest, fails=1).err
-    assert 'The Deployment "web" is invalid:' in told
-    assert "* spec.replicas: Invalid value: -1: must be greater than or equal to 0" in told
-    assert "* spec.template.spec.containers[0].image: Required value" in told
+    result = kubectl("create", "-f", "-", stdin=manifest, fails=1).err
+    assert 'The Deployment "web" is invalid:' in result
+    assert "* spec.replicas: Invalid value: -1: must be greater than or equal to 0" in result
+    assert "* spec.template.spec.containers[0].image: Required value" in result
     wrong_type = deployment("web")
     wrong_type["spec"]["replicas"] = "many"
-    told = kubectl("create", "-f", "-", stdin=wrong_type, fails=1).err
-    assert "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas" in told
+    result = kubectl("create", "-f", "-", stdin=wrong_type, fails=1).err
+    assert "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas" in result
 
 
 def test_debug_adds_an_ephemeral_container(kubectl: Kubectl) -> None:

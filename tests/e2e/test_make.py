@@ -19,7 +19,7 @@ def _made(tmp_path: Path, python: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def _told(done: subprocess.CompletedProcess[str]) -> str:
+def _error_line(done: subprocess.CompletedProcess[str]) -> str:
     """Return the one sentence; make itself adds a line about the failure."""
     assert done.returncode != 0
     lines = [line for line in done.stderr.splitlines() if not line.startswith("make: ")]
@@ -27,23 +27,25 @@ def _told(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def test_a_missing_python_is_told_in_one_sentence(tmp_path: Path) -> None:
-    told = _told(_made(tmp_path, "/nonexistent/python3"))
-    assert told.startswith("skerry needs Python 3.11 or newer, and /nonexistent/python3 was not")
-    assert "make demo PYTHON=" in told
+def test_a_missing_python_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    printed = _error_line(_made(tmp_path, "/nonexistent/python3"))
+    assert printed.startswith("skerry needs Python 3.11 or newer, and /nonexistent/python3 was not")
+    assert "make demo PYTHON=" in printed
 
 
-def test_a_python_that_is_too_old_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_is_reported_in_one_sentence(tmp_path: Path) -> None:
     old = tmp_path / "python3"
     forged = "import sys; sys.version_info = (3, 9); sys.version = '3.9.1 (x)'; exec(sys.argv[1])"
     old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{forged}" "$2"\n')
     old.chmod(0o755)
-    assert _told(_made(tmp_path, str(old))) == "skerry needs Python 3.11 or newer; this is 3.9.1"
+    assert (
+        _error_line(_made(tmp_path, str(old))) == "skerry needs Python 3.11 or newer; this is 3.9.1"
+    )
 
 
-def test_a_python_without_venv_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_python_without_venv_is_reported_in_one_sentence(tmp_path: Path) -> None:
     bare = tmp_path / "python3"
     forged = "import sys; sys.modules['ensurepip'] = None; exec(sys.argv[1])"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{forged}" "$2"\n')
     bare.chmod(0o755)
-    assert "install its venv module" in _told(_made(tmp_path, str(bare)))
+    assert "install its venv module" in _error_line(_made(tmp_path, str(bare)))

@@ -110,14 +110,14 @@ def test_kr8s(story: str, server: ServerProcess, admin: Kubectl) -> None:
     """The other client runs in a process of its own: it leaves connections to the collector."""
     namespace = f"kr8s-{story.replace('_', '-')}"
     admin("create", "namespace", namespace)
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tests.e2e.kr8s_program", server.kubeconfig, namespace, story],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr
 
 
 class Informer:

@@ -34,7 +34,7 @@ def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
     assert ended.stderr == ""
 
 
-def test_ports_that_are_taken_are_told_in_one_sentence(tmp_path: Path) -> None:
+def test_ports_that_are_taken_are_reported_in_one_sentence(tmp_path: Path) -> None:
     with reserved(2) as taken:
         ports = [str(each.getsockname()[1]) for each in taken]
         ended = _play("--ports", *ports, *free_ports(1), "--data-dir", str(tmp_path / "demo"))
@@ -64,7 +64,7 @@ def test_what_a_killed_demo_left_is_ended_by_the_next_one(tmp_path: Path) -> Non
         capture_output=True, text=True, check=False, timeout=120, env=environment,
     )  # fmt: skip
     assert second.returncode == 0, second.stdout + second.stderr
-    told = f"An earlier demo was killed; what it had left running in {left} was ended."
-    assert second.stdout.splitlines()[0] == told
+    expected = f"An earlier demo was killed; what it had left running in {left} was ended."
+    assert second.stdout.splitlines()[0] == expected
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert list(tmp_path.glob("skerry-demo-*")) == []

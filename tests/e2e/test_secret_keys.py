@@ -19,14 +19,14 @@ from tests.kit.store.etcd_process import EtcdProcess
 PLAIN_TEXT = "c3dvcmRmaXNo"
 
 
-def told(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_skerry(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [SKERRY, *arguments], capture_output=True, text=True, check=False, timeout=60
     )
 
 
 def rotated(server: ServerProcess, command: str = "rotate") -> subprocess.CompletedProcess[str]:
-    return told("secrets", command, "--data-dir", str(server.data_dir))
+    return run_skerry("secrets", command, "--data-dir", str(server.data_dir))
 
 
 def kubectl_of(server: ServerProcess, home: Path) -> Kubectl:
@@ -129,7 +129,7 @@ def test_hubs_on_one_etcd_share_their_key_and_rotate_together(
     one, two = (ServerProcess(tmp_path / name, *flags) for name in ("one", "two"))
     one.start()
     try:
-        alone = told("serve", "--data-dir", str(two.data_dir), "--port", "0", *flags)
+        alone = run_skerry("serve", "--data-dir", str(two.data_dir), "--port", "0", *flags)
         assert alone.returncode == 1
         assert "are encrypted with key key-" in alone.stderr
         shutil.rmtree(two.data_dir)
@@ -172,7 +172,7 @@ def _rotate_authority(one: ServerProcess, two: ServerProcess, at_two: Kubectl, t
     shutil.copy(two.kubeconfig, before)
     old = Kubectl(before, tmp / "h3")
     command = ("certificates", "rotate-ca", "--data-dir", str(one.data_dir))
-    begun = told(*command)
+    begun = run_skerry(*command)
     assert begun.returncode == 1
     assert f"is not known to {two.url}" in begun.stderr
     for name in ("ca.crt", "ca.key"):
@@ -189,7 +189,7 @@ def _rotate_authority(one: ServerProcess, two: ServerProcess, at_two: Kubectl, t
 def _until(wanted: str, *command: str) -> None:
     """Repeat a command while it ends with the reason *wanted*."""
     for _ in range(40):
-        ended = told(*command)
+        ended = run_skerry(*command)
         if ended.returncode == 0:
             return
         assert wanted in ended.stderr, ended.stderr

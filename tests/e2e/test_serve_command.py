@@ -16,7 +16,7 @@ from tests.kit.e2e.processes import Kubectl, ServerProcess, kubectl_version
 SKERRY = Path(sys.executable).with_name("skerry")
 
 
-def told(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_skerry(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(SKERRY), *arguments], capture_output=True, text=True, check=False, timeout=30
     )
@@ -44,25 +44,25 @@ def test_it_ends_with_zero_and_finds_everything_again(
     assert kubectl("get", "cm", "kept", "-o", "name").out == "configmap/kept\n"
 
 
-def test_a_taken_port_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_in_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ended = told("serve", "--data-dir", str(tmp_path / "d"), "--port", str(port))
+        ended = run_skerry("serve", "--data-dir", str(tmp_path / "d"), "--port", str(port))
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert f"skerry serve: cannot listen on 127.0.0.1:{port}: " in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_a_data_folder_in_use_is_told_in_one_sentence(own_server: ServerProcess) -> None:
-    ended = told("serve", "--data-dir", str(own_server.data_dir), "--port", "0")
+def test_a_data_folder_in_use_is_reported_in_one_sentence(own_server: ServerProcess) -> None:
+    ended = run_skerry("serve", "--data-dir", str(own_server.data_dir), "--port", "0")
     assert ended.returncode == 1
     assert "skerry serve: cannot open the store: " in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_an_etcd_out_of_reach_is_told_in_one_sentence(tmp_path: Path) -> None:
-    ended = told(
+def test_an_etcd_out_of_reach_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    ended = run_skerry(
         *("serve", "--data-dir", str(tmp_path / "d"), "--port", "0", "--store", "etcd"),
         *("--etcd-servers", "http://127.0.0.1:1"),
     )
@@ -107,9 +107,9 @@ def test_backup_and_restore_bring_everything_back_and_make_clients_relist(
     passphrase = tmp_path / "passphrase"
     passphrase.write_text("open sesame\n")
     sealed = ("--passphrase-file", str(passphrase), str(copy))
-    assert told("backup", "--data-dir", str(own_server.data_dir), *sealed).returncode == 0
+    assert run_skerry("backup", "--data-dir", str(own_server.data_dir), *sealed).returncode == 0
     elsewhere = ServerProcess(tmp_path / "elsewhere")
-    ended = told("restore", "--data-dir", str(elsewhere.data_dir), *sealed)
+    ended = run_skerry("restore", "--data-dir", str(elsewhere.data_dir), *sealed)
     assert ended.returncode == 0, ended.stderr
     elsewhere.start()
     try:
@@ -124,10 +124,10 @@ def test_backup_and_restore_bring_everything_back_and_make_clients_relist(
 
 
 def test_flags_that_make_no_sense_are_refused() -> None:
-    assert told("serve", "--port", "nothing").returncode == 2
-    assert told("serve", "--store", "paper").returncode == 2
-    assert "Place workloads" in told("--help").stdout
-    assert told("--version").stdout.startswith("skerry, version")
+    assert run_skerry("serve", "--port", "nothing").returncode == 2
+    assert run_skerry("serve", "--store", "paper").returncode == 2
+    assert "Place workloads" in run_skerry("--help").stdout
+    assert run_skerry("--version").stdout.startswith("skerry, version")
 
 
 @pytest.mark.parametrize(

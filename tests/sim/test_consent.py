@@ -17,7 +17,7 @@ from skerry.api.edge import (
     edge_placement_ref,
 )
 from skerry.api.errors import ApiError, NotFound
-from skerry.api.kcp.resources import LOCATIONS, WORKSPACES
+from skerry.api.kcp.resources import API_EXPORTS, LOCATIONS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -413,7 +413,7 @@ async def test_a_scheduler_on_an_export_without_grants_schedules_as_before() -> 
     hub = Hub()
     async with hub.running("imw", "shop", "bank"):
         espw = hub.at("root:espw")
-        exports = GroupVersionResource("apis.kcp.io", "v1alpha1", "apiexports")
+        exports = API_EXPORTS
         export = await espw.get(exports, "edge.kcp.io")
         kept = [n for n in export["spec"]["latestResourceSchemas"] if ".location" not in n]
         await espw.update(exports, {**export, "spec": {"latestResourceSchemas": kept}})

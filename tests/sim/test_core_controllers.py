@@ -199,7 +199,7 @@ async def test_every_namespace_has_its_account_and_the_root_ca(seed: int) -> Non
 
 @pytest.mark.parametrize("seed", range(min(len(SEEDS), 20)))
 @virtual
-async def test_quota_status_tells_what_is_there(seed: int) -> None:
+async def test_quota_status_reports_what_is_there(seed: int) -> None:
     world = World(seed)
     await world.direct.create(NAMESPACES, {"metadata": {"name": "default"}})
     controller = quota.build(context(world))

@@ -11,6 +11,8 @@ import pytest
 
 from skerry.api.edge import (
     EDGE_PLACEMENTS,
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
     SINGLE_PLACEMENT_SLICES,
     SYNC_TARGET_NAME,
     mailbox_named,
@@ -20,7 +22,7 @@ from skerry.api.kcp.resources import API_BINDINGS, API_EXPORTS, LOCATIONS, SYNC_
 from skerry.api.objects import Object
 from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.kit.clock import rfc3339_micro
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.placement.records import is_ready
 from tests.kit.chain.edge_scheduler_hub import PROVIDER, SMALL_SLICES, Hub, People, equal
 from tests.kit.sim.faults import Rates

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from tests.kit.chain.summarizer_history import EDGES, History
@@ -17,7 +18,6 @@ from tests.kit.chain.summarizer_hub import (
     DEPLOYMENTS,
     NAMESPACES,
     PROVIDER,
-    WORKSPACES,
     Hub,
     deployment,
     running,

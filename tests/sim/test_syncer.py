@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import SYNCER_CONFIGS
+from skerry.api.edge import HEARTBEAT_LEASE, SYNCER_CONFIGS
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.runtime.client import Client, WriteOptions
 from tests.kit.chain.syncer_world import (

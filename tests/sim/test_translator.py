@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from skerry.api.edge import Mailbox
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.objects import Object
 from skerry.controllers.placement_translator.keys import (
     CUSTOMIZERS,
@@ -16,7 +17,6 @@ from skerry.controllers.placement_translator.keys import (
 )
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from tests.kit.chain.translator_hub import (
-    BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
     DEFINITIONS,
@@ -407,7 +407,7 @@ async def test_a_definition_goes_along_with_its_first_object_and_leaves_with_the
         await hub.namespace("shop")
         await hub.place("all", "florin", "guilder")
         await asyncio.sleep(SOON)
-        assert not await hub.found("florin", BINDINGS, "bind-kube")
+        assert not await hub.found("florin", API_BINDINGS, "bind-kube")
         await hub.put(DEFINITIONS, widget_definition())
         await asyncio.sleep(SOON)
         assert not await hub.found("florin", DEFINITIONS, "widgets.example.io")
@@ -415,7 +415,7 @@ async def test_a_definition_goes_along_with_its_first_object_and_leaves_with_the
         await hub.put(WIDGETS, {**widget, "spec": {"size": 3}}, "shop")
         await hub.put(DEPLOYMENTS, deployment("web"), "shop")
         await asyncio.sleep(SOON)
-        assert await hub.found("florin", BINDINGS, "bind-kube")
+        assert await hub.found("florin", API_BINDINGS, "bind-kube")
         assert (await hub.found("guilder", WIDGETS, "w", "shop") or {})["spec"] == {"size": 3}
         scope = (await hub.config("florin"))["clusterScope"]
         assert [(each["resource"], each["objects"]) for each in scope] == [
@@ -426,7 +426,7 @@ async def test_a_definition_goes_along_with_its_first_object_and_leaves_with_the
         await hub.remove(DEPLOYMENTS, "web", "shop")
         await hub.settle()
         assert not await hub.found("florin", DEFINITIONS, "widgets.example.io")
-        assert not await hub.found("florin", BINDINGS, "bind-kube")
+        assert not await hub.found("florin", API_BINDINGS, "bind-kube")
         await hub.assert_as_expected("florin", "guilder")
 
 
@@ -437,7 +437,7 @@ async def test_what_an_upsynced_type_needs_is_there_before_its_objects() -> None
     async with hub.running(), hub.translating():
         await hub.place("all", "florin", upsync=upsync)
         await asyncio.sleep(SOON)
-        assert await hub.found("florin", BINDINGS, "bind-kube")
+        assert await hub.found("florin", API_BINDINGS, "bind-kube")
         await hub.assert_as_expected("florin")
 
 
@@ -447,19 +447,19 @@ async def test_one_export_bound_under_two_names_is_bound_once() -> None:
     async with hub.running(workloads=["one", "two"]), hub.translating():
         for owner in ("one", "two"):
             await hub.namespace(f"shop-{owner}", owner)
-        await hub.at("root:two").delete(BINDINGS, "bind-kube")
+        await hub.at("root:two").delete(API_BINDINGS, "bind-kube")
         await hub.bind("root:two", "a-kube", "root:compute", "kubernetes")
         for owner in ("one", "two"):
             await hub.put(DEPLOYMENTS, deployment("web"), f"shop-{owner}", owner)
             await hub.place("all", "florin", owner=owner)
         await asyncio.sleep(SOON)
-        assert await hub.found("florin", BINDINGS, "a-kube")
-        assert not await hub.found("florin", BINDINGS, "bind-kube")
+        assert await hub.found("florin", API_BINDINGS, "a-kube")
+        assert not await hub.found("florin", API_BINDINGS, "bind-kube")
         assert await hub.found("florin", DEPLOYMENTS, "web", "shop-one")
         await hub.unplace("all", "two")
         await hub.settle()
-        assert not await hub.found("florin", BINDINGS, "a-kube")
-        assert await hub.found("florin", BINDINGS, "bind-kube")
+        assert not await hub.found("florin", API_BINDINGS, "a-kube")
+        assert await hub.found("florin", API_BINDINGS, "bind-kube")
         assert await hub.found("florin", DEPLOYMENTS, "web", "shop-one")
         await hub.assert_as_expected("florin")
 

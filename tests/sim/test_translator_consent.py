@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skerry.api.edge import LOCATION_GRANTS
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -31,7 +32,6 @@ from tests.kit.sim.world import SEEDS
 
 HISTORIES = SEEDS[: max(1, len(SEEDS) // 40)] if len(SEEDS) < 1000 else SEEDS
 EVENTS = GroupVersionResource("", "v1", "events")
-ALL_WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 WMW = "root:wmw"
 
 
@@ -213,7 +213,7 @@ async def test_a_granted_location_leads_only_to_its_own_sync_targets() -> None:
         assert "configmaps/x" in await there(hub, "florin")
         assert await there(hub, "guilder") == set()
         assert await hub.config("guilder") in ({}, {"namespaceScope": {}})
-        targets = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
+        targets = SYNC_TARGETS
         patch = {"metadata": {"labels": {"id": "florin"}}}
         await hub.at("root:imw").patch(targets, "guilder", patch)
         await hub.settle()
@@ -361,7 +361,7 @@ async def test_nothing_is_let_in_or_taken_away_while_the_workspaces_have_not_bee
     async with hub.running(edges=("florin", "guilder")):
         await furnish(hub)
         gold = {"metadata": {"labels": {"tier": "gold"}}}
-        await hub.at("root").patch(ALL_WORKSPACES, "wmw", gold)
+        await hub.at("root").patch(WORKSPACES, "wmw", gold)
         await hub.grant("g", children=[("root", equal(tier="gold"))], selector={}, rules=ALL)
         await hub.report()
         await hub.place("p", "florin")

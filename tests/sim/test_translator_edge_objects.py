@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.controllers.placement_translator.keys import CUSTOMIZERS
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from tests.kit.chain.translator_hub import (
-    BINDINGS,
     CONFIG_MAPS,
     DEPLOYMENTS,
     NAMESPACES,
@@ -105,7 +105,7 @@ async def test_no_customizer_binds_what_its_author_may_not_bind(path: str, value
     async with hub.running(), hub.translating():
         owner = hub.at("root:wmw")
         named = {"metadata": {"annotations": {"edge.kcp.io/customizer": "default/c"}}}
-        await owner.patch(BINDINGS, "bind-kube", named)
+        await owner.patch(API_BINDINGS, "bind-kube", named)
         await hub.put(DEPLOYMENTS, deployment("web"), "default")
         await hub.put(CUSTOMIZERS, customizer("c", path, value), "default")
         await placed_default(hub)

@@ -276,7 +276,7 @@ class TestReplicaSet:
             assert gone not in pods
 
     @virtual
-    async def test_a_refused_pod_is_told_on_its_owner_and_made_once_it_may_be(self) -> None:
+    async def test_a_refused_pod_is_reported_on_its_owner_and_made_once_it_may_be(self) -> None:
         cluster = Cluster()
         quotas = GroupVersionResource("", "v1", "resourcequotas")
         events = GroupVersionResource("", "v1", "events")
@@ -291,8 +291,8 @@ class TestReplicaSet:
             await cluster.make(REPLICA_SETS, "rs", spec)
             await asyncio.sleep(30)
             assert not await cluster.pods()
-            told = (await cluster.found(events, "default")).values()
-            messages = [e["message"] for e in told if e["reason"] == "FailedCreate"]
+            result = (await cluster.found(events, "default")).values()
+            messages = [e["message"] for e in result if e["reason"] == "FailedCreate"]
             assert messages
             assert "is forbidden" in messages[0]
             assert "quota: none" in messages[0]

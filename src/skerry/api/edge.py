@@ -173,6 +173,11 @@ MAILBOX_FIELD_MANAGER: Final = "skerry-syncer-upsync"
 
 # On a Location, in the form of ``kubectl taint``.
 TAINTS: Final = "edge.kcp.io/taints"
+# The Lease of a mailbox by which its edge shows that it lives.
+HEARTBEAT_LEASE: Final = "syncer-heartbeat"
+HEARTBEAT_NAMESPACE: Final = "default"
+# An edge that was lost is noticed within this time, whatever it said of itself.
+MAX_LEASE_SECONDS: Final = 3600
 # On a SyncTarget: the duration of its heartbeat's Lease.
 HEARTBEAT_LEASE_SECONDS: Final = "edge.kcp.io/heartbeat-lease-seconds"
 # On a mailbox Workspace: the name of its SyncTarget.

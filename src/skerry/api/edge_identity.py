@@ -77,6 +77,11 @@ def is_edge_name(name: str) -> bool:
     return name.startswith((_EDGE_USER, _BOOTSTRAP_USER))
 
 
+def account_name(sync_target: str) -> str:
+    """Return the name of the ServiceAccount an edge has in its mailbox."""
+    return f"kubestellar-syncer-{sync_target}"
+
+
 def bootstrap_user(mailbox: str, token_id: str) -> str:
     """Return the user that a bootstrap credential of *mailbox* stands for."""
     return f"{_BOOTSTRAP_USER}{mailbox}:{token_id}"
@@ -93,6 +98,10 @@ REVOKED = "edge.kcp.io/edge-revoked"
 APPROVAL_POLICY = "edge.kcp.io/edge-approval"
 AUTO_APPROVAL = "Auto"
 MANUAL_APPROVAL = "Manual"
+# In a user's extra: the certificate has lapsed, and may only request its successor.
+LAPSED = "edge.kcp.io/lapsed"
+# On the ServiceAccount of an edge of the previous version: the request it became a certificate by.
+EXCHANGED = "edge.kcp.io/exchanged-for"
 
 # -- certificate signing requests ------------------------------------------------------------
 

@@ -9,4 +9,15 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from skerry.kit.text import whole_number
+
 Object: TypeAlias = dict[str, Any]
+
+
+def revision_of(resource_version: object) -> int:
+    """Return a resourceVersion as the number it is at every server; 0 when it is none.
+
+    Opaque by the letter of the API; who compares two must know what to do with 0, which is
+    older than everything.
+    """
+    return whole_number(str(resource_version or "")) or 0

@@ -21,6 +21,8 @@ ClusterName: TypeAlias = str
 
 # Where every object of a hub says in which logical cluster it is.
 CLUSTER_ANNOTATION = "kcp.io/cluster"
+# Where objects that others refer to by path say at which path their workspace is.
+PATH_ANNOTATION = "kcp.io/path"
 
 
 class ObjectRef(NamedTuple):

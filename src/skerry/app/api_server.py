@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from skerry.api.keys import PLAIN
 from skerry.api.objects import Object
-from skerry.app.steady import steadily
+from skerry.app.restart import restart_on_unavailable
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
@@ -271,4 +271,4 @@ class ApiServer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.dispatcher.run())
             tasks.create_task(self._offload.serve())
-            tasks.create_task(steadily("definitions", self._cleanup.run, self._clock))
+            tasks.create_task(restart_on_unavailable("definitions", self._cleanup.run, self._clock))

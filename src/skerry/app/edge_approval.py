@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from skerry.api.edge_identity import REQUESTS, SIGNER, request_name
 from skerry.api.errors import Forbidden, NotFound
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
-from skerry.app.edge_identity import SYNC_TARGETS, HubAccess, mailbox_of, mailbox_path
+from skerry.app.edge_identity import HubAccess, mailbox_of, mailbox_path
 from skerry.logic.fleet.syncing.certificates import key_fingerprint, verdict_of
 from skerry.runtime.client import Client, Selection, WriteOptions
 

@@ -21,8 +21,8 @@ from prometheus_client import CollectorRegistry
 
 from skerry.api.edge import LOCATION_GRANTS
 from skerry.api.errors import ApiError
+from skerry.api.kcp.resources import API_EXPORTS
 from skerry.app.edge_environment import (
-    APIEXPORTS,
     ClientFlags,
     EdgeEnvironment,
     Endpoint,
@@ -331,7 +331,7 @@ async def provider_near(client: Client, current: str) -> str:
 
 async def _exports_edge(client: Client, workspace: str) -> bool:
     try:
-        await client.at("", workspace).get(APIEXPORTS, _EDGE)
+        await client.at("", workspace).get(API_EXPORTS, _EDGE)
     except (ApiError, TransportError):
         return False
     return True

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.kcp.resources import API_EXPORTS
 from skerry.api.objects import Object
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
@@ -51,7 +51,6 @@ _CONTEXTS: Mapping[Role, str] = {
     "admin": "system:admin",
 }
 ROOT = "root"
-APIEXPORTS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apiexports")
 
 _log = Logger()
 
@@ -224,7 +223,7 @@ class EdgeEnvironment:
                 found.set_result((str(views[0]["url"]), new))
 
         factory = self.following(role, workspace)
-        informer = factory.informer(APIEXPORTS, Selection(fields=f"metadata.name={export}"))
+        informer = factory.informer(API_EXPORTS, Selection(fields=f"metadata.name={export}"))
         informer.add_handler(handle)
         await informer.wait_synced()
         if not found.done():

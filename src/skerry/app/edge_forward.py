@@ -178,9 +178,9 @@ class Forwarding:
             del self._streams[number], self._tasks[number]
         with contextlib.suppress(ConnectionError):
             await self._pipe.write(self._spdy.sent(number, b"", last=True))
-            told = self._errors.pop(stream.request, None)
-            if told is not None:
-                await self._pipe.write(self._spdy.sent(told, failure, last=True))
+            reason = self._errors.pop(stream.request, None)
+            if reason is not None:
+                await self._pipe.write(self._spdy.sent(reason, failure, last=True))
 
     async def _copy(
         self,

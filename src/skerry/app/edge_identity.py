@@ -24,30 +24,29 @@ from skerry.api.edge_identity import (
     REVOKED,
     BootstrapToken,
     EdgeName,
+    account_name,
     bootstrap_secret,
 )
 from skerry.api.errors import NotFound
+from skerry.api.kcp.resources import LOGICAL_CLUSTERS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.syncing.access import edge_access
 from skerry.logic.fleet.syncing.manifest import (
     ManifestTerms,
-    account_name,
     edge_manifest,
     hub_kubeconfig,
     mailbox_objects,
 )
-from skerry.logic.fleet.syncing.scope import scope_of, united
+from skerry.logic.machinery.edges.scope import scope_of, united
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load
 
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
 _SECRETS = GroupVersionResource("", "v1", "secrets")
-_LOGICAL_CLUSTERS = GroupVersionResource("core.kcp.io", "v1alpha1", "logicalclusters")
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 _ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 _BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
@@ -58,7 +57,6 @@ TOKEN_LIFETIME = timedelta(days=7)
 # 256 bits: nobody guesses them in any number of tries.
 _SECRET_BYTES = 32
 _ID_LENGTH = 10
-_CLUSTER = "kcp.io/cluster"
 _CLUSTERS = "/clusters/"
 
 
@@ -140,7 +138,7 @@ def mailbox_path(espw: str, mailbox: Mailbox) -> str:
 def mailbox_of(sync_target: Object) -> Mailbox:
     """Return the mailbox that belongs to a SyncTarget."""
     metadata = sync_target["metadata"]
-    return Mailbox((metadata.get("annotations") or {}).get(_CLUSTER, ""), metadata["uid"])
+    return Mailbox((metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, ""), metadata["uid"])
 
 
 async def _ready_workspace(client: Client, name: str) -> str:
@@ -257,7 +255,7 @@ async def revoke(hub: HubAccess, sync_target: str, mailbox: str) -> None:
     if await issues_certificates(hub, mailbox):
         # The hub writes the time itself, by the clock that dated the certificates.
         patch = {"metadata": {"annotations": {REVOKED: "now"}}}
-        await client.patch(_LOGICAL_CLUSTERS, "cluster", patch, options=_OPTIONS)
+        await client.patch(LOGICAL_CLUSTERS, "cluster", patch, options=_OPTIONS)
         return
     name = account_name(sync_target)
     for gvr, namespace in ((_BINDINGS, ""), (_ROLES, ""), (_ACCOUNTS, MAILBOX_NAMESPACE)):

@@ -30,7 +30,13 @@ from skerry.app.edge_config import (
 from skerry.app.edge_connect import AgentConnection
 from skerry.app.security import build_security
 from skerry.app.settings import ServerSettings, StoreSettings
-from skerry.app.standalone import Face, Foundation, Kind, StartError, plain_face
+from skerry.app.standalone import (
+    ServerAssembly,
+    ServerDeps,
+    ServerFlavor,
+    StartError,
+    plain_assembly,
+)
 from skerry.app.workload_controllers import run_workload_controllers
 from skerry.controllers.workload.kinds import SERVICES, STORAGE_CLASSES
 from skerry.controllers.workload.volume.decide import standard_class
@@ -45,8 +51,8 @@ from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.network import LOOPBACK, Forwarder, Network, PortTaken, publish
 from skerry.edge.agent.node import capacity, isolation_condition
 from skerry.edge.agent.oci import OciRuntime, oci_program
-from skerry.edge.agent.plain import PlainRuntime
 from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork
+from skerry.edge.agent.process_runtime import ProcessRuntime
 from skerry.edge.agent.runtime import ContainerRuntime
 from skerry.edge.agent.services import ServiceProxy
 from skerry.edge.agent.settings import AgentSettings
@@ -76,21 +82,21 @@ leaderElection: {leaderElect: false}
 """
 
 
-def edge_kind(config: EdgeConfig, settings: AgentSettings | None = None) -> Kind:
+def edge_flavor(config: EdgeConfig, settings: AgentSettings | None = None) -> ServerFlavor:
     """Return the kind of server an edge is."""
 
-    async def face(foundation: Foundation) -> Face:
-        found = await plain_face(foundation)
-        machine = await offered(config, foundation.settings.data_dir.resolve())
+    async def assembly(deps: ServerDeps) -> ServerAssembly:
+        found = await plain_assembly(deps)
+        machine = await offered(config, deps.settings.data_dir.resolve())
         machine = replace(machine, control_groups=control_groups.found(config.name))
         _, isolated, _, message = isolation_condition(machine.runtime)
-        save_warning(foundation.settings.data_dir, "" if isolated == "True" else message)
-        edge = Edge(config, foundation, found.api, machine, settings or AgentSettings())
+        save_warning(deps.settings.data_dir, "" if isolated == "True" else message)
+        edge = Edge(config, deps, found.api, machine, settings or AgentSettings())
         found.beside.append(edge.run)
         found.complete = edge.complete
         return found
 
-    return Kind(f"edge {config.name}", build_security, face)
+    return ServerFlavor(f"edge {config.name}", build_security, assembly)
 
 
 def edge_settings(directory: Path, config: EdgeConfig) -> ServerSettings:
@@ -140,20 +146,20 @@ async def offered(config: EdgeConfig, directory: Path) -> Machine:
             "their own",
             error=refused,
         )
-        return Machine(PlainRuntime(catalogue, abilities=own))
+        return Machine(ProcessRuntime(catalogue, abilities=own))
     reason = f": {refused}" if refused else ""
     raise StartError(f"runtime {wanted!r} cannot be had on this machine{reason}")
 
 
 def _bubblewrapped(
     catalogue: Catalogue, private: Sequence[str], seccomp: bool
-) -> PlainRuntime | None:
+) -> ProcessRuntime | None:
     """Return a runtime that uses bubblewrap, if this machine has one that works."""
     program = shutil.which("bwrap")
     for users in (True, False):
         if program and bubblewrap.works(program, users=users):
             found = abilities.of_bubblewrap(users=users, seccomp=seccomp)
-            return PlainRuntime(catalogue, "bubblewrap", found, program, private)
+            return ProcessRuntime(catalogue, "bubblewrap", found, program, private)
     return None
 
 
@@ -163,7 +169,7 @@ def _namespaced(catalogue: Catalogue, wanted: str, private: Sequence[str]) -> Co
     if program is None and wanted == "oci":
         raise StartError("runtime 'oci' takes crun or runc, and this machine has neither")
     found = abilities.of_namespaces(os.geteuid(), seccomp=abilities.can_filter())
-    plain = PlainRuntime(catalogue, "namespaces", found, private=private)
+    plain = ProcessRuntime(catalogue, "namespaces", found, private=private)
     return OciRuntime(plain, program)
 
 
@@ -172,14 +178,14 @@ class Edge:
     """Everything of an edge beside its API server."""
 
     config: EdgeConfig
-    foundation: Foundation
+    deps: ServerDeps
     api: ApiServer
     machine: Machine
     settings: AgentSettings
     agents: list[NodeAgent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        f, directory = self.foundation, self.foundation.settings.data_dir
+        f, directory = self.deps, self.deps.settings.data_dir
         self._clock: Clock = f.clock
         self._ids: IdSource = f.ids
         self._inside = self.machine.pod_network
@@ -211,7 +217,7 @@ class Edge:
             number,
             # A name like a pod's address: nothing of this machine has it.
             f"172.18.0.{number + 2}",
-            self.foundation.settings.data_dir / PODS_DIRECTORY / node.name,
+            self.deps.settings.data_dir / PODS_DIRECTORY / node.name,
             client,
             self._runtime,
             self.network,
@@ -223,7 +229,7 @@ class Edge:
             HostAccess(
                 self.config.host_paths,
                 self.config.host_network,
-                (str(self.foundation.settings.data_dir.resolve()),),
+                (str(self.deps.settings.data_dir.resolve()),),
             ),
             self.machine.control_groups,
         )

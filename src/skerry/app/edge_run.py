@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from skerry.app.edge_config import EdgeConfigError, load_config
-from skerry.app.edge_node import edge_kind, edge_settings
+from skerry.app.edge_node import edge_flavor, edge_settings
 from skerry.app.standalone import StartError, run_server
 from skerry.app.supervised import announcing
 from skerry.edge.agent.pod_network import NetworkLost
@@ -20,7 +20,7 @@ def run_edge(directory: Path, ready_fd: int = -1) -> int:
     """Run the edge kept in *directory* until it is told to stop; returns the exit code."""
     try:
         config = load_config(directory)
-        run_server(edge_settings(directory, config), edge_kind(config), announcing(ready_fd))
+        run_server(edge_settings(directory, config), edge_flavor(config), announcing(ready_fd))
     except* (EdgeConfigError, StartError, NetworkLost) as group:
         for line in _lines(group):
             sys.stderr.write(f"skerry edge: {line}\n")

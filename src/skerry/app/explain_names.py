@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.selection import reports_status
-from skerry.logic.fleet.translation.categories import category_of
 from skerry.runtime.discovery import ServedTypes
 
 

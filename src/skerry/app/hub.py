@@ -18,11 +18,12 @@ from skerry.app.security import (
     security_with,
 )
 from skerry.app.settings import ServerSettings
-from skerry.app.standalone import Face, Foundation, Kind, server_parts
+from skerry.app.standalone import ServerAssembly, ServerDeps, ServerFlavor, server_parts
 from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
@@ -36,12 +37,14 @@ from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.base import Store
 
+# Has the rules of the edge types, as the hub itself has.
+_WORKER = "skerry.app.hub_worker"
 _USERS = {"kcp-admin": ADMIN_GROUP, "shard-admin": MASTERS}
 
 
-def hub_kind(*, with_edge_provider: bool = False) -> Kind:
+def hub_flavor(*, with_edge_provider: bool = False) -> ServerFlavor:
     """Return the kind of server a hub is; *with_edge_provider* also makes ``root:espw``."""
-    state = HubState()
+    state = HubState(extend=with_type_rules)
     mailboxes = Mailboxes(state)
 
     def security(
@@ -76,10 +79,10 @@ def hub_kind(*, with_edge_provider: bool = False) -> Kind:
             issuers=(HUB_ISSUER, DEFAULT_ISSUER),
         )
 
-    async def face(foundation: Foundation) -> Face:
-        return await _hub_face(foundation, mailboxes, with_edge_provider=with_edge_provider)
+    async def assembly(deps: ServerDeps) -> ServerAssembly:
+        return await _hub_assembly(deps, mailboxes, with_edge_provider=with_edge_provider)
 
-    return Kind("hub", security, face)
+    return ServerFlavor("hub", security, assembly)
 
 
 def admin_tokens(directory: Path, ids: IdSource) -> dict[str, str]:
@@ -94,10 +97,10 @@ def admin_tokens(directory: Path, ids: IdSource) -> dict[str, str]:
     return tokens
 
 
-async def _hub_face(
-    foundation: Foundation, mailboxes: Mailboxes, *, with_edge_provider: bool
-) -> Face:
-    f = foundation
+async def _hub_assembly(
+    deps: ServerDeps, mailboxes: Mailboxes, *, with_edge_provider: bool
+) -> ServerAssembly:
+    f = deps
     authorities = f.authorities
     issuer = EdgeIssuer(
         lambda: authorities.authority, f.clock, f.ids, f.settings.edge_certificate_lifetime
@@ -111,7 +114,7 @@ async def _hub_face(
         f.settings.mailbox_limits,
         f.settings.tree_limits,
     )
-    api = HubServer(server_parts(f, KCP, "cluster"), f.security.rbac, mailboxes, facts)
+    api = HubServer(server_parts(f, KCP, "cluster", _WORKER), f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)
@@ -131,7 +134,7 @@ async def _hub_face(
         await run_hub_controllers(api, authorities, f.clock, f.ids, started=started, alone=alone)
 
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
-    return Face(
+    return ServerAssembly(
         api,
         lambda: [
             ClusterEntry("base", f.url, authorities.bundle().encode()),

@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Awaitable, Callable
 
 from skerry.api.edge import NOT_PROJECTED
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.kcp.resources import API_EXPORTS
 from skerry.app.core_controllers import Runnable, embedded_transport
 from skerry.app.hub_server import HubServer
 from skerry.kit.clock import Clock
@@ -28,7 +28,6 @@ _LEASE = "skerry-hub-controllers"
 _NAMESPACE = "default"
 # Repair may pause for some seconds; nothing users wait for depends on it.
 _TERMS = Terms(lease_seconds=6, renew_seconds=4.0, retry_seconds=1.0)
-_APIS = "apis.kcp.io"
 
 
 async def run_hub_controllers(
@@ -98,11 +97,10 @@ def _core(
     from skerry.controllers.core.root_ca import controller as root_ca_publisher
     from skerry.controllers.core.service_account import controller as service_account
 
-    exports = GroupVersionResource(_APIS, "v1alpha1", "apiexports")
     return [
         namespace.build(context),
         # Owners of copies are elsewhere, so nothing can be told from their absence here.
-        garbage.build(context, NOT_PROJECTED, (exports,)),
+        garbage.build(context, NOT_PROJECTED, (API_EXPORTS,)),
         quota.build(context, Selection(labels=NOT_PROJECTED), workloads=False, clusters=True),
         service_account.build(context),
         root_ca_publisher.build(context, root_ca, on_change),

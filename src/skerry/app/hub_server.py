@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from skerry.api.edge import is_inert
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES, is_inert
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
-from skerry.app.steady import steadily
+from skerry.app.restart import restart_on_unavailable
+from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
+from skerry.logic.fleet.placement.slice_guard import destination_entries
 from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
@@ -36,33 +38,32 @@ from skerry.server.rest.read import Reader
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens
 from skerry.server.workspaces.account_tokens import AccountTokens, for_own_accounts
-from skerry.server.workspaces.births import WorkspaceBirth
 from skerry.server.workspaces.bootstrap import Bootstrap, tenancy_identity
 from skerry.server.workspaces.bootstrap_credentials import BootstrapSecrets
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.clusters import ClusterRules
 from skerry.server.workspaces.compute import ComputeRules
-from skerry.server.workspaces.crossing import Crossings, without_cluster
 from skerry.server.workspaces.edge_arrival import EdgeArrival
 from skerry.server.workspaces.edge_certificates import EdgeIssuer
 from skerry.server.workspaces.edge_marks import EdgeMarks
 from skerry.server.workspaces.edge_requests import EdgeRequests, SignedRequests
+from skerry.server.workspaces.exporter_entries import ExporterEntries, ExporterOnly
 from skerry.server.workspaces.exports import BindingRules, ExportRules
-from skerry.server.workspaces.forms import OfForm
 from skerry.server.workspaces.genuine import Genuine
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.mailboxes import Mailboxes
-from skerry.server.workspaces.placement_slices import TYPE as SLICES
-from skerry.server.workspaces.placement_slices import PlacementSlices
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
+from skerry.server.workspaces.schema_guard import SchemaGuard
 from skerry.server.workspaces.schema_rules import SchemaRules
 from skerry.server.workspaces.slices import SliceRules, Slices
+from skerry.server.workspaces.streaming_list import StreamingLists
 from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.usage import LimitAnnotations, WorkspaceLimits, WorkspaceUsage
 from skerry.server.workspaces.views import view_name
-from skerry.server.workspaces.wholesale import WholesaleLists
+from skerry.server.workspaces.wildcard_requests import WildcardRequests, without_cluster
+from skerry.server.workspaces.workspace_creation import WorkspaceInitializer
 
 # Writes of these change what the hub serves and to whom; answers wait until it knows of them.
 _AWAITED = frozenset(
@@ -79,6 +80,9 @@ _AWAITED = frozenset(
 )
 
 
+_DESTINATIONS = ExporterOnly(
+    SINGLE_PLACEMENT_SLICES.group_resource, destination_entries, DESTINATIONS_REFUSAL
+)
 _TOKEN = ("", "serviceaccounts", "token")
 # As long as a read waits for a revision that lies ahead.
 _KNOWN_SECONDS = 3.0
@@ -130,7 +134,7 @@ class HubServer(ApiServer):
 
     def _rules(self, parts: Parts) -> list[Admission]:
         state, catalogue, clock, ids = self.state, self._hub_catalogue, parts.clock, parts.ids
-        self.birth = WorkspaceBirth(
+        self.initializer = WorkspaceInitializer(
             state,
             catalogue,
             self.seeder,
@@ -150,7 +154,7 @@ class HubServer(ApiServer):
                 state,
                 [
                     ReservedMetadata(),
-                    self.birth,
+                    self.initializer,
                     self._clusters,
                     TypeRules(state, clock, self._base_url),
                 ],
@@ -179,7 +183,7 @@ class HubServer(ApiServer):
         ]
         return [
             NamespaceLifecycle(parts.store, self.namespaces),
-            OfForm(own),
+            SchemaGuard(own),
             DefinitionAdmission(catalogue, clock),
             PolicyStatus(parts.offload),
             *parts.admission,
@@ -225,7 +229,7 @@ class HubServer(ApiServer):
             ("", "secrets"): BootstrapSecrets(*known),
             ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
-            SLICES: PlacementSlices(self.state),
+            _DESTINATIONS.kind: ExporterEntries(_DESTINATIONS, self.state),
         }
 
     def _certificate_rules(self, parts: Parts) -> Admission:
@@ -261,25 +265,30 @@ class HubServer(ApiServer):
     def _handlers(self, parts: Parts) -> Handlers:
         handlers = super()._handlers(parts)
         homes = Homes(
-            parts.store, self.dispatcher, self.state, self.birth, parts.authorizer, parts.clock
+            parts.store,
+            self.dispatcher,
+            self.state,
+            self.initializer,
+            parts.authorizer,
+            parts.clock,
         )
-        crossings = Crossings(self.state)
-        wholesale = WholesaleLists(
+        wildcard = WildcardRequests(self.state)
+        streaming_lists = StreamingLists(
             parts.store, Reader(parts.store, self.dispatcher, parts.clock.now)
         )
         verbs = {
             **handlers.verbs,
             "get": homes.before(handlers.verbs["get"]),
-            "list": wholesale.before(handlers.verbs["list"]),
+            "list": streaming_lists.before(handlers.verbs["list"]),
         }
         subresources = dict(handlers.subresources)
         if _TOKEN in subresources:
             subresources[_TOKEN] = for_own_accounts(subresources[_TOKEN], parts.store)
         return replace(
             handlers,
-            verbs=crossings.guarded(verbs),
-            subresources=crossings.guarded(subresources),
-            common_subresources=crossings.guarded(handlers.common_subresources),
+            verbs=wildcard.guarded(verbs),
+            subresources=wildcard.guarded(subresources),
+            common_subresources=wildcard.guarded(handlers.common_subresources),
             paths={path: without_cluster(each) for path, each in handlers.paths.items()},
             trees={path: without_cluster(each) for path, each in handlers.trees.items()},
         )
@@ -315,6 +324,8 @@ class HubServer(ApiServer):
         """Keep everything going until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run())
-            tasks.create_task(steadily("usage", self.usage.run, self._clock))
+            tasks.create_task(restart_on_unavailable("usage", self.usage.run, self._clock))
             if self._upkeep is not None:
-                tasks.create_task(steadily("workspaces", self._upkeep.run, self._clock))
+                tasks.create_task(
+                    restart_on_unavailable("workspaces", self._upkeep.run, self._clock)
+                )

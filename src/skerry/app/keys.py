@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skerry.app.restart import restart_on_unavailable
 from skerry.app.security import Security
 from skerry.app.settings import ServerSettings
-from skerry.app.steady import steadily
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.key_rotation import SigningRecord
@@ -116,9 +116,9 @@ async def keep_keys(
 ) -> None:
     """Tell other servers of this one's keys, or, alone, encrypt what is not encrypted yet."""
     if settings.store.kind == "etcd":
-        await steadily("servers", ring.servers.run, clock)
+        await restart_on_unavailable("servers", ring.servers.run, clock)
     else:
-        await steadily("secrets", keys.encryption.finish_rewriting, clock)
+        await restart_on_unavailable("secrets", keys.encryption.finish_rewriting, clock)
 
 
 async def renew_certificates(ring: KeyRing, clock: Clock) -> None:

@@ -11,18 +11,23 @@ import re
 from collections.abc import Mapping, Sequence
 
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
+from skerry.api.kcp.resources import (
+    API_BINDINGS,
+    API_EXPORTS,
+    API_RESOURCE_SCHEMAS,
+    LOCATIONS,
+    SYNC_TARGETS,
+    WORKSPACES,
+)
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.app.edge_identity import SYNC_TARGETS, WORKSPACES, HubAccess
+from skerry.app.edge_identity import HubAccess
 from skerry.runtime.client import Client, Selection
-
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 
 _RBAC = "rbac.authorization.k8s.io"
 _RESOURCES = {
-    "APIExport": GroupVersionResource("apis.kcp.io", "v1alpha1", "apiexports"),
-    "APIResourceSchema": GroupVersionResource("apis.kcp.io", "v1alpha1", "apiresourceschemas"),
+    "APIExport": API_EXPORTS,
+    "APIResourceSchema": API_RESOURCE_SCHEMAS,
     "ClusterRole": GroupVersionResource(_RBAC, "v1", "clusterroles"),
     "ClusterRoleBinding": GroupVersionResource(_RBAC, "v1", "clusterrolebindings"),
     "Workspace": WORKSPACES,
@@ -187,7 +192,7 @@ async def ensure_wmw(hub: HubAccess, parent: str, name: str, *, with_kube: bool)
             lines += await _bound(client, f"bind-{export}", "root:compute", export)
         else:
             shown = "apibinding.apis.kcp.io"
-            lines += await _removed(client, BINDINGS, f"bind-{export}", shown)
+            lines += await _removed(client, API_BINDINGS, f"bind-{export}", shown)
     return lines
 
 
@@ -199,7 +204,7 @@ async def _bound(client: Client, name: str, path: str, export: str) -> list[str]
         "spec": {"reference": {"export": {"path": path, "name": export}}},
     }
     try:
-        await client.create(BINDINGS, body)
+        await client.create(API_BINDINGS, body)
     except AlreadyExists:
         return []
     return [f"apibinding.apis.kcp.io/{name} created"]

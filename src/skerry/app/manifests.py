@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
+from skerry.api.edge import API_VERSION
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
 from skerry.app.hub_content import (
@@ -109,7 +110,7 @@ def _sync_target(name: str) -> Object:
 
 def _placement(name: str, selector: Object) -> Object:
     return {
-        "apiVersion": "edge.kcp.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "EdgePlacement",
         "metadata": {"name": name},
         "spec": {"locationSelectors": [selector]},

@@ -21,8 +21,8 @@ from skerry.app.pod_scheduler import (
     PodSchedulerSettings,
     StartError,
     connected,
+    connection_problem,
     read_configuration,
-    told,
 )
 from skerry.kit import log as logging
 from skerry.logic.machinery.builtin import builtin_resources
@@ -65,7 +65,7 @@ def explain(settings: PodSchedulerSettings, question: Question) -> list[Explanat
     except (ConfigurationError, RegistryError, KubeconfigError, ApiError, TransportError) as error:
         raise StartError(str(error)) from error
     except OSError as error:
-        raise StartError(told(error)) from error
+        raise StartError(connection_problem(error)) from error
 
 
 async def _explained(settings: PodSchedulerSettings, question: Question) -> list[Explanation]:

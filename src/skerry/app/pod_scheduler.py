@@ -123,7 +123,7 @@ def run_pod_scheduler(settings: PodSchedulerSettings, announce: Callable[[str], 
     except (ConfigurationError, RegistryError, KubeconfigError, CannotListen) as error:
         raise StartError(str(error)) from error
     except OSError as error:
-        raise StartError(told(error)) from error
+        raise StartError(connection_problem(error)) from error
 
 
 def read_configuration(settings: PodSchedulerSettings) -> Configuration:
@@ -142,7 +142,7 @@ def _write_configuration(configuration: Configuration, path: Path) -> None:
     log.info("wrote configuration", file=str(path))
 
 
-def told(error: OSError) -> str:
+def connection_problem(error: OSError) -> str:
     """Return a failure of the system as Go tells it."""
     text = (error.strerror or str(error)).lower()
     return f"open {error.filename}: {text}" if error.filename else text

@@ -22,8 +22,15 @@ from typing import Any
 
 import yaml
 
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    SINGLE_PLACEMENT_SLICES,
+    STATUS_SUMMARIES,
+    SYNCER_CONFIGS,
+)
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app import edge_identity
@@ -43,24 +50,16 @@ from skerry.runtime.kubeconfig import Overrides
 PROVIDER = "root:espw"
 _HOME_PREFIX, _DATA, _OWNER = "skerry-demo-", "data", "demo.json"
 _PATIENCE_SECONDS = 60
-_WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-_SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
-_LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-_BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
-_PLACEMENTS = GroupVersionResource("edge.kcp.io", "v1alpha1", "edgeplacements")
-_SLICES = GroupVersionResource("edge.kcp.io", "v1alpha1", "singleplacementslices")
-_SYNCER_CONFIGS = GroupVersionResource("edge.kcp.io", "v1alpha1", "syncerconfigs")
-_SUMMARIES = GroupVersionResource("edge.kcp.io", "v1alpha1", "statussummaries")
 _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 _DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 
 _KINDS = {
-    _WORKSPACES: "Workspace",
-    _SYNC_TARGETS: "SyncTarget",
-    _LOCATIONS: "Location",
-    _BINDINGS: "APIBinding",
-    _PLACEMENTS: "EdgePlacement",
+    WORKSPACES: "Workspace",
+    SYNC_TARGETS: "SyncTarget",
+    LOCATIONS: "Location",
+    API_BINDINGS: "APIBinding",
+    EDGE_PLACEMENTS: "EdgePlacement",
     _NAMESPACES: "Namespace",
     _CONFIG_MAPS: "ConfigMap",
     _DEPLOYMENTS: "Deployment",
@@ -194,13 +193,13 @@ class Scenario:
 
     async def fill_inventory(self) -> str:
         root = self._client("root")
-        await self._create(root, _WORKSPACES, {"metadata": {"name": "imw-1"}})
+        await self._create(root, WORKSPACES, {"metadata": {"name": "imw-1"}})
         inventory = self._client("root:imw-1")
         for target, location, target_labels, location_labels in _TARGETS.values():
-            await self._create(inventory, _SYNC_TARGETS, _named(target, target_labels, spec={}))
+            await self._create(inventory, SYNC_TARGETS, _named(target, target_labels, spec={}))
             await self._create(
                 inventory,
-                _LOCATIONS,
+                LOCATIONS,
                 _named(
                     location,
                     location_labels,
@@ -214,11 +213,11 @@ class Scenario:
                     },
                 ),
             )
-        await inventory.delete(_LOCATIONS, "default")
+        await inventory.delete(LOCATIONS, "default")
         provider = self._client(PROVIDER)
         for name, (target, *_) in _TARGETS.items():
-            mailbox = edge_identity.mailbox_of(await inventory.get(_SYNC_TARGETS, target))
-            seen = await self._appears(provider, _WORKSPACES, mailbox.workspace, _is_ready)
+            mailbox = edge_identity.mailbox_of(await inventory.get(SYNC_TARGETS, target))
+            seen = await self._appears(provider, WORKSPACES, mailbox.workspace, _is_ready)
             self._mailboxes[name] = EdgeName(seen["spec"]["cluster"], mailbox.uid)
         return "two SyncTargets and Locations; their mailbox workspaces are Ready"
 
@@ -244,7 +243,7 @@ class Scenario:
 
     async def place_common(self) -> str:
         root = self._client("root")
-        await self._create(root, _WORKSPACES, {"metadata": {"name": "my-org"}})
+        await self._create(root, WORKSPACES, {"metadata": {"name": "my-org"}})
         return await self._place(COMMON, ["location-f", "location-g"])
 
     async def place_special(self) -> str:
@@ -252,13 +251,13 @@ class Scenario:
 
     async def _place(self, workload: Workload, wanted: list[str]) -> str:
         organization = self._client("root:my-org")
-        await self._create(organization, _WORKSPACES, {"metadata": {"name": workload.workspace}})
+        await self._create(organization, WORKSPACES, {"metadata": {"name": workload.workspace}})
         client = self._client(f"root:my-org:{workload.workspace}")
         for gvr, obj, namespace in workload_objects(workload):
             await self._create(client, gvr, obj, namespace)
         seen = await self._appears(
             client,
-            _SLICES,
+            SINGLE_PLACEMENT_SLICES,
             workload.placement,
             lambda placed: len(placed["destinations"]) == len(wanted),
         )
@@ -275,7 +274,7 @@ class Scenario:
             namespaces = sorted(each.namespace for each in workloads)
             await self._appears(
                 mailbox,
-                _SYNCER_CONFIGS,
+                SYNCER_CONFIGS,
                 "the-one",
                 partial(_has_namespaces, namespaces),
             )
@@ -313,21 +312,21 @@ class Scenario:
         yield self.ports.guilder_common, "This is a common web site."
 
     async def see_summaries(self) -> str:
-        told = []
+        rows = []
         for workload, count in ((COMMON, 2), (SPECIAL, 1)):
             client = self._client(f"root:my-org:{workload.workspace}")
             name = f"{workload.placement}-deployments-{workload.deployment}"
             seen = await self._appears(
                 client,
-                _SUMMARIES,
+                STATUS_SUMMARIES,
                 name,
                 partial(_has_healthy, count),
                 workload.namespace,
             )
-            told.append(
+            rows.append(
                 f"{workload.deployment}: {seen['healthy']} of {seen['destinations']} healthy"
             )
-        return "; ".join(told)
+        return "; ".join(rows)
 
     # -- helpers of the stages ---------------------------------------------------------------
 
@@ -433,13 +432,13 @@ def workload_objects(workload: Workload) -> Iterator[tuple[GroupVersionResource,
         ("bind-espw", PROVIDER, "edge.kcp.io"),
     ):
         reference = {"export": {"path": path, "name": export}}
-        yield _BINDINGS, _named(binding, spec={"reference": reference}), ""
+        yield API_BINDINGS, _named(binding, spec={"reference": reference}), ""
     yield _NAMESPACES, _named(namespace, {name: "si"}), ""
     lines = ["<!DOCTYPE html>", "<html>", "  <body>", f"    This is a {name} web site."]
     page = "\n".join([*lines, "  </body>", "</html>", ""])
     yield _CONFIG_MAPS, {**_named("httpd-htdocs"), "data": {"index.html": page}}, namespace
     yield _DEPLOYMENTS, _named(workload.deployment, spec=_web_server(workload)), namespace
-    yield _PLACEMENTS, _named(workload.placement, spec=_placement(workload)), ""
+    yield EDGE_PLACEMENTS, _named(workload.placement, spec=_placement(workload)), ""
 
 
 def _web_server(workload: Workload) -> Object:

@@ -28,6 +28,7 @@ from skerry.app.keys import (
     renew_certificates,
 )
 from skerry.app.observability import AuditPolicyError, Observability, build_observability
+from skerry.app.restart import restart_on_unavailable
 from skerry.app.security import (
     Security,
     build_security,
@@ -36,7 +37,6 @@ from skerry.app.security import (
     follow_revocations,
 )
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
-from skerry.app.steady import steadily
 from skerry.app.version import KUBERNETES, version_document
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
@@ -60,7 +60,7 @@ from skerry.server.http.message import Answer, Handler, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.offload.offload import Offload, OffloadSettings
-from skerry.server.offload.pool import StampName, system_workers
+from skerry.server.offload.pool import PROGRAM, StampName, system_workers
 from skerry.server.role_aggregation import RoleAggregation
 from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.key_administration import KeyAdministration
@@ -91,8 +91,8 @@ class StartError(Exception):
 
 
 @dataclass(slots=True)
-class Foundation:
-    """What every kind of server stands on."""
+class ServerDeps:
+    """What every server is assembled of."""
 
     settings: ServerSettings
     store: Store
@@ -106,8 +106,8 @@ class Foundation:
 
 
 @dataclass(slots=True)
-class Face:
-    """What one kind of server is, built on a foundation."""
+class ServerAssembly:
+    """One server, assembled of its dependencies."""
 
     api: ApiServer
     # What the administrator's kubeconfig names, with the certificates of the moment.
@@ -122,12 +122,12 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of server: its command, its security and its face."""
+class ServerFlavor:
+    """A flavor of server: its command, its security and how it is assembled."""
 
     command: str
     security: Callable[[ServerSettings, Authorities, Store, Clock, IdSource], Security]
-    face: Callable[[Foundation], Awaitable[Face]]
+    assembly: Callable[[ServerDeps], Awaitable[ServerAssembly]]
 
 
 @dataclass(slots=True)
@@ -142,31 +142,34 @@ class Running:
 
 def run_server(
     settings: ServerSettings,
-    kind: Kind,
+    flavor: ServerFlavor,
     announce: Callable[[str], None],
     clock: Clock | None = None,
 ) -> None:
     """Run a server until SIGTERM or SIGINT; *announce* gets the line that says ready."""
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
-    uvloop.run(_until_stopped(settings, kind, announce, clock))
+    uvloop.run(_until_stopped(settings, flavor, announce, clock))
 
 
 async def _until_stopped(
-    settings: ServerSettings, kind: Kind, announce: Callable[[str], None], clock: Clock | None
+    settings: ServerSettings,
+    flavor: ServerFlavor,
+    announce: Callable[[str], None],
+    clock: Clock | None,
 ) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with serving(settings, kind, clock) as server:
-        announce(f"skerry {kind.command} ready at {server.url} (kubeconfig {server.kubeconfig})")
+    async with serving(settings, flavor, clock) as server:
+        announce(f"skerry {flavor.command} ready at {server.url} (kubeconfig {server.kubeconfig})")
         await stopped.wait()
         log.info("stopping", v=0)
 
 
 @contextlib.asynccontextmanager
 async def serving(
-    settings: ServerSettings, kind: Kind, clock: Clock | None = None
+    settings: ServerSettings, flavor: ServerFlavor, clock: Clock | None = None
 ) -> AsyncIterator[Running]:
     """Serve inside the context; leaving it drains and closes everything.
 
@@ -185,7 +188,7 @@ async def serving(
             keys = await open_keys(settings, store, names, clock, ids)
         except KeyMismatch as error:
             raise StartError(str(error)) from error
-        async with _serving_store(settings, kind, keys, host, clock, ids) as running:
+        async with _serving_store(settings, flavor, keys, host, clock, ids) as running:
             yield running
     finally:
         await store.close()
@@ -205,11 +208,16 @@ class _Front:
 
 @contextlib.asynccontextmanager
 async def _serving_store(
-    settings: ServerSettings, kind: Kind, keys: ServerKeys, host: str, clock: Clock, ids: IdSource
+    settings: ServerSettings,
+    flavor: ServerFlavor,
+    keys: ServerKeys,
+    host: str,
+    clock: Clock,
+    ids: IdSource,
 ) -> AsyncIterator[Running]:
     store, authorities = keys.store, keys.authorities
     try:
-        security = kind.security(settings, authorities, store, clock, ids)
+        security = flavor.security(settings, authorities, store, clock, ids)
         observability = build_observability(settings, store, clock, ids)
     except (OidcError, AuditPolicyError) as error:
         raise StartError(str(error)) from error
@@ -220,36 +228,40 @@ async def _serving_store(
     port = await _listen(http, settings, tls)
     url = f"https://{host}:{port}"
     ring = KeyRing(keys.below, [keys.encryption, authorities], clock, ids, url)
-    foundation = Foundation(
-        settings, store, clock, ids, authorities, security, observability, ring, url
-    )
+    deps = ServerDeps(settings, store, clock, ids, authorities, security, observability, ring, url)
     background: list[asyncio.Task[None]] = []
     try:
         async with asyncio.TaskGroup() as tasks:
-            face = await kind.face(foundation)
+            assembly = await flavor.assembly(deps)
             kubeconfig = settings.data_dir / "admin.kubeconfig"
 
             def certificates_changed() -> None:
                 tls.present = authorities.context()
-                refresh_kubeconfig(kubeconfig, face.clusters(), face.users())
+                refresh_kubeconfig(kubeconfig, assembly.clusters(), assembly.users())
 
-            streams = face.api.engine.streams
+            streams = assembly.api.engine.streams
             follow_keys(keys, ring, security, streams, certificates_changed)
-            await ring.follow(face.api.dispatcher)
-            await follow_revocations(security, face.api.dispatcher, http)
-            compacting = _compacting(settings, store, face.api.dispatcher, clock)
-            chores = (*_chores(settings, keys, ring, clock), compacting, face.api.run())
+            await ring.follow(assembly.api.dispatcher)
+            await follow_revocations(security, assembly.api.dispatcher, http)
+            compacting = _compacting(settings, store, assembly.api.dispatcher, clock)
+            chores = (*_chores(settings, keys, ring, clock), compacting, assembly.api.run())
             background += [tasks.create_task(each) for each in chores]
-            background += [tasks.create_task(run()) for run in (*security.chores, *face.beside)]
-            if face.complete is not None:
-                await face.complete()
-            front.handler = face.api.engine.handle
-            write_kubeconfig(kubeconfig, face.clusters(), face.users(), face.contexts, face.current)
+            background += [tasks.create_task(run()) for run in (*security.chores, *assembly.beside)]
+            if assembly.complete is not None:
+                await assembly.complete()
+            front.handler = assembly.api.engine.handle
+            write_kubeconfig(
+                kubeconfig,
+                assembly.clusters(),
+                assembly.users(),
+                assembly.contexts,
+                assembly.current,
+            )
             observability.health.started()
             # What was loaded to start is not garbage and need not be looked at again.
             gc.freeze()
             try:
-                yield Running(url, kubeconfig, face.api, http)
+                yield Running(url, kubeconfig, assembly.api, http)
             finally:
                 observability.health.stopping()
                 await http.stop(settings.drain_seconds)
@@ -266,16 +278,16 @@ def _chores(
     """Return what every kind of server does beside answering."""
     expiry = EventExpiry(keys.store, clock, timedelta(minutes=settings.event_minutes))
     return [
-        steadily("events", expiry.run, clock),
+        restart_on_unavailable("events", expiry.run, clock),
         ring.watch_files(),
         keep_keys(settings, keys, ring, clock),
         renew_certificates(ring, clock),
     ]
 
 
-async def plain_face(foundation: Foundation) -> Face:
+async def plain_assembly(deps: ServerDeps) -> ServerAssembly:
     """Return a plain Kubernetes API server."""
-    f = foundation
+    f = deps
     parts = server_parts(f)
     token_secrets = TokenSecrets(f.store, f.security.tokens, f.authorities.bundle)
     api = ApiServer(replace(parts, admission=(*parts.admission, token_secrets)))
@@ -283,7 +295,7 @@ async def plain_face(foundation: Foundation) -> Face:
     streams = api.engine.streams
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, changed=streams.recheck)
     follow_accounts(f.security.authentication, streams, api.dispatcher)
-    face = Face(
+    assembly = ServerAssembly(
         api,
         lambda: [ClusterEntry("skerry", f.url, f.authorities.bundle().encode())],
         lambda: [UserEntry("admin", f.authorities.pki.admin)],
@@ -291,26 +303,32 @@ async def plain_face(foundation: Foundation) -> Face:
         "skerry",
     )
     roles = RoleAggregation(f.store, api.dispatcher, f.security.rbac)
-    face.beside.append(lambda: steadily("roles", roles.run, f.clock))
+    assembly.beside.append(lambda: restart_on_unavailable("roles", roles.run, f.clock))
     if f.settings.controllers:
-        face.beside.append(lambda: run_core_controllers(api, f.authorities, f.clock, f.ids))
-    return face
+        assembly.beside.append(lambda: run_core_controllers(api, f.authorities, f.clock, f.ids))
+    return assembly
 
 
-PLAIN_SERVER = Kind("serve", build_security, plain_face)
+PLAIN_SERVER = ServerFlavor("serve", build_security, plain_assembly)
 
 
 def server_parts(
-    foundation: Foundation, git_version: str = KUBERNETES, stamp: StampName = "none"
+    deps: ServerDeps,
+    git_version: str = KUBERNETES,
+    stamp: StampName = "none",
+    program: str = PROGRAM,
 ) -> Parts:
-    """Return the parts any kind of server is made with; *stamp* names what marks its objects."""
-    settings, store, security = foundation.settings, foundation.store, foundation.security
-    clock, ids, observability = foundation.clock, foundation.ids, foundation.observability
+    """Return the parts any kind of server is made with; *stamp* names what marks its objects.
+
+    Its workers run the module *program*.
+    """
+    settings, store, security = deps.settings, deps.store, deps.security
+    clock, ids, observability = deps.clock, deps.ids, deps.observability
     reviews = AccessReviews(security.authorizer, security.rbac)
     documents = security.tokens
     offload = OffloadSettings(workers=settings.workers)
     charge = observability.flow.charge
-    pool = system_workers(offload, stamp, charge) if settings.workers else None
+    pool = system_workers(offload, stamp, charge, program) if settings.workers else None
     return Parts(
         store=store,
         offload=Offload(pool, offload),
@@ -345,9 +363,9 @@ def server_parts(
         pod_security=_pod_security(settings.admission_control_config_file),
         offers={"ca-bundle": CA_BUNDLE},
         extensions={
-            KEYS: KeyAdministration(store, foundation.ring).handle,
+            KEYS: KeyAdministration(store, deps.ring).handle,
             CERTIFICATES: security.revoked.handle,
-            CA_BUNDLE: ca_bundle(foundation.authorities.bundle),
+            CA_BUNDLE: ca_bundle(deps.authorities.bundle),
         },
     )
 
@@ -382,10 +400,10 @@ async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContex
         return await http.start(settings.bind_address, settings.port, tls=tls)
     except OSError as error:
         where = f"{settings.bind_address}:{settings.port}"
-        told = f"cannot listen on {where}: {error.strerror or error}"
+        problem = f"cannot listen on {where}: {error.strerror or error}"
         if error.errno == errno.EADDRINUSE:
-            told += "; --port names another, 0 takes any"
-        raise StartError(told) from error
+            problem += "; --port names another, 0 takes any"
+        raise StartError(problem) from error
 
 
 def _reachable(address: str) -> str:

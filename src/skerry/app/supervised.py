@@ -81,12 +81,12 @@ class Supervised:
         # What lost its supervisor makes way.
         self.end()
         self._shorten_log()
-        heard, told = os.pipe()
-        os.set_inheritable(told, True)
+        heard, ready_writer = os.pipe()
+        os.set_inheritable(ready_writer, True)
         with self.log.open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
                 [
-                    *(sys.executable, "-I", "-S", _SUPERVISOR, str(self.record), str(told)),
+                    *(sys.executable, "-I", "-S", _SUPERVISOR, str(self.record), str(ready_writer)),
                     *(sys.executable, "-m", *command),
                 ],
                 stdin=subprocess.DEVNULL,
@@ -94,9 +94,9 @@ class Supervised:
                 stderr=log,
                 start_new_session=True,
                 close_fds=True,
-                pass_fds=(told,),
+                pass_fds=(ready_writer,),
             )
-        os.close(told)
+        os.close(ready_writer)
         # It is to outlive us: nobody waits for it here.
         supervisor.returncode = 0
         try:
@@ -133,8 +133,8 @@ class Supervised:
             lines = self.log.read_text(errors="replace").strip().splitlines()
         except FileNotFoundError:
             lines = []
-        told = [line for line in lines[-40:] if line.startswith("skerry ")]
-        return told[-1] if told else f"see {self.log}"
+        ready_writer = [line for line in lines[-40:] if line.startswith("skerry ")]
+        return ready_writer[-1] if ready_writer else f"see {self.log}"
 
 
 @contextlib.contextmanager
@@ -169,9 +169,9 @@ def announcing(descriptor: int) -> Callable[[str], None]:
     def announce(line: str) -> None:
         print(line, flush=True)  # noqa: T201 - the log's own line
         while waiting:
-            told = waiting.pop()
-            os.write(told, b"ready\n")
-            os.close(told)
+            ready_writer = waiting.pop()
+            os.write(ready_writer, b"ready\n")
+            os.close(ready_writer)
 
     return announce
 

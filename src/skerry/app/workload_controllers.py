@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.app.core_controllers import Runnable
+from skerry.controllers.workload import replicaset
 from skerry.controllers.workload.cronjob import controller as cronjob
 from skerry.controllers.workload.daemonset import controller as daemonset
 from skerry.controllers.workload.deployment import controller as deployment
 from skerry.controllers.workload.endpointslice import controller as endpointslice
 from skerry.controllers.workload.job import controller as job
-from skerry.controllers.workload.replicaset import controller as replicaset
 from skerry.controllers.workload.statefulset import controller as statefulset
 from skerry.controllers.workload.volume import controller as volume
 from skerry.runtime.client import Client

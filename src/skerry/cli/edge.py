@@ -40,7 +40,7 @@ def _home() -> EdgeHome:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reporting_errors() -> Iterator[None]:
     """Turn what went wrong into one line and exit code 1."""
     try:
         yield
@@ -130,7 +130,7 @@ def create(
     kubeconfig: str,
 ) -> None:
     """Create and start the edge cluster NAME."""
-    with _told():
+    with _reporting_errors():
         wanted, ignored = plain_config(name), list[str]()
         if config is not None:
             try:
@@ -169,7 +169,7 @@ def _with_access(
 @_kubeconfig_option
 def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
     """Start the edge cluster NAME again."""
-    with _told():
+    with _reporting_errors():
         _started(_existing(name, data_dir), kubeconfig)
 
 
@@ -177,7 +177,7 @@ def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
 @_with_name
 def stop(name: str, data_dir: Path | None) -> None:
     """Stop the edge cluster NAME and its pods; its state is kept."""
-    with _told():
+    with _reporting_errors():
         _existing(name, data_dir).stop()
         print(f"Edge {name} is stopped")
 
@@ -187,7 +187,7 @@ def stop(name: str, data_dir: Path | None) -> None:
 @_kubeconfig_option
 def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
     """Stop the edge cluster NAME and remove all of it."""
-    with _told():
+    with _reporting_errors():
         home = _home()
         home.edge(name, data_dir).delete()
         home.forget(name)
@@ -201,7 +201,7 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
 def list_edges() -> None:
     """List the edge clusters of this machine."""
     rows = [("NAME", "STATUS", "NODES", "PORTS", "DIRECTORY")]
-    with _told():
+    with _reporting_errors():
         for found in _home().edges():
             config = found.config
             ports = ",".join(f"{p.host_port}->{p.container_port}" for p in config.published)
@@ -218,7 +218,7 @@ def list_edges() -> None:
 @_with_name
 def kubeconfig(name: str, data_dir: Path | None) -> None:
     """Print the kubeconfig of the edge cluster NAME."""
-    with _told():
+    with _reporting_errors():
         found = _existing(name, data_dir)
         if not found.kubeconfig.exists():
             raise EdgeError(

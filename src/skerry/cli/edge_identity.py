@@ -82,7 +82,7 @@ def opened(kubeconfig: str, context: str) -> identity.HubAccess:
     return identity.open_hub(paths, context)
 
 
-def told(command: str, work: Callable[[], Awaitable[T]]) -> T:
+def reporting_errors(command: str, work: Callable[[], Awaitable[T]]) -> T:
     """Run *work*; turn what went wrong into one line and an exit code."""
     code = 1
     try:
@@ -159,7 +159,7 @@ def bootstrap(
         await hub.client.transport.close()
         return yaml.safe_dump(made, sort_keys=False)
 
-    write_output(output_file, told("skerry edge bootstrap", work))
+    write_output(output_file, reporting_errors("skerry edge bootstrap", work))
 
 
 @click.command(epilog="\b\nExample:\n  skerry edge manifest florin | kubectl apply -f -\n")
@@ -217,7 +217,7 @@ def manifest(
         await hub.client.transport.close()
         return text
 
-    write_output(output_file, told("skerry edge manifest", work))
+    write_output(output_file, reporting_errors("skerry edge manifest", work))
 
 
 @click.command(
@@ -274,7 +274,7 @@ def approve(
         finally:
             await hub.client.transport.close()
 
-    keys = told("skerry edge approve", work)
+    keys = reporting_errors("skerry edge approve", work)
     if output == "json":
         print(json.dumps({"keys": [found.as_json() for found in keys]}, indent=2))
     elif only_list:
@@ -320,7 +320,7 @@ def revoke(name: str, kubeconfig: str, context: str, imw: str, espw: str) -> Non
         await identity.revoke(hub, name, identity.mailbox_path(espw, mailbox))
         await hub.client.transport.close()
 
-    told("skerry edge revoke", work)
+    reporting_errors("skerry edge revoke", work)
     print(f"edge {name} revoked")
 
 
@@ -371,7 +371,7 @@ def join(
             name, from_kubeconfig, data_dir, wait_seconds=wait_seconds, waiting=waiting
         )
 
-    joined = told("skerry edge join", work)
+    joined = reporting_errors("skerry edge join", work)
     expires = rfc3339(joined.expires)
     if output == "json":
         print(json.dumps({"edge": name, "mailbox": joined.mailbox, "expires": expires}))

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from skerry.app.hub import hub_kind
+from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings
 from skerry.app.stack import hub_record
 from skerry.app.standalone import StartError, run_server
@@ -31,7 +31,7 @@ def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
-    kind = hub_kind(with_edge_provider=init)
+    kind = hub_flavor(with_edge_provider=init)
     try:
         if ready_fd is not None:
             # Somebody supervises us, and knows that we run.

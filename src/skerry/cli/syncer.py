@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.app.syncer import SyncerOptions, run_syncer
 from skerry.app.syncer_data import SyncerStartError
-from skerry.logic.fleet.placement.heartbeat import MAX_LEASE_SECONDS
 
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 

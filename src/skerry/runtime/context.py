@@ -10,7 +10,7 @@ from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
 from skerry.runtime.controller import WORKERS, Controller, Reconciler
 from skerry.runtime.events import EventRecorder
-from skerry.runtime.execute import Executor
+from skerry.runtime.execute import Executor, WriteRecorder
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.workqueue import WorkQueue
@@ -30,7 +30,7 @@ class ControllerContext:
     recorder: EventRecorder | None = None
     dry_run: bool = False
 
-    def executor(self, controller: str) -> Executor:
+    def executor(self, controller: str, overlay: WriteRecorder | None = None) -> Executor:
         """Return the executor of one controller's plans."""
         return Executor(
             self.client,
@@ -38,6 +38,7 @@ class ControllerContext:
             metrics=self.metrics,
             dry_run=self.dry_run,
             announce=self.recorder.announce if self.recorder else None,
+            overlay=overlay,
         )
 
     def controller(

@@ -104,8 +104,8 @@ class Controller(Generic[K, O]):
             self._count("error")
             log = self._about(key)
             # Losing a race is ordinary; only a person's concern if it goes on.
-            tell = log.debug if isinstance(error, Conflict) and attempt < 5 else log.warning
-            tell("reconcile failed", attempt=attempt, seconds=round(delay, 3), error=error)
+            log_at = log.debug if isinstance(error, Conflict) and attempt < 5 else log.warning
+            log_at("reconcile failed", attempt=attempt, seconds=round(delay, 3), error=error)
         else:
             self.queue.forget(key)
             self._count("success")

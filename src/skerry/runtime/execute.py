@@ -14,7 +14,7 @@ import asyncio
 import copy
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from prometheus_client import Counter
 
@@ -58,6 +58,19 @@ class Outcome:
     object: Object | None = None
 
 
+class WriteRecorder(Protocol):
+    """Learns of every write and of what came of it (``write_overlay``)."""
+
+    def begin(self, action: Action) -> None:
+        """Learn that *action* is about to be sent."""
+
+    def done(self, outcome: Outcome) -> None:
+        """Learn what came of it."""
+
+    def failed(self, action: Action, error: BaseException) -> None:
+        """Learn that it failed, or that nobody waited for its answer."""
+
+
 class Executor:
     """Carries out the plans of one controller."""
 
@@ -70,8 +83,12 @@ class Executor:
         dry_run: bool = False,
         announce: Announce | None = None,
         intercept: Intercept | None = None,
+        overlay: WriteRecorder | None = None,
     ) -> None:
-        """*intercept* is awaited before each action; what it raises counts as the failure."""
+        """*intercept* is awaited before each action; what it raises counts as the failure.
+
+        *overlay* learns of every write; of none in dry-run mode, where nothing is written.
+        """
         self._client = client
         self._controller = controller
         self._options = WriteOptions(field_manager=controller, dry_run=dry_run)
@@ -80,6 +97,7 @@ class Executor:
         self._counts: dict[tuple[str, str], Counter] = {}
         self._announce = announce
         self._intercept = intercept
+        self._overlay = None if dry_run else overlay
         self._log = Logger(controller)
 
     async def execute(self, plan: Plan) -> list[Outcome]:
@@ -119,7 +137,7 @@ class Executor:
         try:
             if self._intercept is not None:
                 await self._intercept(action)
-            outcome = await self._perform(action)
+            outcome = await self._recorded(action)
         except (ApiError, TransportError):
             self._count(verb, "failed")
             raise
@@ -133,6 +151,18 @@ class Executor:
                 reason=action.reason,
                 result=outcome.result,
             )
+        return outcome
+
+    async def _recorded(self, action: Action) -> Outcome:
+        if self._overlay is None:
+            return await self._perform(action)
+        self._overlay.begin(action)
+        try:
+            outcome = await self._perform(action)
+        except (ApiError, TransportError, asyncio.CancelledError) as error:
+            self._overlay.failed(action, error)
+            raise
+        self._overlay.done(outcome)
         return outcome
 
     def _count(self, verb: str, result: str) -> None:

@@ -76,13 +76,13 @@ def _checked(path: str, checks: Mapping[str, Check], verbose: bool) -> bytes:
     good = not any(failures.values())
     if good and not verbose:
         return _response("200 OK", "ok")
-    told = "".join(
+    report = "".join(
         f"[-]{name} failed: {wrong}\n" if wrong else f"[+]{name} ok\n"
         for name, wrong in failures.items()
     )
     verdict = "passed" if good else "failed"
     status = "200 OK" if good else "500 Internal Server Error"
-    return _response(status, f"{told}{path[1:]} check {verdict}\n")
+    return _response(status, f"{report}{path[1:]} check {verdict}\n")
 
 
 def _response(status: str, body: str | bytes, kind: str = "text/plain; charset=utf-8") -> bytes:

@@ -111,6 +111,10 @@ class Index:
         """Return everything an index has entries for."""
         return self._indexes[name].keys()
 
+    def entries(self, obj: Object) -> tuple[tuple[str, Hashable], ...]:
+        """Return the index names and values *obj* would be found under."""
+        return tuple((name, value) for name, f in self._functions.items() for value in f(obj))
+
     def put(self, key: Key, obj: Object) -> Object | None:
         """Hold *obj* at *key*; returns what was there."""
         old = self.remove(key)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, revision_of
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
 from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
@@ -104,7 +104,7 @@ class Informer:
             if count % _CHUNK == 0:
                 await asyncio.sleep(0)
         for key in [key for key in self.index if key not in present]:
-            self._tell(self.index.remove(key), None)
+            self._notify(self.index.remove(key), None)
         self._cached.set(len(self.index))
         self.synced.set()
 
@@ -123,16 +123,16 @@ class Informer:
         old = self.index.get(key)
         if old is None:
             self.index.put(key, obj)
-            self._tell(None, obj)
+            self._notify(None, obj)
         elif _uid(old) != _uid(obj):
             if not _older(obj, old):
                 self.index.remove(key)
-                self._tell(old, None)
+                self._notify(old, None)
                 self.index.put(key, obj)
-                self._tell(None, obj)
+                self._notify(None, obj)
         elif _version(old) != _version(obj) and not _older(obj, old):
             self.index.put(key, obj)
-            self._tell(old, obj)
+            self._notify(old, obj)
         return key
 
     def _remove(self, last: Object) -> None:
@@ -142,9 +142,9 @@ class Informer:
             return
         self.index.remove(key)
         # The final state, unless it is a namesake's.
-        self._tell(last if _uid(last) == _uid(old) else old, None)
+        self._notify(last if _uid(last) == _uid(old) else old, None)
 
-    def _tell(self, old: Object | None, new: Object | None) -> None:
+    def _notify(self, old: Object | None, new: Object | None) -> None:
         for handler in self._handlers:
             handler(old, new)
 
@@ -254,5 +254,5 @@ def _older(obj: Object, than: Object) -> bool:
     Revisions are opaque by the letter but numbers at every server there is; where they are not,
     nothing is surely older and order of arrival decides.
     """
-    one, other = _version(obj), _version(than)
-    return one.isdigit() and other.isdigit() and int(one) < int(other)
+    one, other = revision_of(_version(obj)), revision_of(_version(than))
+    return 0 < one < other

@@ -71,14 +71,14 @@ _ENVELOPE = msgspec.json.Decoder(_Envelope)
 class _Member:
     """One watch of the stream. ``version`` empty: its state is yet to be told."""
 
-    __slots__ = ("events", "id", "told", "version", "watched")
+    __slots__ = ("events", "id", "reported", "version", "watched")
 
     def __init__(self, identity: str, watched: Watched) -> None:
         self.id = identity
         self.watched = watched
         self.version = watched.resource_version
         # Whether part of the state was told already, to be taken back if its end never comes.
-        self.told = False
+        self.reported = False
         self.events: asyncio.Queue[Notice | Exception] = asyncio.Queue(_WAITING_EVENTS)
 
     def reached(self, revision: str) -> None:
@@ -125,14 +125,14 @@ class MultiplexedWatches:
         self._scope: asyncio.Timeout | None = None
         self._joined = False
         self._store = ""
-        self._telling = False
+        self._reporting = False
         # The revision up to which every watch has been told everything; empty until then.
         self.position = ""
 
     # What reflectors call.
 
-    async def tells_state(self) -> bool:
-        return await self._offered() or await self._ordinary.tells_state()
+    async def reports_state(self) -> bool:
+        return await self._offered() or await self._ordinary.reports_state()
 
     def state_refused(self) -> bool:
         offered = EXTENSION in (self._client.facts.extensions or {})
@@ -148,7 +148,7 @@ class MultiplexedWatches:
         member = self._members[str(self._count)] = _Member(str(self._count), watched)
         self._join()
         try:
-            yield _told(member)
+            yield _notices(member)
         finally:
             self._members.pop(member.id, None)
             while not member.events.empty():  # the stream may be waiting for room
@@ -256,7 +256,7 @@ class MultiplexedWatches:
                 if envelope.type != "ERROR" and (self.position or member is None):
                     self._advance(members, obj["metadata"]["resourceVersion"])
         finally:
-            self._tell_position(members)
+            self._report_position(members)
 
     def _caught_up(self, scope: asyncio.Timeout) -> None:
         """Every watch is at one revision from now on: another one may join."""
@@ -271,7 +271,7 @@ class MultiplexedWatches:
             del self._members[member.id]
             _put_last(member, from_status(int(obj.get("code", 500)), obj))
             return
-        member.told = True
+        member.reported = True
         await member.events.put(Notice(_kind(kind), obj))
         # Only now: what could not be handed over is asked for again.
         if member.version or kind == "BOOKMARK":
@@ -279,19 +279,19 @@ class MultiplexedWatches:
 
     def _advance(self, members: Mapping[str, _Member], revision: str) -> None:
         """Take note of how far all have read; they are told once per piece that arrives."""
-        if not self._telling:
-            self._telling = True
-            asyncio.get_running_loop().call_soon(self._tell_position, members)
+        if not self._reporting:
+            self._reporting = True
+            asyncio.get_running_loop().call_soon(self._report_position, members)
         self.position = revision
 
-    def _tell_position(self, members: Mapping[str, _Member]) -> None:
-        self._telling = False
+    def _report_position(self, members: Mapping[str, _Member]) -> None:
+        self._reporting = False
         if self.position:
             for member in members.values():
                 member.reached(self.position)
 
 
-async def _told(member: _Member) -> AsyncIterator[Notice]:
+async def _notices(member: _Member) -> AsyncIterator[Notice]:
     while True:
         event = await member.events.get()
         if isinstance(event, Exception):
@@ -302,8 +302,8 @@ async def _told(member: _Member) -> AsyncIterator[Notice]:
 async def _take_back(members: Any) -> None:
     """Take back what was told of states that did not come to their end."""
     for member in members:
-        if not member.version and member.told:
-            member.told = False
+        if not member.version and member.reported:
+            member.reported = False
             await member.events.put(Notice("RESET", {}))
 
 

@@ -127,7 +127,7 @@ class Reflector(Generic[T]):
         """Read the state if it must be read, then follow it until the watch ends."""
         if self.resource_version:
             await self._follow()
-        elif await self._source.tells_state():
+        elif await self._source.reports_state():
             try:
                 await self._follow()
             except (BadRequest, Invalid, NotAcceptable, InternalError) as error:
@@ -228,23 +228,23 @@ class Reflector(Generic[T]):
             raise self._lost(f"{namespace}/{name}".lstrip("/"))
         return held
 
-    def _patched(self, told: Object) -> Object:
-        metadata = told["metadata"]
+    def _patched(self, sent: Object) -> Object:
+        metadata = sent["metadata"]
         held = self._held_at(metadata.get("namespace", ""), metadata["name"])
-        if held["metadata"]["resourceVersion"] != told["from"]:
+        if held["metadata"]["resourceVersion"] != sent["from"]:
             raise self._lost(metadata["name"])
-        made = apply_json_patch(held, told["patch"])
+        made = apply_json_patch(held, sent["patch"])
         version = {"resourceVersion": metadata["resourceVersion"]}
         return {**made, "metadata": {**made["metadata"], **version}}
 
-    def _deleted(self, told: Object) -> Object:
+    def _deleted(self, sent: Object) -> Object:
         """Return the last state of what was deleted, as far as it is known."""
-        metadata = told["metadata"]
+        metadata = sent["metadata"]
         held = None
         if self._held is not None:
             held = self._held(metadata.get("namespace", ""), metadata["name"])
         if held is None or held["metadata"].get("uid") != metadata.get("uid"):
-            return told
+            return sent
         return {**held, "metadata": {**held["metadata"], **metadata}}
 
     def _lost(self, name: str) -> Gone:

@@ -63,7 +63,7 @@ class Watched:
 class WatchSource(Protocol):
     """Begins watches."""
 
-    async def tells_state(self) -> bool:
+    async def reports_state(self) -> bool:
         """Tell whether a watch may begin with the state; else it must be listed."""
 
     def state_refused(self) -> bool:
@@ -80,7 +80,7 @@ class OrdinaryWatches:
         self._client = client
         self._ids = ids
 
-    async def tells_state(self) -> bool:
+    async def reports_state(self) -> bool:
         facts = self._client.facts
         if facts.streaming_lists is None:
             try:

@@ -144,13 +144,13 @@ def _checked(path: str, checks: Mapping[str, Check], verbose: bool) -> Page:
     good = not any(found.values())
     if good and not verbose:
         return Page("200 OK", b"ok")
-    told = "".join(
+    report = "".join(
         f"[-]{name} failed: reason withheld\n" if wrong else f"[+]{name} ok\n"
         for name, wrong in found.items()
     )
     verdict = "passed" if good else "failed"
     status = "200 OK" if good else "500 Internal Server Error"
-    return Page(status, f"{told}{path[1:]} check {verdict}\n".encode())
+    return Page(status, f"{report}{path[1:]} check {verdict}\n".encode())
 
 
 def delegated(client: Client, access: Client | None = None) -> Authorize:

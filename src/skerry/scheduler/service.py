@@ -34,9 +34,9 @@ from skerry.scheduler.config.gates import Gates
 from skerry.scheduler.config.load import Configuration
 from skerry.scheduler.debug import PAGES as DEBUG_PAGES
 from skerry.scheduler.endpoint import Authorize, Endpoint, MakePage, delegated
+from skerry.scheduler.event_handlers import EventHandlers, Handler
 from skerry.scheduler.extender import HttpExtender
 from skerry.scheduler.framework.registry import Registry, installed_plugins
-from skerry.scheduler.intake import Handler, Intake
 from skerry.scheduler.loop import flush_loop, run_loop
 from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.scheduler.recorder import SchedulerEvents
@@ -270,7 +270,7 @@ class SchedulerService:
 
     async def _follow(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
         """Start the informers and return once every handler knows what they hold."""
-        for source in sources(Intake(self.scheduler)):
+        for source in sources(EventHandlers(self.scheduler)):
             informer = self._informers.informer(
                 source.resource, source.selection, transform=source.transform
             )
@@ -319,7 +319,7 @@ class Source:
     handler: Handler
 
 
-def sources(intake: Intake) -> list[Source]:
+def sources(event_handlers: EventHandlers) -> list[Source]:
     """Return all kinds; namespaces and nodes before pods, which are read against them."""
     return [
         *(
@@ -327,12 +327,16 @@ def sources(intake: Intake) -> list[Source]:
                 resource_of(attribute),
                 EVERYTHING,
                 _slim,
-                intake.namespace if attribute == "namespaces" else intake.other(attribute),
+                event_handlers.namespace
+                if attribute == "namespaces"
+                else event_handlers.other(attribute),
             )
             for attribute in KINDS
         ),
-        Source(NODES, EVERYTHING, _slim, intake.measured(intake.node, "Node")),
-        Source(PODS, _LIVING, PodSlimming().slim, intake.measured(intake.pod, "Pod")),
+        Source(NODES, EVERYTHING, _slim, event_handlers.measured(event_handlers.node, "Node")),
+        Source(
+            PODS, _LIVING, PodSlimming().slim, event_handlers.measured(event_handlers.pod, "Pod")
+        ),
     ]
 
 

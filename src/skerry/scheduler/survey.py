@@ -11,9 +11,9 @@ import copy
 from skerry.api.objects import Object
 from skerry.runtime.client import Client
 from skerry.scheduler.config.load import Configuration
+from skerry.scheduler.event_handlers import EventHandlers
 from skerry.scheduler.explain import Explanation
 from skerry.scheduler.framework.registry import Registry
-from skerry.scheduler.intake import Intake
 from skerry.scheduler.scheduler import PodScheduler
 from skerry.scheduler.service import sources
 
@@ -34,7 +34,7 @@ async def explain_pod(
 
 
 async def _read(client: Client, scheduler: PodScheduler, without: str) -> None:
-    for source in sources(Intake(scheduler)):
+    for source in sources(EventHandlers(scheduler)):
         async for page in client.pages(source.resource, source.selection):
             for item in page.items:
                 if item["metadata"].get("uid") != without:

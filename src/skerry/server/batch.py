@@ -101,7 +101,7 @@ class Batches:
             outer.impersonator,
             outer.received,
         )
-        return _told(await timed(self._handle(request), request, self._now))
+        return _encoded(await timed(self._handle(request), request, self._now))
 
 
 def _parts(body: bytes) -> list[tuple[PartTerms, str]]:
@@ -129,7 +129,7 @@ def _path(text: str) -> str:
     return path
 
 
-def _told(answer: Answer) -> bytes:
+def _encoded(answer: Answer) -> bytes:
     if not isinstance(answer, Response):
         # Only connections to nodes answer with a stream, and they are not made here.
         return b'{"code":405}'

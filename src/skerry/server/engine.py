@@ -407,12 +407,12 @@ _LETTERS_PER_WARNING = 256
 
 def _few_enough(texts: Iterable[str]) -> Iterator[str]:
     """Yield *texts*, shortened and as many as fit when together they are too long."""
-    told = list(texts)
-    if sum(map(len, told)) <= _WARNING_LETTERS:
-        yield from told
+    shown = list(texts)
+    if sum(map(len, shown)) <= _WARNING_LETTERS:
+        yield from shown
         return
     left = _WARNING_LETTERS
-    for text in told:
+    for text in shown:
         short = text[:_LETTERS_PER_WARNING]
         left -= len(short)
         if left < 0:

@@ -104,7 +104,7 @@ class EtcdClient:
             except grpc.aio.AioRpcError as error:
                 if not await self._certainly_not_done(error, deadline):
                     raise OutcomeUnknown(
-                        f"etcd did not answer a write ({_told(error)}); its outcome is unknown"
+                        f"etcd did not answer a write ({_reason(error)}); its outcome is unknown"
                     ) from error
 
     @asynccontextmanager
@@ -136,7 +136,7 @@ class EtcdClient:
                 yield messages.watched(message)
         except grpc.aio.AioRpcError as error:
             await self._note(error)
-            raise Unavailable(f"the watch of etcd broke ({_told(error)})") from error
+            raise Unavailable(f"the watch of etcd broke ({_reason(error)})") from error
 
     async def _read(self, method: str, request: bytes, decode: Callable[[bytes], T]) -> T:
         deadline = self._clock.monotonic() + self._options.timeout_seconds
@@ -148,7 +148,7 @@ class EtcdClient:
                 _raise_lasting(error)
                 await self._note(error)
                 if self._clock.monotonic() >= deadline:
-                    raise Unavailable(f"etcd does not answer ({_told(error)})") from error
+                    raise Unavailable(f"etcd does not answer ({_reason(error)})") from error
 
     async def _call(self, channel: Any, method: str, request: bytes, deadline: float) -> bytes:
         await self._authenticate(channel, deadline)
@@ -251,7 +251,7 @@ def _content(path: Path | None) -> bytes | None:
         raise StoreError(f"etcd credentials cannot be read: {error}") from error
 
 
-def _told(error: grpc.aio.AioRpcError) -> str:
+def _reason(error: grpc.aio.AioRpcError) -> str:
     return f"{error.code().name}: {error.details()}"
 
 
@@ -272,4 +272,4 @@ def _raise_lasting(error: grpc.aio.AioRpcError) -> None:
     if "database space exceeded" in details:
         raise Unavailable("etcd has no space left; the write did not happen") from error
     if error.code() in _LASTING and "invalid auth token" not in details:
-        raise StoreError(f"etcd refused the request ({_told(error)})") from error
+        raise StoreError(f"etcd refused the request ({_reason(error)})") from error

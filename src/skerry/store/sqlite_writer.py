@@ -252,7 +252,7 @@ class Writer:
                 self._take_turn()
         finally:
             self._ended = True
-            self._tell_all()
+            self._notify_all()
             self._checkpoints.close()
 
     def _next_turn(self) -> bool:
@@ -266,17 +266,17 @@ class Writer:
             outcomes = self._commit(staged)
             self._staged = None
             if not self._chores and not self._checkpoints.due:
-                self._tell(self._committed_and_returned, staged, outcomes)
+                self._notify(self._committed_and_returned, staged, outcomes)
                 return
-            self._tell(self._committed, staged, outcomes)
+            self._notify(self._committed, staged, outcomes)
         if self._chores:
             self._do_chore()
         self._checkpoints.between_batches()
         if not self._commits and not self._chores:
             self._checkpoints.in_a_lull()
-        self._tell(self._returned)
+        self._notify(self._returned)
 
-    def _tell(self, callback: Callable[..., None], *arguments: Any) -> None:
+    def _notify(self, callback: Callable[..., None], *arguments: Any) -> None:
         self._loop.call_soon_threadsafe(callback, *arguments)
 
     def _commit(self, staged: Staged) -> Sequence[Outcome]:
@@ -305,20 +305,20 @@ class Writer:
             self._roll_back()
             self._chores.popleft()
             failure = Unavailable(f"the database failed: {error}")
-            self._tell(_fail, chore.waiter, failure)
+            self._notify(_fail, chore.waiter, failure)
             return
         if done:
             self._chores.popleft()
-            self._tell(_succeed, chore.waiter)
+            self._notify(_succeed, chore.waiter)
 
-    def _tell_all(self) -> None:
+    def _notify_all(self) -> None:
         """Answer whoever still waits when the thread ends; none does unless a bug ended it."""
         current = self._staged.batch if self._staged is not None else []
         waiters: list[asyncio.Future[Any]] = [p.waiter for p in (*current, *self._commits)]
         waiters += [chore.waiter for chore in self._chores]
         if waiters and not self._loop.is_closed():
             error = Unavailable("the writing thread ended; the outcome is unknown")
-            self._tell(_fail_all, waiters, error)
+            self._notify(_fail_all, waiters, error)
 
 
 def _failure(error: apsw.Error, known: str) -> Unavailable:

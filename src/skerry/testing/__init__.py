@@ -122,12 +122,12 @@ class _ServerThread:
             self._ready.set()
 
     async def _serve(self) -> None:
-        from skerry.app.hub import hub_kind
+        from skerry.app.hub import hub_flavor
         from skerry.app.standalone import PLAIN_SERVER, serving
 
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        kind = hub_kind() if self._workspaces else PLAIN_SERVER
-        async with serving(self._settings, kind) as running:
+        flavor = hub_flavor() if self._workspaces else PLAIN_SERVER
+        async with serving(self._settings, flavor) as running:
             self._running = running
             self._ready.set()
             await self._ended.wait()

@@ -218,7 +218,7 @@ async def test_range_in_the_middle_of_a_commit_shows_half_of_it(store: Store) ->
     ]
 
 
-async def test_history_tells_what_was_there_before(store: Store) -> None:
+async def test_history_reports_what_was_there_before(store: Store) -> None:
     start = await store.revision()
     one = await put(store, "/a", b"1")
     two = await put(store, "/a", b"2")

@@ -297,8 +297,8 @@ def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: 
     conditions = machine.get("nodes")["items"][0]["status"]["conditions"]
     (isolated,) = [c for c in conditions if c["type"] == "ProcessIsolation"]
     # Whoever starts an edge that cannot keep its pods apart is told so.
-    told = f"Warning: {isolated['message']}" in made.stderr
-    assert told is (isolated["status"] == "False")
+    result = f"Warning: {isolated['message']}" in made.stderr
+    assert result is (isolated["status"] == "False")
     site = WORKLOAD.format(name="common", port=8081)
     machine.kubectl("apply", "-f", "-", stdin=site)
     place = ("-n", "commonstuff")
@@ -344,7 +344,7 @@ def forwarded(machine: Machine, *words: str) -> Iterator[int]:
             process.terminate()
 
 
-def test_a_taken_port_is_told_in_one_sentence_and_leaves_nothing(machine: Machine) -> None:
+def test_a_taken_port_is_reported_in_one_sentence_and_leaves_nothing(machine: Machine) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

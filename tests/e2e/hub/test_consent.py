@@ -148,8 +148,8 @@ def test_the_owner_of_an_inventory_observes_enforces_confirms_and_opens(world: W
     assert "spec.mode" in world.apply("root:imw", grant("Forbid"), code=1)
 
     # Observe: both sides are told, nothing changes.
-    told = world.apply("root:imw", grant("Observe"))
-    assert "Warning: spec.mode: Observe refuses nothing" in told
+    result = world.apply("root:imw", grant("Observe"))
+    assert "Warning: spec.mode: Observe refuses nothing" in result
     eventually(lambda: "destinations" in world.record(), wanted=True)
     report = world.at("root:imw", "skerry grants status")
     assert "WOULD BE REFUSED\n  root:bank: 1 EdgePlacements" in report

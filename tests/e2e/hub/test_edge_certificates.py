@@ -182,10 +182,10 @@ def test_a_lapsed_certificate_gets_through_the_handshake_and_requests_its_succes
     device.take("first", name)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        told = device.kubectl("first", f"get --raw {device.path}/api || true")
-        if "orbidden" in told:
+        result = device.kubectl("first", f"get --raw {device.path}/api || true")
+        if "orbidden" in result:
             break
-    assert "orbidden" in told, told
+    assert "orbidden" in result, result
     file = tmp_path / "second"
     subject = f"/O={EDGES}/CN={device.name.common_name}"
     device.run(f"openssl genpkey -algorithm ed25519 -out {file}.key")
@@ -221,5 +221,5 @@ def test_an_annotation_revokes_the_edge_and_ends_its_watch(
         # Nothing else ends it for half an hour.
         assert watching.stdout.read() == ""
         assert watching.wait(timeout=5) == 0
-    told = device.kubectl("first", "get configmaps -A", code=1)
-    assert "logged in" in told or "nauthorized" in told, told
+    result = device.kubectl("first", "get configmaps -A", code=1)
+    assert "logged in" in result or "nauthorized" in result, result

@@ -77,7 +77,7 @@ def free_port() -> int:
         return port
 
 
-def told(*words: str) -> subprocess.CompletedProcess[str]:
+def command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(SKERRY), "scheduler", *words], capture_output=True, text=True, check=False, timeout=30
     )
@@ -98,7 +98,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         server.stop()
 
 
-def test_pods_are_bound_or_told_why_not(cluster: Kubectl, tmp_path: Path) -> None:
+def test_pods_are_bound_or_reported_why_not(cluster: Kubectl, tmp_path: Path) -> None:
     port = free_port()
     process = SchedulerProcess(
         tmp_path / "log",
@@ -111,8 +111,8 @@ def test_pods_are_bound_or_told_why_not(cluster: Kubectl, tmp_path: Path) -> Non
         cluster("create", "-f", "-", stdin=[chosen, wanting("big", "9")])
         cluster("wait", "--for=condition=PodScheduled", "pod/chosen", "--timeout=20s")
         cluster.until("0/2 nodes are available: 2 Insufficient cpu. preemption:", "describe", "pod")
-        told_of = cluster("describe", "pod", "chosen").out
-        assert "Successfully assigned default/chosen to florin" in told_of
+        output = cluster("describe", "pod", "chosen").out
+        assert "Successfully assigned default/chosen to florin" in output
         assert cluster("get", "pod", "big", "-o", "jsonpath={.spec.nodeName}").out == ""
         lease = cluster("-n", "kube-system", "get", "lease", "kube-scheduler", "-o", "yaml").out
         assert f"holderIdentity: {socket.gethostname()}_" in lease
@@ -137,15 +137,15 @@ def test_pods_are_bound_or_told_why_not(cluster: Kubectl, tmp_path: Path) -> Non
     assert 'holderIdentity: ""' in lease, "given up, not left to expire"
 
 
-def test_explain_tells_without_binding(cluster: Kubectl, tmp_path: Path) -> None:
+def test_explain_reports_without_binding(cluster: Kubectl, tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: wanted}\n"
         "spec:\n  nodeSelector: {disk: ssd}\n  containers: [{name: m, image: example/app}]\n"
     )
-    told_of = told("explain", "-f", str(file), "--kubeconfig", str(cluster.kubeconfig))
-    assert told_of.returncode == 0, told_of.stderr
-    lines = told_of.stdout.splitlines()
+    output = command("explain", "-f", str(file), "--kubeconfig", str(cluster.kubeconfig))
+    assert output.returncode == 0, output.stderr
+    lines = output.stdout.splitlines()
     assert lines[0] == "pod default/wanted: would go to florin"
     assert lines[1].startswith("  florin: ")
     assert "NodeResourcesFit" in lines[1]
@@ -154,8 +154,8 @@ def test_explain_tells_without_binding(cluster: Kubectl, tmp_path: Path) -> None
     )
     assert "wanted" not in cluster("get", "pods").out
     cluster("create", "-f", "-", stdin=wanting("bigger", "9"))
-    told_of = told("explain", "bigger", "-n", "default", "--kubeconfig", str(cluster.kubeconfig))
-    assert "0/2 nodes are available: 2 Insufficient cpu." in told_of.stdout
+    output = command("explain", "bigger", "-n", "default", "--kubeconfig", str(cluster.kubeconfig))
+    assert "0/2 nodes are available: 2 Insufficient cpu." in output.stdout
 
 
 def test_configuration_is_reloaded_or_the_old_one_kept(cluster: Kubectl, tmp_path: Path) -> None:
@@ -186,14 +186,14 @@ def _until(log: Path, wanted: str) -> None:
 
 def test_the_effective_configuration_is_written(tmp_path: Path) -> None:
     target = tmp_path / "effective.yaml"
-    assert told("--write-config-to", str(target)).returncode == 0
+    assert command("--write-config-to", str(target)).returncode == 0
     assert "schedulerName: default-scheduler" in target.read_text()
 
 
 def test_a_bad_configuration_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text(CONFIG.format(kubeconfig="/x", backoff=1) + "parallelism: 0\nfoo: 1\n")
-    ended = told("--config", str(config))
+    ended = command("--config", str(config))
     assert ended.returncode == 1
     assert r'err="strict decoding error: unknown field \"foo\""' in ended.stderr
     assert "Traceback" not in ended.stderr

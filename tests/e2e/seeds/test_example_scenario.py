@@ -65,13 +65,13 @@ def mailboxes_by_target(terminal: Terminal) -> dict[str, str]:
 def schedule(terminal: Terminal) -> None:
     assert terminal("kubectl ws root:espw") == 'Current workspace is "root:espw".\n'
     scheduler = terminal.background("skerry controllers --only edge-scheduler")
-    told = [
+    result = [
         scheduler.until(f'ated SinglePlacementSlice".* singlePlacementSlice="{name}"')[0]
         for name in ("edge-placement-c", "edge-placement-s")
     ]
     scheduler.interrupt()
     assert missing(shown.STAGE_2_SCHEDULER, scheduler.lines) == []
-    for line in told:
+    for line in result:
         message, values = said(line)
         assert message in ("created SinglePlacementSlice", "updated SinglePlacementSlice")
         assert values["controller"] == "edge-scheduler"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import STATUS_SUMMARIES
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.scenario import COMMON, Ports, Scenario
@@ -26,7 +27,6 @@ from skerry.runtime.transport import TransportError
 from tests.kit.e2e.processes import free_ports
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-SUMMARIES = GroupVersionResource("edge.kcp.io", "v1alpha1", "statussummaries")
 KILLS = 8
 _PATIENCE_SECONDS = 90.0
 
@@ -81,7 +81,7 @@ class World:
         name = f"{COMMON.placement}-deployments-{COMMON.deployment}"
 
         async def healthy() -> bool:
-            found = await self.workload.get(SUMMARIES, name, COMMON.namespace)
+            found = await self.workload.get(STATUS_SUMMARIES, name, COMMON.namespace)
             return bool(found["healthy"] == found["destinations"] == 2)
 
         await eventually(healthy)

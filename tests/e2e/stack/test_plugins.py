@@ -69,7 +69,7 @@ def test_a_location_is_made_labelled_and_removed_and_nothing_is_said_twice(perso
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         ("ensure location", "a location name must be given"),
         ("ensure location demo1", "at least one label must be given"),
@@ -84,8 +84,8 @@ def test_a_location_is_made_labelled_and_removed_and_nothing_is_said_twice(perso
         ("remove location x --nonsense", "unknown flag: --nonsense"),
     ],
 )
-def test_a_mistake_is_told_in_one_line_and_ends_with_one(
-    hub: Path, tmp_path: Path, words: str, told: str
+def test_a_mistake_is_reported_in_one_line_and_ends_with_one(
+    hub: Path, tmp_path: Path, words: str, expected: str
 ) -> None:
     person = Person(tmp_path, hub, installed(tmp_path / "bin"))
     said = person(f"kubectl kubestellar {words}", code=1)
@@ -93,7 +93,7 @@ def test_a_mistake_is_told_in_one_line_and_ends_with_one(
     # kubectl adds a line of its own about the exit code.
     line = said.err.splitlines()[0]
     assert line.startswith("kubectl-kubestellar: ")
-    assert told in line
+    assert expected in line
 
 
 def test_a_workload_workspace_is_made_with_its_bindings_and_removed(person: Person) -> None:
@@ -125,8 +125,8 @@ def test_a_cluster_is_prepared_in_one_step_and_again_without_harm(person: Person
     home = person.workspace
     lines = person.lines("kubectl kubestellar prep-for-cluster pcluster env=prod")
     assert lines[0] == "synctarget.workload.kcp.io/pcluster created"
-    (told,) = [line for line in lines if line.startswith("Wrote physical cluster manifest to")]
-    assert "to pcluster-syncer.yaml for namespace" in told
+    (expected,) = [line for line in lines if line.startswith("Wrote physical cluster manifest to")]
+    assert "to pcluster-syncer.yaml for namespace" in expected
     manifest = person.folder / "pcluster-syncer.yaml"
     assert stat.S_IMODE(manifest.stat().st_mode) == 0o600
     kinds = [each["kind"] for each in yaml.safe_load_all(manifest.read_text())]

@@ -23,8 +23,8 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _parts(data: Path) -> dict[str, Any]:
-    told = json.loads(_run("status", "--data-dir", str(data), "-o", "json").stdout)
-    return {part["name"]: part for part in told["parts"]}
+    status = json.loads(_run("status", "--data-dir", str(data), "-o", "json").stdout)
+    return {part["name"]: part for part in status["parts"]}
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_hub_that_is_killed_comes_back_and_down_ends_it(data: Path) -> None:
     assert _run("status", "--data-dir", str(data)).returncode == 1
 
 
-def test_a_hub_that_cannot_start_is_told_in_one_sentence(data: Path, tmp_path: Path) -> None:
+def test_a_hub_that_cannot_start_is_reported_in_one_sentence(data: Path, tmp_path: Path) -> None:
     refused = _run("up", "--detach", "--data-dir", str(data), "--bind-address", "203.0.113.1")
     assert refused.returncode == 1
     assert "the hub did not start" in refused.stderr

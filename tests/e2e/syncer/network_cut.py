@@ -13,7 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.api.edge import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import CONFIG_MAPS, DEPLOYMENTS, Places, begun, page, says, until
 from tests.kit.e2e.processes import SKERRY, ServerProcess

@@ -11,7 +11,7 @@ import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from skerry.app.hub import hub_kind
+from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import run_server
 from skerry.app.syncer import SyncerOptions, run_syncer
@@ -55,7 +55,7 @@ def main() -> None:
     settings = ServerSettings(
         data_dir=folder, port=flags["port"], store=StoreSettings(path=folder / "store.db")
     )
-    run_server(settings, hub_kind(with_edge_provider=flags["init"]), _say, clock)
+    run_server(settings, hub_flavor(with_edge_provider=flags["init"]), _say, clock)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from skerry.api.edge import SYNCER_CONFIGS
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.edge_identity import SYNC_TARGETS
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import (

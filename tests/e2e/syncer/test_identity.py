@@ -11,20 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
-from skerry.api.edge import SYNCER_CONFIGS
+from skerry.api.edge import HEARTBEAT_LEASE, SYNCER_CONFIGS
+from skerry.api.edge_identity import account_name
 from skerry.api.errors import ApiError, Forbidden, Unauthorized
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.edge_identity import (
-    SYNC_TARGETS,
-    WORKSPACES,
-    NoMailbox,
-    edge_of,
-    manifest,
-    revoke,
-)
+from skerry.app.edge_identity import NoMailbox, edge_of, manifest, revoke
 from skerry.edge.syncer.token import HubToken, claims_of
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE
-from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines

@@ -24,7 +24,7 @@ import pytest
 import yaml
 
 from skerry.api.edge import SYNCER_CONFIGS
-from skerry.api.edge_identity import REQUESTS, certificate_request
+from skerry.api.edge_identity import REQUESTS, account_name, certificate_request
 from skerry.api.errors import Forbidden, Unauthorized
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import (
@@ -35,12 +35,7 @@ from skerry.app.edge_identity import (
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.edge.syncer.keys import make_key
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
-from skerry.logic.fleet.syncing.manifest import (
-    account_name,
-    hub_kubeconfig,
-    identity_secret_name,
-    syncer_id,
-)
+from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, identity_secret_name, syncer_id
 from skerry.runtime.client import Client
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import connect, load

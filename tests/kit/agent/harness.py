@@ -24,8 +24,8 @@ from skerry.edge.agent.http_proxy import HttpProxy
 from skerry.edge.agent.leftovers import end_all
 from skerry.edge.agent.network import Backend, Network
 from skerry.edge.agent.oci import OciProgram, OciRuntime
-from skerry.edge.agent.plain import PlainRuntime
 from skerry.edge.agent.pod_network import GATEWAY, NoNamespaces, PodNetwork, end_network
+from skerry.edge.agent.process_runtime import ProcessRuntime
 from skerry.edge.agent.services import ServiceProxy
 from skerry.edge.agent.settings import AgentSettings
 from skerry.edge.agent.sources import CONFIG_MAPS, PodSources
@@ -128,16 +128,16 @@ class Edge(EngineWorld):
         if failure is not None:
             raise failure
 
-    def runtime(self) -> PlainRuntime:
+    def runtime(self) -> ProcessRuntime:
         catalogue = Catalogue(self.root / "images.yaml", self.root / "images")
         private, seccomp = (str(self.root),), can_filter()
         if self.namespaces:
             found = of_namespaces(os.geteuid(), seccomp=seccomp)
-            return PlainRuntime(catalogue, "namespaces", found, private=private)
+            return ProcessRuntime(catalogue, "namespaces", found, private=private)
         if self.bubblewrap:
             found = of_bubblewrap(users=True, seccomp=seccomp)
-            return PlainRuntime(catalogue, "bubblewrap", found, self.bubblewrap, private)
-        return PlainRuntime(catalogue, abilities=of_processes(os.geteuid(), seccomp=seccomp))
+            return ProcessRuntime(catalogue, "bubblewrap", found, self.bubblewrap, private)
+        return ProcessRuntime(catalogue, abilities=of_processes(os.geteuid(), seccomp=seccomp))
 
     async def _inside(self) -> PodNetwork | None:
         """Return the network of pods that have namespaces, as an agent's process finds it."""

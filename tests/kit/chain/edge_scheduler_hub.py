@@ -35,6 +35,7 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.embedded import EmbeddedTransport
@@ -80,7 +81,10 @@ class Hub:
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
-            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+            parts,
+            RbacAuthorizer(shared=SYSTEM_ADMIN),
+            Mailboxes(HubState(extend=with_type_rules)),
+            facts,
         )
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)

@@ -10,6 +10,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.edge import APPLIED, EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import Parts
@@ -18,6 +19,7 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.summarizer.controller import Summarizer, Views, build
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
@@ -35,8 +37,6 @@ from tests.kit.sim.engine import request, version
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
-WORKSPACES = GroupVersionResource("tenancy.kcp.io", "v1alpha1", "workspaces")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -93,7 +93,10 @@ class Hub:
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
-            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+            parts,
+            RbacAuthorizer(shared=SYSTEM_ADMIN),
+            Mailboxes(HubState(extend=with_type_rules)),
+            facts,
         )
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)
@@ -178,7 +181,7 @@ class Hub:
     async def bind(self, cluster: str, name: str, path: str, export: str) -> None:
         reference = {"export": {"path": path, "name": export}}
         await self.at(cluster).create(
-            BINDINGS,
+            API_BINDINGS,
             {
                 "apiVersion": "apis.kcp.io/v1alpha1",
                 "kind": "APIBinding",

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from skerry.api.edge import is_projected
 from skerry.api.errors import ApiError
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -20,7 +21,6 @@ from skerry.controllers.placement_translator.keys import (
 )
 from skerry.kit.ids import SeededIds
 from tests.kit.chain.translator_hub import (
-    BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
     DEFINITIONS,
@@ -213,7 +213,7 @@ class History:
         owner = self._one(OWNERS)
         for name in ("bind-kube", "a-kube"):
             try:
-                await self._hub.at(f"root:{owner}").delete(BINDINGS, name)
+                await self._hub.at(f"root:{owner}").delete(API_BINDINGS, name)
             except ApiError:
                 continue
         await asyncio.sleep(self._ids.fraction())

@@ -18,6 +18,7 @@ from skerry.api.edge import (
     is_projected,
 )
 from skerry.api.errors import AlreadyExists, NotFound
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -49,6 +50,7 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.grants import Rule, grant_of
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.types import common_types, workspace_types
@@ -71,7 +73,6 @@ from tests.kit.sim.engine import request, version
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -155,7 +156,10 @@ class Hub:
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)
         self.api = HubServer(
-            parts, RbacAuthorizer(shared=SYSTEM_ADMIN), Mailboxes(HubState()), facts
+            parts,
+            RbacAuthorizer(shared=SYSTEM_ADMIN),
+            Mailboxes(HubState(extend=with_type_rules)),
+            facts,
         )
         self.embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(self.embedded, self.ids, rates)
@@ -301,7 +305,7 @@ class Hub:
         reference = {"export": {"path": path, "name": export}}
         body = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIBinding"}
         await self.at(cluster).create(
-            BINDINGS, {**body, "metadata": {"name": name}, "spec": {"reference": reference}}
+            API_BINDINGS, {**body, "metadata": {"name": name}, "spec": {"reference": reference}}
         )
 
     async def namespace(self, name: str, owner: str = "wmw", **labels: str) -> None:
@@ -531,7 +535,7 @@ class Hub:
         """Return all objects of a workspace, by type."""
         common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
         client = self.at(cluster)
-        bindings = (await client.list(BINDINGS)).items
+        bindings = (await client.list(API_BINDINGS)).items
         definitions = (await client.list(DEFINITIONS)).items
         schemas = _schema_table(await self._across(SCHEMAS))
         types = workspace_types(common, bindings, schemas, definitions)

@@ -15,13 +15,12 @@ from typing import Any
 import yaml
 
 from skerry.api.edge import SYNCER_CONFIGS
-from skerry.api.edge_identity import EdgeName
+from skerry.api.edge_identity import EdgeName, account_name
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
+from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.edge_identity import (
-    SYNC_TARGETS,
-    WORKSPACES,
     CredentialTerms,
     HubAccess,
     apply_object,
@@ -32,7 +31,7 @@ from skerry.app.edge_identity import (
 from skerry.app.edge_join import join
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.logic.fleet.syncing.certificates import decode_identity
-from skerry.logic.fleet.syncing.manifest import account_name, hub_kubeconfig, mailbox_objects
+from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, mailbox_objects
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import ClientConfig, connect, load
@@ -44,7 +43,6 @@ ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
-BINDINGS = GroupVersionResource("apis.kcp.io", "v1alpha1", "apibindings")
 IMW, ESPW = "root:imw", "root:espw"
 # A user of the shared hub without any right.
 ALICE_TOKEN = "alice-secret"
@@ -227,7 +225,7 @@ class Places:
                 "metadata": {"name": name},
                 "spec": {"reference": {"export": {"path": path, "name": export}}},
             }
-            await client.patch(BINDINGS, name, body, kind="apply", options=_TRANSLATOR)
+            await client.patch(API_BINDINGS, name, body, kind="apply", options=_TRANSLATOR)
         config = {
             "apiVersion": "edge.kcp.io/v1alpha1",
             "kind": "SyncerConfig",
@@ -272,12 +270,12 @@ class Places:
     async def condition(self, kind: str, status: str) -> Object:
         """Wait until the SyncerConfig says so."""
 
-        def told(config: Object | None) -> bool:
+        def reported(config: Object | None) -> bool:
             return any(
                 c["type"] == kind and c["status"] == status for c in _conditions(config or {})
             )
 
-        config = await until(self.in_mailbox, SYNCER_CONFIGS, "the-one", "", told)
+        config = await until(self.in_mailbox, SYNCER_CONFIGS, "the-one", "", reported)
         return next(c for c in _conditions(config or {}) if c["type"] == kind)
 
     async def names_at_edge(self, gvr: GroupVersionResource) -> set[str]:

@@ -189,20 +189,20 @@ def refuse_old_kubectl() -> None:
     wanted = "the end-to-end tests need kubectl 1.30 or newer on PATH: install it"
     if shutil.which("kubectl") is None:
         raise RuntimeError(f"{wanted}; none was found")
-    told = subprocess.run(
+    printed = subprocess.run(
         ["kubectl", "version", "--client", "-o", "json"],
         capture_output=True,
         text=True,
         check=False,
     )
-    version = kubectl_version(told.stdout)
+    version = kubectl_version(printed.stdout)
     if version < OLDEST_KUBECTL:
         raise RuntimeError(f"{wanted}; found {version[0]}.{version[1]}")
 
 
-def kubectl_version(told: str) -> tuple[int, int]:
+def kubectl_version(printed: str) -> tuple[int, int]:
     """Return major and minor of what ``kubectl version --client -o json`` tells."""
-    found = re.search(r'"gitVersion":\s*"v(\d+)\.(\d+)', told)
+    found = re.search(r'"gitVersion":\s*"v(\d+)\.(\d+)', printed)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

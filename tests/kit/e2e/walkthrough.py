@@ -69,8 +69,10 @@ class Background:
                 lambda: self._ended or len(found()) >= times, timeout=_PATIENCE_SECONDS
             )
             heard = found()
-            told = "\n".join(self._lines)
-        assert len(heard) >= times, f"{self._words} did not say {pattern!r} {times} times: {told}"
+            printed = "\n".join(self._lines)
+        assert len(heard) >= times, (
+            f"{self._words} did not say {pattern!r} {times} times: {printed}"
+        )
         return heard
 
     def interrupt(self) -> None:
@@ -84,9 +86,9 @@ class Background:
             self._process.kill()
             self._process.wait()
             self._heard_out()
-        told = "\n".join(self._lines)
-        assert code == 0, f"{self._words} ended with {code}: {told}"
-        assert "Traceback" not in told, told
+        printed = "\n".join(self._lines)
+        assert code == 0, f"{self._words} ended with {code}: {printed}"
+        assert "Traceback" not in printed, printed
 
     def _heard_out(self) -> None:
         self._listener.join()

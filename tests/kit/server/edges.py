@@ -24,7 +24,7 @@ from skerry.api.edge_identity import (
     certificate_request,
     request_name,
 )
-from skerry.app.hub import hub_kind
+from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import serving
 from skerry.kit import log
@@ -268,7 +268,7 @@ async def running_edge_hub(
         **settings,
     )
     clock = MovedClock()
-    async with serving(chosen, hub_kind(with_edge_provider=True), clock) as running:
+    async with serving(chosen, hub_flavor(with_edge_provider=True), clock) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())
         tokens |= {"alice": "alice-token", "bob": "bob-token"}
         hub = EdgeHub(running, tokens, clock=clock, data_dir=folder)

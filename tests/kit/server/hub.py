@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from skerry.app.hub import hub_kind
+from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import Running, serving
 from skerry.kit import log
@@ -158,7 +158,7 @@ async def running_hub(
         controllers=controllers,
         workers=workers,
     )
-    async with serving(settings, hub_kind(with_edge_provider=edge_provider)) as running:
+    async with serving(settings, hub_flavor(with_edge_provider=edge_provider)) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())
         tokens |= {"alice": "alice-token", "bob": "bob-token"}
         hub = Hub(running, tokens)

@@ -21,14 +21,14 @@ PATIENCE_SECONDS = 10
 
 async def echo(request: Request) -> Answer:
     """Answer with what was asked."""
-    told = {
+    echoed = {
         "method": request.method,
         "path": request.path,
         "query": request.query,
         "headers": dict(request.headers),
         "body": request.body.decode("latin-1"),
     }
-    return Response(200, orjson.dumps(told))
+    return Response(200, orjson.dumps(echoed))
 
 
 @asynccontextmanager

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skerry.api.edge import (
     API_VERSION,
     Mailbox,
+    is_inert,
     is_projected,
     is_report,
     is_system_object,
@@ -41,6 +45,14 @@ def test_a_report_says_that_it_came_up_and_is_no_copy() -> None:
     assert is_projected(copy_in_its_place)
     assert is_upsynced(copy_in_its_place)
     assert not is_report(copy_in_its_place)
+
+
+def test_copies_and_reports_are_inert_and_nothing_else_is() -> None:
+    assert is_inert(marked(projected="yes"))
+    assert is_inert(marked(upsynced="true"))
+    assert not is_inert(marked(projected="no", upsynced="false"))
+    assert not is_inert(marked())
+    assert not is_inert({})
 
 
 @pytest.mark.parametrize(
@@ -103,6 +115,14 @@ def test_a_mailbox_is_read_from_the_name_of_its_workspace() -> None:
     assert str(mailbox) == f"2x88b5rebkw8e6tc-mb-{UID}"
 
 
-@pytest.mark.parametrize("name", ["imw", f"-mb-{UID}", "imw-mb-u1", f"a-mb-b-mb-{UID}", ""])
+@pytest.mark.parametrize(
+    "name", ["imw", f"-mb-{UID}", "a-mb-u1", f"a-mb-b-mb-{UID}", f"a-mb-{UID}x", ""]
+)
 def test_another_workspace_is_no_mailbox(name: str) -> None:
     assert mailbox_named(name) is None
+
+
+@given(st.from_regex(r"[a-z0-9]{1,16}", fullmatch=True), st.uuids())
+def test_the_name_of_every_mailbox_reads_back(cluster: str, uid: UUID) -> None:
+    mailbox = Mailbox(cluster, str(uid))
+    assert mailbox_named(mailbox.workspace) == mailbox

@@ -31,7 +31,7 @@ def test_a_status_repeats_little_of_what_was_sent() -> None:
         assert len(error.status()["message"]) < 8300
 
 
-def test_many_errors_are_told_as_a_hundred_and_how_many_more() -> None:
+def test_many_errors_are_reported_as_a_hundred_and_how_many_more() -> None:
     errors = [FieldError.required(f"spec.f{number}") for number in range(250)]
     status = Invalid.of("", "Pod", "p", errors).status()
     assert len(status["details"]["causes"]) == 100

@@ -55,7 +55,7 @@ def scripted(*stops: tuple[str, Any]) -> Tour:
     return tour
 
 
-async def test_a_tour_that_holds_tells_every_stop() -> None:
+async def test_a_tour_that_holds_reports_every_stop() -> None:
     notebook = Notebook()
     assert await play(scripted(("one", "seen 1"), ("two", "seen 2")), notebook, LoopClock())
     assert notebook.lines == [
@@ -74,10 +74,10 @@ async def test_a_stop_that_does_not_hold_ends_the_tour_with_its_reason() -> None
 
 
 async def test_a_refusal_of_the_server_and_a_wait_too_long_end_the_tour_too() -> None:
-    for problem, told in (
+    for problem, expected in (
         (NotFound.of("", "pods", "p"), 'pods "p" not found'),
         (TimeoutError(), "TimeoutError"),
     ):
         notebook = Notebook()
         assert not await play(scripted(("one", problem)), notebook, LoopClock())
-        assert notebook.lines[-1] == ("fail", told)
+        assert notebook.lines[-1] == ("fail", expected)

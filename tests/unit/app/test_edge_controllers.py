@@ -7,7 +7,7 @@ import pytest
 from skerry.app.edge_controllers import ControllerSettings, DenaturedKinds, translation_of
 
 
-def test_unless_told_otherwise_the_hub_decides_whether_kinds_are_withheld() -> None:
+def test_unless_configured_otherwise_the_hub_decides_whether_kinds_are_withheld() -> None:
     chosen = translation_of(ControllerSettings())
     assert chosen.withhold_denatured is None
     assert chosen.strict_customization

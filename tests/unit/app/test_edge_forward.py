@@ -84,12 +84,12 @@ async def test_connections_side_by_side_are_kept_apart() -> None:
         assert await wire.hear(3) == [Received(3, b"FIRST\n"), Finished(3), Finished(1)]
 
 
-async def test_a_refused_port_is_told_on_the_error_stream() -> None:
+async def test_a_refused_port_is_reported_on_the_error_stream() -> None:
     async with forwarding() as wire:
         wire.send(pair(Client(), 1, 81))
-        ended, told, quiet = await wire.hear(3)
+        ended, result, quiet = await wire.hear(3)
     assert (ended, quiet) == (Finished(3), Finished(1))
-    assert told == Received(1, b"error forwarding port 81 to pod: Connection refused")
+    assert result == Received(1, b"error forwarding port 81 to pod: Connection refused")
 
 
 async def test_a_stream_of_another_kind_is_refused() -> None:

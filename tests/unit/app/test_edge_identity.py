@@ -11,7 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
-from skerry.api.edge_identity import EDGES, EdgeName, certificate_request, parse_bootstrap_token
+from skerry.api.edge_identity import (
+    EDGES,
+    EdgeName,
+    account_name,
+    certificate_request,
+    parse_bootstrap_token,
+)
 from skerry.app.edge_approval import (
     NothingWaits,
     WrongKey,
@@ -22,7 +28,7 @@ from skerry.app.edge_approval import (
 from skerry.app.edge_identity import CredentialTerms, HubAccess, issue, manifest, revoke
 from skerry.edge.syncer.signing_request import SigningRequest, Subject, signing_request
 from skerry.logic.fleet.syncing.certificates import key_fingerprint
-from skerry.logic.fleet.syncing.manifest import account_name, sync_target_uid, syncer_id
+from skerry.logic.fleet.syncing.manifest import sync_target_uid, syncer_id
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig
 from skerry.runtime.transport import NO_HEADERS, Answer

@@ -10,7 +10,6 @@ import pytest
 
 from skerry.api.edge import LOCATION_GRANTS, SINGLE_PLACEMENT_SLICES, Mailbox
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
-from skerry.api.kinds import GroupVersionResource
 from skerry.api.refs import ObjectRef
 from skerry.app.explain import Hub as AskedHub
 from skerry.app.explain import Question
@@ -28,7 +27,6 @@ from tests.kit.chain.summarizer_hub import (
 )
 from tests.kit.sim.loop import virtual
 
-CUSTOMIZERS = GroupVersionResource("edge.kcp.io", "v1alpha1", "customizers")
 Raw = dict[str, Any]
 
 
@@ -128,7 +126,7 @@ async def _source(town: Town) -> Raw:
 
 
 @virtual
-async def test_every_location_and_object_tells_why_it_is_not_meant() -> None:
+async def test_every_location_and_object_reports_why_it_is_not_meant() -> None:
     town = Town()
     async with town.furnished() as hub:
         await town.slice()
@@ -172,7 +170,7 @@ async def test_a_question_about_what_is_not_there_has_no_answer() -> None:
 
 
 @virtual
-async def test_a_label_change_tells_what_it_would_bring() -> None:
+async def test_a_label_change_reports_what_it_would_bring() -> None:
     town = Town()
     async with town.furnished() as hub:
         labels = {"metadata": {"name": "bank", "labels": {"go": "yes"}}}
@@ -201,7 +199,7 @@ async def test_a_relabelled_location_joins_seen_from_its_own_workspace() -> None
 
 
 @virtual
-async def test_a_new_placement_tells_everything_it_would_place() -> None:
+async def test_a_new_placement_reports_everything_it_would_place() -> None:
     town = Town()
     async with town.furnished() as hub:
         placement = {
@@ -228,7 +226,9 @@ async def _grant(town: Town, **spec: Any) -> Raw:
 
 
 @virtual
-async def test_a_refused_location_names_the_grant_and_what_if_tells_what_a_grant_would_do() -> None:
+async def test_a_refused_location_names_the_grant_and_what_if_reports_what_a_grant_would_do() -> (
+    None
+):
     town = Town()
     async with town.furnished() as hub:
         await town.bind("root:imw", "bind-espw", PROVIDER, "edge.kcp.io")

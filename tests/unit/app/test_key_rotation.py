@@ -171,9 +171,9 @@ async def test_an_authority_is_rotated_under_connected_clients(tmp_path: Path) -
             assert (await server.ask("POST", SECRETS, secret))[0] == 201
             assert b'"name":"one"' in await watching.line()
             await published(server, old, new)
-            refused, told = await server.step("use", kind="authority", name=name_of(old))
+            refused, result = await server.step("use", kind="authority", name=name_of(old))
             assert refused == 409
-            assert "has signed before" in told["message"]
+            assert "has signed before" in result["message"]
             # The overlap ends: who came by the old authority is not let in any more.
             assert (await server.step("dropOld", kind="authority"))[0] == 200
             assert await ended(watching)
@@ -445,8 +445,8 @@ async def test_a_secret_that_was_tampered_with_costs_its_readers_an_error_and_no
                 b"skerry:enc:aesgcm:v1:unknown:" + b"x" * 40,
             ):
                 await store.below.commit([Write(key, changed)])
-                code, told = await server.ask("GET", f"{SECRETS}/s")
-                assert (code, told["reason"]) == (500, "InternalError")
+                code, result = await server.ask("GET", f"{SECRETS}/s")
+                assert (code, result["reason"]) == (500, "InternalError")
                 assert (await server.ask("GET", "/api/v1/namespaces/default"))[0] == 200
             # Put right, it is told to whoever watched all along.
             await store.below.commit([Write(key, entry.value)])

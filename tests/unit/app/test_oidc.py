@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from skerry.app.hub import hub_kind
+from skerry.app.hub import hub_flavor
 from skerry.app.oidc import build_oidc
 from skerry.app.settings import OidcSettings, ServerSettings, StoreSettings
-from skerry.app.standalone import PLAIN_SERVER, Kind, Running, StartError, serving
+from skerry.app.standalone import PLAIN_SERVER, Running, ServerFlavor, StartError, serving
 from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.logic.machinery.oidc import OidcError
@@ -67,7 +67,7 @@ async def listening(folder: Path) -> AsyncIterator[tuple[LiveIssuer, Path]]:
 
 @contextlib.asynccontextmanager
 async def serving_people(
-    folder: Path, issuer: LiveIssuer, authority: Path, kind: Kind = PLAIN_SERVER
+    folder: Path, issuer: LiveIssuer, authority: Path, kind: ServerFlavor = PLAIN_SERVER
 ) -> AsyncIterator[Running]:
     oidc = OidcSettings(
         issuer.url, ("skerry",), username_prefix="oidc:", groups_claim="groups", groups_prefix="g:"
@@ -134,11 +134,11 @@ async def test_people_are_users_and_groups_of_a_plain_server(tmp_path: Path) -> 
         assert (await ask(running, "POST", bindings, obj=granted("Group", "g:ops")))[0] == 201
         assert (await ask(running, "GET", "/api/v1/secrets", token))[0] == 200
         # Others may ask the server whom a token stands for.
-        _, told = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(token))
-        assert told["status"]["user"]["username"] == "oidc:alice"
+        _, result = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(token))
+        assert result["status"]["user"]["username"] == "oidc:alice"
         expired = issuer.token(exp=1_000_000_000)
-        _, told = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(expired))
-        assert not told["status"]["authenticated"]
+        _, result = await ask(running, "POST", f"{reviews}/tokenreviews", obj=whoami(expired))
+        assert not result["status"]["authenticated"]
         for bad in (
             expired,
             issuer.token(aud="elsewhere"),
@@ -154,7 +154,7 @@ async def test_people_are_users_and_groups_of_a_plain_server(tmp_path: Path) -> 
 async def test_people_are_the_same_in_every_workspace_of_a_hub(tmp_path: Path) -> None:
     async with (
         listening(tmp_path) as (issuer, authority),
-        serving_people(tmp_path, issuer, authority, hub_kind()) as running,
+        serving_people(tmp_path, issuer, authority, hub_flavor()) as running,
     ):
         token = issuer.token()
         workspaces = "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces"

@@ -10,7 +10,7 @@ import pytest
 from skerry.app.pod_scheduler import PodSchedulerSettings, _serving_tls
 
 
-def test_a_certificate_made_up_is_kept_where_told(tmp_path: Path) -> None:
+def test_a_certificate_made_up_is_kept_where_configured(tmp_path: Path) -> None:
     folder = tmp_path / "certs"
     settings = PodSchedulerSettings(cert_dir=folder)
     assert isinstance(_serving_tls(settings), ssl.SSLContext)

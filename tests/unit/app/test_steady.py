@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from skerry.app.steady import steadily
+from skerry.app.restart import restart_on_unavailable
 from skerry.kit.clock import LoopClock
 from skerry.store.base import Unavailable
 
@@ -22,6 +22,6 @@ async def test_a_chore_begins_again_while_the_store_is_out_of_reach() -> None:
         if len(tries) < 3:
             raise Unavailable("etcd is out of reach")
 
-    await steadily("chore", chore, clock)
+    await restart_on_unavailable("chore", chore, clock)
     assert len(tries) == 3
     assert clock.slept == timedelta(seconds=2)

@@ -25,7 +25,7 @@ def test_a_pipe_gets_one_plain_line_per_stop(capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_tells() -> None:
+def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_reports() -> None:
     output = io.StringIO()
     narrator = TerminalNarrator(Console(file=output, force_terminal=True, width=200))
     narrator.begin("Create a namespace")
@@ -33,12 +33,12 @@ def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_tells() -> 
     narrator.begin("Delete it")
     narrator.fail("[no] such thing")
     narrator.say("export KUBECONFIG=/tmp/[x]")
-    told = output.getvalue()
+    printed = output.getvalue()
     for expected in ("Create a namespace", "[bold]not markup[/]", "[no] such thing", "/tmp/[x]"):
-        assert expected in told
+        assert expected in printed
 
 
-def test_the_state_of_an_earlier_run_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_the_state_of_an_earlier_run_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch()
     ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(tmp_path)])
     assert ended.exit_code == 1

@@ -20,7 +20,7 @@ def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("1d", "no duration"),
         ("", "no duration"),
@@ -30,8 +30,8 @@ def test_durations_are_written_as_in_go(text: str, seconds: float) -> None:
         ("599s", "not between 10m and 24h"),
     ],
 )
-def test_what_is_none_or_out_of_range_is_told(text: str, told: str) -> None:
-    with pytest.raises(click.BadParameter, match=told):
+def test_what_is_none_or_out_of_range_is_reported(text: str, expected: str) -> None:
+    with pytest.raises(click.BadParameter, match=expected):
         DAY.convert(text, None, None)
 
 

@@ -32,7 +32,7 @@ def test_without_a_hub_there_is_no_answer() -> None:
     assert result.stderr.startswith("skerry explain: kubeconfig /nowhere/.kube/config: ")
 
 
-def test_a_context_without_workspace_is_told(tmp_path: Path) -> None:
+def test_a_context_without_workspace_is_reported(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
         """

@@ -93,7 +93,7 @@ def test_mode_and_links_are_kept(tmp_path: Path) -> None:
     assert load([real]).current == "b"
 
 
-def test_a_lock_that_stays_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_stays_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubeconfig, "_LOCK_PATIENCE_SECONDS", 0.0)
     path = written(tmp_path / "config")
     (tmp_path / "config.lock").touch()
@@ -173,7 +173,7 @@ def test_flags_may_stand_anywhere_and_be_written_either_way() -> None:
         (["--enter=maybe"], 'invalid argument "maybe" for "--enter" flag'),
     ],
 )
-def test_mistakes_are_told_as_kubectl_tells_them(words: list[str], message: str) -> None:
+def test_mistakes_are_reported_as_kubectl_reports_them(words: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse(words, {"type": False, "enter": True})
 

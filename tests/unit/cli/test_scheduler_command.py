@@ -112,14 +112,14 @@ def test_a_bad_configuration_is_refused_in_known_words(
     assert words in failing(tmp_path, text)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     missing = tmp_path / "none.yaml"
     result = called("--config", str(missing))
     assert result.exit_code == 1
     assert f"open {missing}: no such file or directory" in result.stderr
 
 
-def test_a_missing_kubeconfig_is_told(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_reported(tmp_path: Path) -> None:
     missing = tmp_path / "none"
     result = called("--kubeconfig", str(missing), "--secure-port", "0")
     assert result.exit_code == 1

@@ -79,9 +79,9 @@ def test_flags_that_make_no_sense_end_with_two(arguments: tuple[str, ...]) -> No
 
 
 def test_every_command_explains_itself() -> None:
-    told = CliRunner().invoke(main, ["--help"]).output
+    printed = CliRunner().invoke(main, ["--help"]).output
     for name in ("serve", "backup", "restore", "demo"):
-        assert name in told
+        assert name in printed
         assert "Usage: " in CliRunner().invoke(main, [name, "--help"]).output
 
 

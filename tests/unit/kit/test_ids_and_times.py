@@ -26,7 +26,7 @@ def test_a_uid_is_a_random_uuid_in_canonical_form(seed: int) -> None:
 
 
 @given(MOMENTS)
-def test_a_moment_is_told_in_utc_with_whole_seconds_or_six_decimals(moment: datetime) -> None:
+def test_a_moment_is_reported_in_utc_with_whole_seconds_or_six_decimals(moment: datetime) -> None:
     in_utc = moment.astimezone(UTC)
     assert rfc3339_micro(moment) == f"{in_utc:%Y-%m-%dT%H:%M:%S.%f}Z"
     assert parse_rfc3339(rfc3339(moment)) == in_utc.replace(microsecond=0)

@@ -110,8 +110,8 @@ async def test_overwriting_never_reaches_another_object() -> None:
 
 @virtual
 async def test_a_dry_run_changes_nothing_and_announces_nothing() -> None:
-    told: list[Announcement] = []
-    twin, executor = await prepared(dry_run=True, announce=told.append)
+    announced: list[Announcement] = []
+    twin, executor = await prepared(dry_run=True, announce=announced.append)
     before = twin.revision
     plan = Plan(
         [Create(at("new"), config_map("new"), "R"), Delete(at("there"), "R")],
@@ -119,7 +119,7 @@ async def test_a_dry_run_changes_nothing_and_announces_nothing() -> None:
     )
     outcomes = await executor.execute(plan)
     assert [outcome.result for outcome in outcomes] == ["created", "deleted"]
-    assert (twin.revision, told) == (before, [])
+    assert (twin.revision, announced) == (before, [])
 
 
 @virtual

@@ -36,7 +36,7 @@ async def test_what_is_no_probe_is_dropped() -> None:
 
 def test_each_check_is_listed_when_asked_for() -> None:
     endpoint = HealthEndpoint(CollectorRegistry(), alive={"loop": lambda: ""})
-    told = endpoint.answer("GET /livez?verbose HTTP/1.1").split(b"\r\n\r\n")[1]
-    assert told == b"[+]ping ok\n[+]loop ok\nlivez check passed\n"
+    checks = endpoint.answer("GET /livez?verbose HTTP/1.1").split(b"\r\n\r\n")[1]
+    assert checks == b"[+]ping ok\n[+]loop ok\nlivez check passed\n"
     assert endpoint.answer("GET /other HTTP/1.1").startswith(b"HTTP/1.1 404")
     assert endpoint.answer("POST /healthz HTTP/1.1").startswith(b"HTTP/1.1 405")

@@ -34,16 +34,16 @@ class Story:
     """What a handler was told, in short."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notified: list[str] = []
 
     def __call__(self, old: Object | None, new: Object | None) -> None:
         name = (new or old or {})["metadata"]["name"]
         sign = "+" if old is None else "-" if new is None else "~"
-        self.told.append(sign + name)
+        self.notified.append(sign + name)
 
 
 @virtual
-async def test_handlers_are_told_before_the_informer_is_synced() -> None:
+async def test_handlers_are_notified_before_the_informer_is_synced() -> None:
     world = await calm()
     await make(world, "a")
     informer = world.factory.informer(CONFIG_MAPS)
@@ -51,11 +51,11 @@ async def test_handlers_are_told_before_the_informer_is_synced() -> None:
     informer.add_handler(story)
     async with world.running():
         await informer.wait_synced()
-        assert story.told == ["+a"]
+        assert story.notified == ["+a"]
 
 
 @virtual
-async def test_a_late_handler_is_told_of_what_is_there() -> None:
+async def test_a_late_handler_is_notified_of_what_is_there() -> None:
     world = await calm()
     await make(world, "a")
     informer = world.factory.informer(CONFIG_MAPS)
@@ -68,11 +68,11 @@ async def test_a_late_handler_is_told_of_what_is_there() -> None:
         informer.remove_handler(story)
         await world.direct.delete(CONFIG_MAPS, "a", "ns")
         await asyncio.sleep(1)
-    assert story.told == ["+a", "~a"]
+    assert story.notified == ["+a", "~a"]
 
 
 @virtual
-async def test_a_relist_tells_only_the_differences() -> None:
+async def test_a_relist_reports_only_the_differences() -> None:
     world = await calm()
     for name in ("same", "changed", "gone", "remade"):
         await make(world, name)
@@ -81,7 +81,7 @@ async def test_a_relist_tells_only_the_differences() -> None:
     informer.add_handler(story)
     async with world.running():
         await informer.wait_synced()
-        story.told.clear()
+        story.notified.clear()
         # Cut off while things happen, and forgotten meanwhile.
         world.faults.rates = Rates(lost_request=1.0, broken_stream=1.0, max_delay_seconds=0)
         await make(world, "new")
@@ -92,7 +92,7 @@ async def test_a_relist_tells_only_the_differences() -> None:
         await make(world, "remade")
         world.server.compact()
         await world.settle()
-    assert sorted(story.told) == sorted(["+new", "~changed", "-gone", "-remade", "+remade"])
+    assert sorted(story.notified) == sorted(["+new", "~changed", "-gone", "-remade", "+remade"])
 
 
 @virtual

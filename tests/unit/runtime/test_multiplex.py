@@ -83,13 +83,13 @@ class Seen:
 
     informer: Informer
     versions: dict[str, str] = field(default_factory=dict)
-    told: int = 0
+    notified: int = 0
 
     def __post_init__(self) -> None:
         self.informer.add_handler(self._happened)
 
     def _happened(self, old: Object | None, new: Object | None) -> None:
-        self.told += 1
+        self.notified += 1
         name = (new or old or {})["metadata"]["name"]
         if old is None:
             assert name not in self.versions
@@ -184,13 +184,13 @@ async def test_informers_that_begin_together_share_one_stream() -> None:
 
 
 @virtual
-async def test_a_broken_line_resumes_all_from_one_revision_and_tells_only_what_changed() -> None:
+async def test_a_broken_line_resumes_all_from_one_revision_and_reports_only_what_changed() -> None:
     async with shared() as world:
         for name in "abc":
             await world.put(MAPS, name, "1")
         maps, secrets = world.seen(MAPS), world.seen(SECRETS)
         await asyncio.sleep(1)
-        told = maps.told
+        notified = maps.notified
         await world.put(SECRETS, "s", "1")
         await asyncio.sleep(1)
         world.line.sever()
@@ -199,7 +199,7 @@ async def test_a_broken_line_resumes_all_from_one_revision_and_tells_only_what_c
         world.line.restore()
         await asyncio.sleep(60)
         await world.agree(maps, secrets)
-        assert maps.told == told + 1
+        assert maps.notified == notified + 1
         asked = world.noting.asked[-1]
         assert asked["resourceVersion"]
         assert all("resourceVersion" not in each for each in asked["watches"]), "one for all"
@@ -222,14 +222,14 @@ async def test_a_kind_that_is_added_reads_nothing_else_again() -> None:
         await world.put(MAPS, "a", "1")
         maps = world.seen(MAPS)
         await asyncio.sleep(1)
-        told = maps.told
+        notified = maps.notified
         await world.put(SECRETS, "s", "1")
         secrets = world.seen(SECRETS)
         await asyncio.sleep(1)
         await world.put(MAPS, "b", "1")
         await asyncio.sleep(1)
         await world.agree(maps, secrets)
-        assert maps.told == told + 1
+        assert maps.notified == notified + 1
         first, added = world.noting.asked[-1]["watches"]
         assert "initial" not in first
         assert added["initial"] is True
@@ -242,7 +242,7 @@ async def test_after_forgotten_history_only_what_changed_is_read_again() -> None
             await world.put(MAPS, name, "1")
         maps = world.seen(MAPS)
         await asyncio.sleep(1)
-        told = maps.told
+        notified = maps.notified
         world.line.sever()
         await world.put(MAPS, "b", "2")
         await world.client.delete(MAPS, "c", "default")
@@ -250,7 +250,7 @@ async def test_after_forgotten_history_only_what_changed_is_read_again() -> None
         world.line.restore()
         await asyncio.sleep(60)
         await world.agree(maps)
-        assert maps.told == told + 2
+        assert maps.notified == notified + 2
         assert world.noting.asked[-1]["watches"][0]["knownResourceVersion"]
 
 

@@ -28,13 +28,13 @@ class Names:
     """A sink that remembers names only."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notified: list[str] = []
 
     async def replace(self, items: Sequence[str]) -> None:
-        self.told.append(f"={','.join(items)}")
+        self.notified.append(f"={','.join(items)}")
 
     def apply(self, kind: EventKind, item: str) -> None:
-        self.told.append(f"{kind} {item}")
+        self.notified.append(f"{kind} {item}")
 
 
 def pod(name: str, revision: int) -> Object:
@@ -113,7 +113,7 @@ async def followed(script: Script, seconds: float = 300) -> list[str]:
         running = tasks.create_task(reflector.run())
         await asyncio.sleep(seconds)
         running.cancel()
-    return sink.told
+    return sink.notified
 
 
 @virtual

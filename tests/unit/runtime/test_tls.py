@@ -75,7 +75,7 @@ async def test_both_sides_know_each_other_by_certificate(tmp_path: Path) -> None
         await transport.close()
 
 
-async def test_a_server_nobody_vouches_for_is_refused_unless_told_otherwise(
+async def test_a_server_nobody_vouches_for_is_refused_unless_configured_otherwise(
     tmp_path: Path,
 ) -> None:
     pki = open_pki(tmp_path / "pki", ["elsewhere.example"])

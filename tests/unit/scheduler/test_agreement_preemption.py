@@ -55,7 +55,7 @@ def check_room(world: World, item: Object) -> None:
     for _ in range(2):  # from scratch, then from memory
         candidates, refusals = plugin._candidates(found.state, info, found.diagnosis)
         expected, reasons = rooms(world, item)
-        assert {each.node: _told(each) for each in candidates} == {
+        assert {each.node: _summary(each) for each in candidates} == {
             node: _expected(room) for node, room in expected.items()
         }
         for node, reason in reasons.items():
@@ -68,7 +68,7 @@ def check_room(world: World, item: Object) -> None:
         assert best_candidate(candidates).node in _best(expected)
 
 
-def _told(candidate: Candidate) -> tuple[list[str], int]:
+def _summary(candidate: Candidate) -> tuple[list[str], int]:
     return [victim.uid for victim in candidate.victims], candidate.violations
 
 

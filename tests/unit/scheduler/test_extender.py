@@ -15,9 +15,9 @@ from skerry.kit.clock import SystemClock
 from skerry.runtime.transport import Answer, AnswerStream, TransportError
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import ExtenderSpec, default_configuration
+from skerry.scheduler.event_handlers import EventHandlers
 from skerry.scheduler.extender import HttpExtender, _tls
 from skerry.scheduler.framework.handle import ExtenderError
-from skerry.scheduler.intake import Intake
 from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import Parts, PodScheduler
@@ -71,12 +71,12 @@ class Desk:
         self.bench = Bench()
         parts = Parts(extenders=extenders, ties="first")
         self.scheduler = PodScheduler(default_configuration(), in_tree_registry(), parts)
-        self.intake = Intake(self.scheduler)
+        self.event_handlers = EventHandlers(self.scheduler)
         for name in ("a", "b", "c"):
-            self.intake.node(None, node(name))
+            self.event_handlers.node(None, node(name))
 
     async def attempt(self, item: dict[str, Any] | None = None) -> Placed | Refused:
-        self.intake.pod(None, item or pod("p"))
+        self.event_handlers.pod(None, item or pod("p"))
         queued = self.scheduler.queue.pop()
         assert queued is not None
         outcome = await self.scheduler.attempt_with_extenders(queued)
@@ -110,7 +110,7 @@ async def test_an_extender_without_a_cache_gets_and_returns_whole_nodes() -> Non
     assert wire.asked[0][1]["NodeNames"] is None
 
 
-async def test_refusing_everything_is_told_and_blamed_on_the_extender() -> None:
+async def test_refusing_everything_is_reported_and_blamed_on_the_extender() -> None:
     found, _ = extender(
         lambda *_: {
             "nodenames": [],
@@ -128,7 +128,7 @@ async def test_refusing_everything_is_told_and_blamed_on_the_extender() -> None:
     assert outcome.diagnosis.rejectors == {"Extender"}
     await desk.scheduler.refuse(outcome)
     assert desk.scheduler.queue.where("p") == "unschedulable"
-    desk.intake.node(None, node("d"))
+    desk.event_handlers.node(None, node("d"))
     assert desk.scheduler.queue.where("p") == "backoff"
 
 
@@ -226,7 +226,7 @@ async def test_preemption_asks_extenders_before_evicting() -> None:
     )
     desk = Desk(found)
     for name in ("a", "b", "c"):
-        desk.intake.pod(None, pod(f"low-{name}", requests={"cpu": "4"}, nodeName=name))
+        desk.event_handlers.pod(None, pod(f"low-{name}", requests={"cpu": "4"}, nodeName=name))
     outcome = await desk.attempt(pod("p", requests={"cpu": "4"}, priority=10))
     assert isinstance(outcome, Refused)
     await desk.scheduler.refuse(outcome)
@@ -239,15 +239,15 @@ async def test_without_hints_any_registered_event_is_worth_an_attempt() -> None:
     for hints, where in ((True, "unschedulable"), (False, "backoff")):
         parts = Parts(queueing_hints=hints)
         scheduler = PodScheduler(default_configuration(), in_tree_registry(), parts)
-        intake = Intake(scheduler)
-        intake.node(None, node("a"))
-        intake.pod(None, pod("p", requests={"cpu": "8"}))
+        event_handlers = EventHandlers(scheduler)
+        event_handlers.node(None, node("a"))
+        event_handlers.pod(None, pod("p", requests={"cpu": "8"}))
         queued = scheduler.queue.pop()
         assert queued is not None
         outcome = scheduler.attempt(queued)
         assert isinstance(outcome, Refused)
         await scheduler.refuse(outcome)
-        intake.node(None, node("b"))
+        event_handlers.node(None, node("b"))
         assert scheduler.queue.where("p") == where
 
 

@@ -324,10 +324,10 @@ def test_transcript(name: str) -> None:
         command, *words = line.split()
         getattr(story, command)(*words)
     expected = lines[cut + 1 :]
-    told = story.state()
+    transcript = story.state()
     if any(line.startswith("popped:") for line in expected):
-        told.append(f"popped: {' '.join(story.popped)}")
-    assert told == expected
+        transcript.append(f"popped: {' '.join(story.popped)}")
+    assert transcript == expected
 
 
 @given(st.integers(0, 200))

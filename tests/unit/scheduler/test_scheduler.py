@@ -16,9 +16,9 @@ from skerry.kit.ids import SeededIds
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import complete, default_configuration
+from skerry.scheduler.event_handlers import EventHandlers
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.status import Code, Status, unschedulable
-from skerry.scheduler.intake import Intake
 from skerry.scheduler.outcome import Placed, Refused, pod_status_change
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.scheduler import Parts, PodScheduler
@@ -55,7 +55,7 @@ class Server:
 
 
 class Desk:
-    """A scheduler, its intake and a server."""
+    """A scheduler, its event_handlers and a server."""
 
     def __init__(self, *plugins: Any, **configuration: Any) -> None:
         self.server = Server()
@@ -67,7 +67,7 @@ class Desk:
             config = complete({"profiles": [{"plugins": enabled}], **configuration})
         parts = Parts(self.server, self.server, LoopClock(), SeededIds(1), ties="first")
         self.scheduler = PodScheduler(config, registry, parts)
-        self.intake = Intake(self.scheduler)
+        self.event_handlers = EventHandlers(self.scheduler)
 
     async def run(self) -> None:
         """Attempt everything that is active, bindings included."""
@@ -87,10 +87,10 @@ async def _all(work: Any) -> None:
     await work
 
 
-async def test_a_pod_is_bound_and_people_are_told() -> None:
+async def test_a_pod_is_bound_and_people_are_notified() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     await desk.run()
     assert desk.server.bindings == {"p": "a"}
     assert desk.server.events == [("Scheduled", "Successfully assigned default/p to a")]
@@ -100,9 +100,9 @@ async def test_a_pod_is_bound_and_people_are_told() -> None:
 
 async def test_a_tenth_of_the_calls_to_plugins_are_timed() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
+    desk.event_handlers.node(None, node("a"))
     for index in range(20):
-        desk.intake.pod(None, pod(f"p{index}"))
+        desk.event_handlers.pod(None, pod(f"p{index}"))
     await desk.run()
     metrics = desk.scheduler.metrics
     timed = sum(
@@ -115,20 +115,20 @@ async def test_a_tenth_of_the_calls_to_plugins_are_timed() -> None:
 
 async def test_the_servers_word_confirms_the_assumption() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     await desk.run()
-    desk.intake.pod(pod("p"), pod("p", nodeName="a"))
+    desk.event_handlers.pod(pod("p"), pod("p", nodeName="a"))
     assert not desk.scheduler.cluster.is_assumed("p")
     assert desk.scheduler.cluster.counts == {"nodes": 1, "pods": 1, "assumed_pods": 0}
-    desk.intake.pod(pod("p", nodeName="a"), None)
+    desk.event_handlers.pod(pod("p", nodeName="a"), None)
     assert desk.scheduler.cluster.counts["pods"] == 0
 
 
 async def test_a_pod_that_fits_nowhere_waits_and_its_condition_says_why() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a", allocatable={"cpu": "0"}))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a", allocatable={"cpu": "0"}))
+    desk.event_handlers.pod(None, pod("p"))
     await desk.run()
     assert desk.where("p") == "unschedulable"
     text = (
@@ -142,19 +142,19 @@ async def test_a_pod_that_fits_nowhere_waits_and_its_condition_says_why() -> Non
 
 async def test_a_better_node_requeues_it() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a", allocatable={"cpu": "0"}))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a", allocatable={"cpu": "0"}))
+    desk.event_handlers.pod(None, pod("p"))
     await desk.run()
-    desk.intake.node(None, node("small", allocatable={"cpu": "10m"}))
+    desk.event_handlers.node(None, node("small", allocatable={"cpu": "10m"}))
     assert desk.where("p") == "unschedulable"
-    desk.intake.node(None, node("b"))
+    desk.event_handlers.node(None, node("b"))
     assert desk.where("p") == "backoff"
 
 
 async def test_pods_of_other_schedulers_are_ignored() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p", schedulerName="another"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p", schedulerName="another"))
     await desk.run()
     assert desk.server.bindings == {}
     assert desk.where("p") == ""
@@ -163,8 +163,8 @@ async def test_pods_of_other_schedulers_are_ignored() -> None:
 @pytest.mark.parametrize("problem", [InternalError("broken"), Conflict("too late")])
 async def test_a_failed_binding_is_undone_and_retried(problem: Exception) -> None:
     desk = Desk()
-    desk.intake.node(None, node("a", allocatable={"cpu": "100m"}))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a", allocatable={"cpu": "100m"}))
+    desk.event_handlers.pod(None, pod("p"))
     desk.server.refuse = problem
     await desk.run()
     assert desk.scheduler.cluster.counts["pods"] == 0
@@ -179,15 +179,15 @@ async def test_a_failed_binding_is_undone_and_retried(problem: Exception) -> Non
 
 async def test_a_pod_bound_by_another_meanwhile_is_not_retried() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     desk.server.refuse = Conflict("bound already")
     queued = desk.scheduler.queue.pop()
     assert queued is not None
     outcome = desk.scheduler.attempt(queued)
     assert isinstance(outcome, Placed)
     desk.scheduler.cluster.forget("p")
-    desk.intake.pod(pod("p"), pod("p", nodeName="a"))
+    desk.event_handlers.pod(pod("p"), pod("p", nodeName="a"))
     await desk.scheduler.bind(outcome)
     assert desk.where("p") == ""
     assert desk.scheduler.cluster.counts["pods"] == 1
@@ -195,10 +195,10 @@ async def test_a_pod_bound_by_another_meanwhile_is_not_retried() -> None:
 
 async def test_a_deleted_pod_is_skipped() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
+    desk.event_handlers.node(None, node("a"))
     item = pod("p")
     item["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
-    desk.intake.pod(None, item)
+    desk.event_handlers.pod(None, item)
     await desk.run()
     assert desk.server.bindings == {}
     assert desk.server.events == [("FailedScheduling", "skip schedule deleting pod: default/p")]
@@ -224,8 +224,8 @@ class Reserver:
 
 async def test_a_refusal_before_binding_gives_back_what_was_reserved() -> None:
     desk = Desk(Reserver)
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     await desk.run()
     assert Reserver.log == ["reserve", "unreserve"]
     assert desk.scheduler.cluster.counts["pods"] == 0
@@ -246,8 +246,8 @@ class Holder:
 @pytest.mark.looptime
 async def test_a_held_pod_is_bound_once_allowed() -> None:
     desk = Desk(Holder)
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(desk.run())
         await asyncio.sleep(0.01)
@@ -261,8 +261,8 @@ async def test_a_held_pod_is_bound_once_allowed() -> None:
 @pytest.mark.looptime
 async def test_a_held_pod_is_turned_down_when_time_is_up() -> None:
     desk = Desk(Holder)
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     await desk.run()
     assert desk.server.bindings == {}
     assert desk.where("p") == "unschedulable"
@@ -272,12 +272,12 @@ async def test_a_held_pod_is_turned_down_when_time_is_up() -> None:
 @pytest.mark.looptime
 async def test_a_held_pod_that_is_deleted_is_let_go() -> None:
     desk = Desk(Holder)
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(desk.run())
         await asyncio.sleep(0.01)
-        desk.intake.pod(pod("p"), None)
+        desk.event_handlers.pod(pod("p"), None)
     assert desk.server.bindings == {}
     assert desk.scheduler.cluster.counts["pods"] == 0
     assert desk.where("p") == ""
@@ -285,15 +285,15 @@ async def test_a_held_pod_that_is_deleted_is_let_go() -> None:
 
 async def test_preemption_nominates_and_the_pod_gets_its_room() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a", allocatable={"cpu": "1"}))
-    desk.intake.pod(None, pod("old", requests={"cpu": "1"}, nodeName="a"))
-    desk.intake.pod(None, pod("new", requests={"cpu": "1"}, priority=5))
+    desk.event_handlers.node(None, node("a", allocatable={"cpu": "1"}))
+    desk.event_handlers.pod(None, pod("old", requests={"cpu": "1"}, nodeName="a"))
+    desk.event_handlers.pod(None, pod("new", requests={"cpu": "1"}, priority=5))
     await desk.run()
     assert desk.server.deleted == ["old"]
     assert desk.server.statuses["new"]["nominatedNodeName"] == "a"
     assert desk.scheduler.nominations.node_of("new") == "a"
-    desk.intake.pod(None, pod("thief", requests={"cpu": "1"}))
-    desk.intake.pod(pod("old", nodeName="a"), None)
+    desk.event_handlers.pod(None, pod("thief", requests={"cpu": "1"}))
+    desk.event_handlers.pod(pod("old", nodeName="a"), None)
     await desk.run()
     assert desk.server.bindings == {}
     queue = desk.scheduler.queue
@@ -316,9 +316,9 @@ async def test_an_attempt_that_raises_is_an_error_and_the_next_goes_on() -> None
             return None, None
 
     desk = Desk(Raises)
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("bad"))
-    desk.intake.pod(None, pod("good"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("bad"))
+    desk.event_handlers.pod(None, pod("good"))
     await desk.run()
     assert desk.server.bindings == {"good": "a"}
     assert desk.server.statuses["bad"]["conditions"][0]["reason"] == "SchedulerError"
@@ -337,8 +337,8 @@ def test_an_unknown_plugin_is_refused_in_kube_schedulers_words() -> None:
 
 async def test_reconfiguring_keeps_pods_and_refuses_nonsense() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
-    desk.intake.pod(None, pod("p"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.pod(None, pod("p"))
     bad = {"score": {"enabled": [{"name": "Nope"}]}}
     registry = in_tree_registry()
     with pytest.raises(ConfigurationError):
@@ -359,13 +359,13 @@ class Churn:
         self.desk = Desk()
         self.nodes: dict[str, Object] = {}
         self.pods: dict[str, Object] = {}
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.made = 0
         for index in range(4):
             self._add_node(f"n{index}")
 
     async def step(self) -> None:
-        choices = [self.pod, self.pod, self.pod, self.delete, self.node, self.tell]
+        choices = [self.pod, self.pod, self.pod, self.delete, self.node, self.report]
         action = self.dice.choice([*choices, self.run, self.fail])
         result = action()
         if result is not None:
@@ -376,31 +376,31 @@ class Churn:
         self.made += 1
         cpu = self.dice.choice(["100m", "300m", "600m"])
         self.pods[name] = pod(name, requests={"cpu": cpu})
-        self.desk.intake.pod(None, self.pods[name])
+        self.desk.event_handlers.pod(None, self.pods[name])
 
     def delete(self) -> None:
         if self.pods:
             name = self.dice.choice(sorted(self.pods))
             last, home = self.pods.pop(name), self.desk.server.bindings.get(name)
-            self.desk.intake.pod(last if home is None else _on(last, home), None)
+            self.desk.event_handlers.pod(last if home is None else _on(last, home), None)
 
     def node(self) -> None:
         name = f"n{self.dice.randrange(4)}"
         homes = {self.desk.server.bindings.get(pod) for pod in self.pods}
         if name in self.nodes and len(self.nodes) > 1 and name not in homes:
-            self.desk.intake.node(self.nodes.pop(name), None)
+            self.desk.event_handlers.node(self.nodes.pop(name), None)
         else:
             self._add_node(name)
 
     def _add_node(self, name: str) -> None:
         self.nodes[name] = node(name, allocatable={"cpu": "1", "pods": "5"})
-        self.desk.intake.node(None, self.nodes[name])
+        self.desk.event_handlers.node(None, self.nodes[name])
 
-    def tell(self) -> None:
+    def report(self) -> None:
         for name, home in self.desk.server.bindings.items():
-            if name in self.pods and name not in self.told:
-                self.desk.intake.pod(self.pods[name], _on(self.pods[name], home))
-                self.told.add(name)
+            if name in self.pods and name not in self.reported:
+                self.desk.event_handlers.pod(self.pods[name], _on(self.pods[name], home))
+                self.reported.add(name)
 
     async def run(self) -> None:
         await self.desk.run()
@@ -444,10 +444,10 @@ def _check(desk: Desk) -> None:
 
 async def test_explaining_names_the_refusing_plugin_and_scores_by_plugin() -> None:
     desk = Desk()
-    desk.intake.node(None, node("a"))
-    desk.intake.node(None, node("b"))
-    desk.intake.node(None, node("c", unschedulable=True))
-    desk.intake.pod(None, pod("old", nodeName="a"))
+    desk.event_handlers.node(None, node("a"))
+    desk.event_handlers.node(None, node("b"))
+    desk.event_handlers.node(None, node("c", unschedulable=True))
+    desk.event_handlers.pod(None, pod("old", nodeName="a"))
     info = desk.scheduler.cluster.reader.read(pod("p"))
     found = desk.scheduler.explain(info)
     assert found.chosen == "b"
@@ -459,7 +459,7 @@ async def test_explaining_names_the_refusing_plugin_and_scores_by_plugin() -> No
     assert desk.scheduler.cluster.counts["pods"] == 1
 
 
-async def test_refusals_tell_only_what_changed() -> None:
+async def test_refusals_report_only_what_changed() -> None:
     desk = Desk()
     condition = {
         "type": "PodScheduled",
@@ -468,7 +468,7 @@ async def test_refusals_tell_only_what_changed() -> None:
         "message": "m",
         "lastTransitionTime": "t",
     }
-    desk.intake.pod(None, pod("p", status={"conditions": [condition]}))
+    desk.event_handlers.pod(None, pod("p", status={"conditions": [condition]}))
     queued = desk.scheduler.queue.pop()
     assert queued is not None
     profile = desk.scheduler.profiles["default-scheduler"]

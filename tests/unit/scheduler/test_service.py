@@ -276,7 +276,7 @@ async def test_profiling_pages_are_there_while_profiling_is_configured() -> None
         assert page() is None
 
 
-async def test_the_endpoint_tells_health_metrics_and_configuration() -> None:
+async def test_the_endpoint_reports_health_metrics_and_configuration() -> None:
     world = EngineWorld(7)
     async with scheduling(world) as service:
         await add_node(world, "a")
@@ -306,7 +306,7 @@ def about(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "default", "uid": f"u-{name}"}, "spec": {}}
 
 
-async def told(world: EngineWorld) -> list[dict[str, Any]]:
+async def recorded_events(world: EngineWorld) -> list[dict[str, Any]]:
     return (await world.direct.list(EVENTS)).items
 
 
@@ -316,14 +316,14 @@ async def test_repeated_events_become_a_series() -> None:
         for _ in range(3):
             events.event(about("p"), "Warning", "FailedScheduling", "Scheduling", "no room")
             await events.flush()
-        (found,) = await told(world)
+        (found,) = await recorded_events(world)
         # Written at the second occurrence; the third waits for the next refresh.
         assert found["series"]["count"] == 2
         assert (found["action"], found["regarding"]["name"]) == ("Scheduling", "p")
         await asyncio.sleep(7 * 60)
         events.event(about("p"), "Warning", "FailedScheduling", "Scheduling", "no room")
         await events.flush()
-        assert len(await told(world)) == 2
+        assert len(await recorded_events(world)) == 2
 
 
 async def test_repetition_before_the_first_write_is_one_write() -> None:
@@ -332,7 +332,7 @@ async def test_repetition_before_the_first_write_is_one_write() -> None:
         for note in ("no room", "no room", "still no room"):
             events.event(about("p"), "Warning", "FailedScheduling", "Scheduling", note)
         await events.flush()
-        (found,) = await told(world)
+        (found,) = await recorded_events(world)
         assert (found["series"]["count"], found["note"]) == (3, "still no room")
 
 
@@ -342,7 +342,7 @@ async def test_a_burst_of_events_is_written_whole() -> None:
         for number in range(200):
             events.event(about(f"p{number}"), "Normal", "Scheduled", "Binding", "assigned")
         await events.flush()
-        assert len(await told(world)) == 200
+        assert len(await recorded_events(world)) == 200
 
 
 async def test_events_beyond_the_buffer_are_dropped_and_counted() -> None:
@@ -351,7 +351,7 @@ async def test_events_beyond_the_buffer_are_dropped_and_counted() -> None:
         for number in range(5):
             events.event(about(f"p{number}"), "Normal", "Scheduled", "Binding", "assigned")
         await events.flush()
-        assert [item["regarding"]["name"] for item in await told(world)] == ["p0", "p1"]
+        assert [item["regarding"]["name"] for item in await recorded_events(world)] == ["p0", "p1"]
         assert events._dropped.labels("buffer full")._value.get() == 3
 
 

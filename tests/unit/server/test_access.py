@@ -127,7 +127,7 @@ async def test_a_right_to_one_name_is_enough_to_list_and_watch_that_one() -> Non
 
 
 @virtual
-async def test_denial_comes_before_anything_is_told() -> None:
+async def test_denial_comes_before_anything_is_reported() -> None:
     async with guarded() as server:
         for path in (f"{CORE}/unicorns", "/apis/nothing/v1/x", f"{CORE}/pods?limit=x"):
             assert (await server.as_jane("GET", path)).status == 403
@@ -379,7 +379,7 @@ async def test_nobody_becomes_a_master_by_a_request() -> None:
 
 
 @virtual
-async def test_a_malformed_request_is_told_by_its_field() -> None:
+async def test_a_malformed_request_is_reported_by_its_field() -> None:
     async with serving() as server:
         garbage = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nAA==\n").decode()
         for field, value in (

@@ -198,13 +198,13 @@ async def test_no_text_in_a_packed_watch_turns_one_type_into_another() -> None:
         await server.create(f"{CORE}/secrets", {"metadata": {"name": "a"}, "stringData": {}})
         await server.create(f"{CORE}/configmaps", config_map("m"))
         for trick in _TRICKS:
-            told = await events(server, {"id": "w", "version": "v1", **trick})
-            kinds = {each.get("object", each).get("kind") for each in told}
-            assert kinds <= {"Status", None}, (trick, told)
-            assert "ADDED" not in {each.get("type") for each in told}, trick
+            received = await events(server, {"id": "w", "version": "v1", **trick})
+            kinds = {each.get("object", each).get("kind") for each in received}
+            assert kinds <= {"Status", None}, (trick, received)
+            assert "ADDED" not in {each.get("type") for each in received}, trick
         fine = {"id": "w", "version": "v1", "resource": "configmaps", "namespace": "default"}
-        told = await events(server, fine)
-        assert "m" in [each["object"]["metadata"].get("name") for each in told]
+        received = await events(server, fine)
+        assert "m" in [each["object"]["metadata"].get("name") for each in received]
 
 
 @virtual

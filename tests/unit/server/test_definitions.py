@@ -138,10 +138,10 @@ async def test_status_and_scale_work_as_for_built_in_kinds() -> None:
         await server.create(DEFINITIONS, definition())
         await server.create(THINGS, {**thing("t", size=1), "status": {"size": 9}})
         assert "status" not in (await server.get(f"{THINGS}/t")).body
-        told = await server.patch(
+        result = await server.patch(
             f"{THINGS}/t/status", {"status": {"size": 3}, "spec": {"size": 8}}
         )
-        assert (told.body["spec"]["size"], told.body["status"]["size"]) == (1, 3)
+        assert (result.body["spec"]["size"], result.body["status"]["size"]) == (1, 3)
         scale = (await server.get(f"{THINGS}/t/scale")).body
         assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (1, 3)
         scale["spec"]["replicas"] = 6
@@ -189,8 +189,8 @@ async def test_a_type_being_deleted_takes_no_new_objects() -> None:
             "create not allowed while custom resource definition is terminating"
         )
         listed = (await server.get("/apis/example.org/v1")).body["resources"]
-        told = {verb for each in listed if "/" not in each["name"] for verb in each["verbs"]}
-        assert told == {"delete", "deletecollection", "get", "list", "watch"}
+        result = {verb for each in listed if "/" not in each["name"] for verb in each["verbs"]}
+        assert result == {"delete", "deletecollection", "get", "list", "watch"}
         changed = await server.patch(f"{THINGS}/held", {"spec": {"size": 2}})
         assert changed.status == 200
 

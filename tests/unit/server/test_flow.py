@@ -102,7 +102,7 @@ async def test_freed_seats_go_round_the_waiting_users() -> None:
     await end(*alices, *bobs)
 
 
-async def test_a_full_queue_is_told_to_come_back() -> None:
+async def test_a_full_queue_is_asked_to_come_back() -> None:
     flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue=2)))
     held = await begun(flow, ALICE, 3)
     with pytest.raises(TooManyRequests) as error:
@@ -114,7 +114,7 @@ async def test_a_full_queue_is_told_to_come_back() -> None:
 
 
 @pytest.mark.looptime
-async def test_a_wait_that_is_too_long_is_told_to_come_back() -> None:
+async def test_a_wait_that_is_too_long_is_asked_to_come_back() -> None:
     flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue_seconds=15)))
     (held,) = await begun(flow, ALICE, 1)
     with pytest.raises(TooManyRequests):

@@ -44,7 +44,7 @@ async def test_verbose_lists_every_check() -> None:
     assert answer.body == b"[+]ping ok\n[+]store ok\nlivez check passed\n"
 
 
-async def test_a_failure_is_told_without_its_reason() -> None:
+async def test_a_failure_is_reported_without_its_reason() -> None:
     health = Health([Check("store", broken), Check("other", fine)])
     health.started()
     answer = await ask(health, "/livez")
@@ -65,7 +65,7 @@ async def test_excluded_checks_do_not_count_and_unknown_ones_are_mentioned() -> 
     )
 
 
-async def test_a_check_has_a_path_of_its_own_that_tells_the_reason() -> None:
+async def test_a_check_has_a_path_of_its_own_that_reports_the_reason() -> None:
     health = Health([Check("store", broken), Check("cache", fine, ready=False)])
     answer = await ask(health, "/livez/store")
     assert (answer.status, answer.body) == (500, b"internal server error: the disk is full\n")

@@ -42,7 +42,7 @@ async def streaming(server: Server, *watches: Object, **terms: Any) -> AsyncIter
             running.cancel()
 
 
-async def told(sender: MemorySender, count: int) -> list[tuple[str, str, str]]:
+async def received(sender: MemorySender, count: int) -> list[tuple[str, str, str]]:
     events = [await sender.lines.get() for _ in range(count)]
     return [
         (e.get("watch", ""), e["type"], e["object"].get("metadata", {}).get("name", ""))
@@ -66,7 +66,7 @@ async def test_states_come_first_each_with_its_end_then_one_revision_for_all() -
         await server.create(SECRETS, {"metadata": {"name": "s"}})
         maps = {**MAPS_WATCH, "namespace": "default"}
         async with streaming(server, maps, SECRETS_WATCH) as sender:
-            assert await told(sender, 5) == [
+            assert await received(sender, 5) == [
                 ("maps", "ADDED", "a"),
                 ("maps", "BOOKMARK", ""),
                 ("secrets", "ADDED", "s"),
@@ -85,7 +85,7 @@ async def test_changes_of_all_watches_come_in_the_order_they_happened() -> None:
         await server.create(SECRETS, {"metadata": {"name": "one"}})
         await server.create(MAPS, config_map("two"))
         await server.delete(f"{SECRETS}/one")
-        assert await told(sender, 3) == [
+        assert await received(sender, 3) == [
             ("secrets", "ADDED", "one"),
             ("maps", "ADDED", "two"),
             ("secrets", "DELETED", "one"),
@@ -101,7 +101,7 @@ async def test_all_watches_resume_from_one_revision_and_a_new_one_begins_with_it
         await server.create(MAPS, config_map("missed"))
         added = {**SECRETS_WATCH, "initial": True}
         async with streaming(server, MAPS_WATCH, added, resourceVersion=revision) as sender:
-            assert await told(sender, 4) == [
+            assert await received(sender, 4) == [
                 ("maps", "ADDED", "missed"),
                 ("secrets", "ADDED", "s"),
                 ("secrets", "BOOKMARK", ""),
@@ -110,7 +110,7 @@ async def test_all_watches_resume_from_one_revision_and_a_new_one_begins_with_it
 
 
 @virtual
-async def test_a_compact_watch_tells_differences_to_what_was_told_before() -> None:
+async def test_a_compact_watch_reports_differences_to_what_was_reported_before() -> None:
     async with serving() as server:
         await server.create(MAPS, {**config_map("a"), "data": {"large": "x" * 2000}})
         async with streaming(server, {**MAPS_WATCH, "compact": True}) as sender:
@@ -139,7 +139,7 @@ async def test_a_compact_watch_tells_differences_to_what_was_told_before() -> No
 
 
 @virtual
-async def test_a_forgotten_revision_ends_one_watch_and_what_is_known_is_told_by_name() -> None:
+async def test_a_forgotten_revision_ends_one_watch_and_what_is_known_is_reported_by_name() -> None:
     store = MemoryStore("one")
     async with serving(store) as server:
         await server.create(MAPS, config_map("kept"))
@@ -155,15 +155,15 @@ async def test_a_forgotten_revision_ends_one_watch_and_what_is_known_is_told_by_
         async with streaming(server, old, SECRETS_WATCH) as sender:
             gone = await sender.lines.get()
             assert (gone["watch"], gone["type"], gone["object"]["code"]) == ("maps", "ERROR", 410)
-            assert (await told(sender, 1))[0][:2] == ("secrets", "BOOKMARK")
+            assert (await received(sender, 1))[0][:2] == ("secrets", "BOOKMARK")
         known = {**mine, "initial": True, "knownResourceVersion": revision}
         async with streaming(server, known, store="one") as sender:
-            assert await told(sender, 1) == [("maps", "ADDED", "changed")]
+            assert await received(sender, 1) == [("maps", "ADDED", "changed")]
             unchanged = await sender.lines.get()
             assert unchanged["type"] == "UNCHANGED"
             assert unchanged["object"] == {"names": [["default", "kept"]]}
         async with streaming(server, known, store="another") as sender:
-            assert await told(sender, 2) == [
+            assert await received(sender, 2) == [
                 ("maps", "ADDED", "changed"),
                 ("maps", "ADDED", "kept"),
             ]
@@ -185,7 +185,7 @@ async def test_what_may_not_be_watched_or_does_not_exist_fails_alone() -> None:
         ]
         await until_caught_up(sender)
         await server.create(MAPS, config_map("a"))
-        assert await told(sender, 1) == [("maps", "ADDED", "a")]
+        assert await received(sender, 1) == [("maps", "ADDED", "a")]
 
 
 @virtual
@@ -203,11 +203,11 @@ async def test_a_right_taken_away_ends_that_watch_at_once_and_no_other() -> None
         assert error["object"]["reason"] == Forbidden.reason
         await server.create(SECRETS, {"metadata": {"name": "hidden"}})
         await server.create(MAPS, config_map("seen"))
-        assert await told(sender, 1) == [("maps", "ADDED", "seen")]
+        assert await received(sender, 1) == [("maps", "ADDED", "seen")]
 
 
 @virtual
-async def test_a_right_taken_away_while_the_state_is_told_ends_the_watch_too() -> None:
+async def test_a_right_taken_away_while_the_state_is_reported_ends_the_watch_too() -> None:
     class Slow(MemorySender):
         going_on = asyncio.Event()
 
@@ -222,20 +222,20 @@ async def test_a_right_taken_away_while_the_state_is_told_ends_the_watch_too() -
         sender = Slow()
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(ran(answer, sender))
-            assert await told(sender, 1) == [("secrets", "ADDED", "s")]
+            assert await received(sender, 1) == [("secrets", "ADDED", "s")]
             rights.refused.add("watch secrets")
             server.api.engine.streams.recheck()
             sender.going_on.set()
-            assert await told(sender, 1) == [("secrets", "ERROR", "")]
+            assert await received(sender, 1) == [("secrets", "ERROR", "")]
             await until_caught_up(sender)
             await server.create(SECRETS, {"metadata": {"name": "hidden"}})
             await server.create(MAPS, config_map("seen"))
-            assert await told(sender, 1) == [("maps", "ADDED", "seen")]
+            assert await received(sender, 1) == [("maps", "ADDED", "seen")]
             running.cancel()
 
 
 @virtual
-async def test_how_far_it_has_read_is_told_now_and_then_but_not_in_vain() -> None:
+async def test_how_far_it_has_read_is_reported_now_and_then_but_not_in_vain() -> None:
     async with serving() as server, streaming(server, SECRETS_WATCH, bookmarkSeconds=10) as sender:
         start = await until_caught_up(sender)
         await asyncio.sleep(35)

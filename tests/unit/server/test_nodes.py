@@ -55,10 +55,10 @@ async def test_watchers_by_field_see_pods_come_to_their_node() -> None:
             target = {"target": {"kind": "Node", "name": "florin"}}
             made = await server.create(f"{CORE}/pods/p/binding", target)
             assert made.status == 201
-            told = await first.lines.get()
-            assert told["type"] == "ADDED"
-            assert told["object"]["spec"]["nodeName"] == "florin"
-            assert await second.lines.get() == told
+            event = await first.lines.get()
+            assert event["type"] == "ADDED"
+            assert event["object"]["spec"]["nodeName"] == "florin"
+            assert await second.lines.get() == event
             await server.delete(f"{CORE}/pods/p?gracePeriodSeconds=0")
             assert (await first.lines.get())["type"] == "DELETED"
             assert other.lines.empty()

@@ -197,11 +197,11 @@ async def test_apply_reaches_the_status_through_its_own_door_only() -> None:
         await applied(server, f"{THINGS}/t", {**thing("t", size=1), "status": {"size": 9}})
         live = (await server.get(f"{THINGS}/t")).body
         assert "status" not in live
-        told = {**thing("t"), "status": {"size": 4}}
-        changed = await applied(server, f"{THINGS}/t/status", told, "controller")
+        reported = {**thing("t"), "status": {"size": 4}}
+        changed = await applied(server, f"{THINGS}/t/status", reported, "controller")
         assert changed.body["status"] == {"size": 4}
         assert changed.body["spec"]["size"] == 1
-        missing = await applied(server, f"{THINGS}/nobody/status", {**told, "metadata": {}})
+        missing = await applied(server, f"{THINGS}/nobody/status", {**reported, "metadata": {}})
         assert missing.status == 404
 
 

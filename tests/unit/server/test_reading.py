@@ -68,7 +68,7 @@ async def test_what_is_missing_is_named() -> None:
 
 
 @virtual
-async def test_a_list_tells_kind_version_and_revision() -> None:
+async def test_a_list_reports_kind_version_and_revision() -> None:
     async with serving() as server:
         await filled(server, 2)
         listed = (await server.get(MAPS)).body
@@ -107,7 +107,7 @@ def test_pages_put_together_are_the_list(count: int, limit: int) -> None:
 
 
 @virtual
-async def test_a_page_tells_how_many_follow() -> None:
+async def test_a_page_reports_how_many_follow() -> None:
     async with serving() as server:
         await filled(server, 7)
         query, left = "limit=3", []
@@ -141,7 +141,7 @@ async def test_tokens_nobody_gave_out_are_refused() -> None:
 
 
 @virtual
-async def test_a_store_out_of_reach_is_told_as_unavailable() -> None:
+async def test_a_store_out_of_reach_is_reported_as_unavailable() -> None:
     async with serving() as server:
         await server.api.store.close()
         for reply in (

@@ -59,7 +59,7 @@ def test_requests_are_counted_under_kubernetes_names() -> None:
         ("GET", "/version", "", "GET", "", ""),
     ],
 )
-def test_labels_tell_verb_scope_and_dry_run(
+def test_labels_report_verb_scope_and_dry_run(
     method: str, target: str, content_type: str, verb: str, wanted_scope: str, dry_run: str
 ) -> None:
     headers = {"content-type": content_type} if content_type else {}

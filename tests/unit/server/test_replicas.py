@@ -89,7 +89,7 @@ async def test_of_two_schedulers_at_two_servers_one_binds() -> None:
         max_size=20,
     )
 )
-def test_watches_of_both_servers_tell_the_same(actions: list[tuple[int, str, str]]) -> None:
+def test_watches_of_both_servers_report_the_same(actions: list[tuple[int, str, str]]) -> None:
     async def story() -> None:
         async with pair() as servers:
             path = f"{CORE}/configmaps"
@@ -104,14 +104,14 @@ def test_watches_of_both_servers_tell_the_same(actions: list[tuple[int, str, str
                     elif (await server.create(path, config_map(name))).status == 409:
                         await server.patch(f"{path}/{name}", {"data": {"n": str(number)}})
                 await asyncio.sleep(1)
-                told = [
+                seen = [
                     [sender.lines.get_nowait() for _ in range(sender.lines.qsize())]
                     for sender in (first, second)
                 ]
-            assert told[0] == told[1]
+            assert seen[0] == seen[1]
             # Played back, the events give what is there.
             state: dict[str, object] = {}
-            for event in told[0]:
+            for event in seen[0]:
                 name = event["object"]["metadata"]["name"]
                 if event["type"] == "DELETED":
                     del state[name]

@@ -46,7 +46,7 @@ async def test_a_table_carries_as_much_of_the_object_as_asked() -> None:
 
 
 @virtual
-async def test_ages_are_told_as_text_at_the_time_of_asking() -> None:
+async def test_ages_are_reported_as_text_at_the_time_of_asking() -> None:
     async with serving() as server:
         await server.create(MAPS, config_map("c"))
         await server.sleep(3 * 3600 + 25 * 60)

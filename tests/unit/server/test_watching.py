@@ -99,7 +99,7 @@ def test_a_watch_may_resume_after_every_event_without_gap_or_repetition(actions:
 
 
 @virtual
-async def test_what_is_written_while_the_past_is_read_is_told_once() -> None:
+async def test_what_is_written_while_the_past_is_read_is_reported_once() -> None:
     # The second server remembers nothing, so its watch begins in the store's history.
     async with (
         serving() as server,
@@ -220,7 +220,7 @@ async def test_options_that_mean_nothing_for_a_watch_are_refused() -> None:
 
 
 @virtual
-async def test_a_forgotten_past_is_told_as_an_error_event() -> None:
+async def test_a_forgotten_past_is_reported_as_an_error_event() -> None:
     async with serving() as server:
         start = await created(server, "a")
         # Far enough that the server's own memory of recent events does not reach back.
@@ -237,14 +237,14 @@ async def test_a_forgotten_past_is_told_as_an_error_event() -> None:
 
 
 @virtual
-async def test_what_happens_up_to_a_revision_of_the_future_is_not_told() -> None:
+async def test_what_happens_up_to_a_revision_of_the_future_is_not_reported() -> None:
     async with serving() as server:
         start = int(await created(server, "a"))
         async with server.watch(f"{MAPS}?watch=1&resourceVersion={start + 1}") as sender:
-            await changed(server, "a", told="no")
-            await changed(server, "a", told="yes")
+            await changed(server, "a", shown="no")
+            await changed(server, "a", shown="yes")
             event = await sender.lines.get()
-        assert event["object"]["data"] == {"told": "yes"}
+        assert event["object"]["data"] == {"shown": "yes"}
 
 
 @virtual

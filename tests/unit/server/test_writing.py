@@ -157,7 +157,7 @@ async def test_wrong_types_fail_decoding() -> None:
 
 
 @virtual
-async def test_unknown_fields_are_told_as_loudly_as_asked() -> None:
+async def test_unknown_fields_are_reported_as_loudly_as_asked() -> None:
     async with serving() as server:
         sent = {**config_map("c"), "colour": "red"}
         sent["metadata"]["shape"] = "round"
@@ -190,7 +190,7 @@ async def test_warnings_without_end_are_cut() -> None:
 
 
 @virtual
-async def test_fields_sent_twice_are_told_too() -> None:
+async def test_fields_sent_twice_are_reported_too() -> None:
     async with serving() as server:
         body = b'{"metadata":{"name":"c"},"data":{"a":"1","a":"2"}}'
         strict = await server.create(f"{MAPS}?fieldValidation=Strict", body)

@@ -51,7 +51,7 @@ def test_what_was_sealed_is_read_again(size: int, pieces: int) -> None:
 
 
 @given(st.binary(min_size=1, max_size=20).filter(lambda text: text != b"sesame"))
-def test_another_passphrase_is_told_from_damage(passphrase: bytes) -> None:
+def test_another_passphrase_is_distinguished_from_damage(passphrase: bytes) -> None:
     with pytest.raises(WrongPassphrase):
         opened(sealed(b"content"), passphrase)
 

@@ -34,7 +34,7 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
     await opened.close()
 
 
-async def test_a_second_server_is_told_who_has_the_file(store: SqliteStore, path: Path) -> None:
+async def test_a_second_server_learns_who_has_the_file(store: SqliteStore, path: Path) -> None:
     with pytest.raises(Unavailable, match=rf"in use by process {os.getpid()}: only one server"):
         await SqliteStore.open(path, IDS)
 

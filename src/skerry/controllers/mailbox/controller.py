@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import HEARTBEAT_LEASE, Mailbox
 from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.controllers.mailbox import relay
 from skerry.controllers.mailbox.decide import decide
@@ -22,10 +22,10 @@ from skerry.controllers.mailbox.keys import (
     lean_lease,
     lean_workspace,
 )
+from skerry.controllers.mailbox.logging_executor import MailboxExecutor
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
-from skerry.controllers.mailbox.telling import MailboxExecutor
 from skerry.kit.log import Logger
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext

@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from skerry.api.edge import HEARTBEAT_LEASE_SECONDS, mailbox_named
+from skerry.api.edge import (
+    HEARTBEAT_LEASE,
+    HEARTBEAT_LEASE_SECONDS,
+    HEARTBEAT_NAMESPACE,
+    mailbox_named,
+)
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
 from skerry.kit.clock import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
-    HEARTBEAT_LEASE,
-    HEARTBEAT_NAMESPACE,
     USUAL_LEASE_SECONDS,
     last_renewal,
     lease_seconds_of,
-    lease_seconds_told,
+    lease_seconds_reported,
     relay_spacing,
 )
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
@@ -49,7 +52,7 @@ class Heartbeat:
     relayed: str
     # How long the Lease lasts, and how long the SyncTarget says it does.
     lasts: int = USUAL_LEASE_SECONDS
-    told: int = USUAL_LEASE_SECONDS
+    reported: int = USUAL_LEASE_SECONDS
 
 
 def enqueue_on_lease(add: Callable[[MailboxContent], None]) -> Handler:
@@ -94,8 +97,8 @@ class HeartbeatObserver:
                 status = target.get("status") or {}
                 relayed = str(status.get("lastSyncerHeartbeatTime") or "")
                 key = Key(cluster_of(target), "", target["metadata"]["name"])
-                lasts, told = lease_seconds_of(lease), lease_seconds_told(target)
-                return Heartbeat(key, tuple(lease[RENEWALS]), relayed, lasts, told)
+                lasts, reported = lease_seconds_of(lease), lease_seconds_reported(target)
+                return Heartbeat(key, tuple(lease[RENEWALS]), relayed, lasts, reported)
         return None
 
 
@@ -106,7 +109,7 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
     relayed = last_renewal((observed.relayed,), now)
     if renewed is None:
         return NOTHING
-    duration = [] if observed.lasts == observed.told else [_duration(observed)]
+    duration = [] if observed.lasts == observed.reported else [_duration(observed)]
     if relayed is not None:
         since, spacing = renewed.replace(microsecond=0) - relayed, relay_spacing(observed.lasts)
         if since.total_seconds() <= 0:
@@ -121,8 +124,8 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
 
 def _duration(observed: Heartbeat) -> Patch:
     """Return the change that tells how long a Lease lasts; the usual time need not be told."""
-    told = None if observed.lasts == USUAL_LEASE_SECONDS else str(observed.lasts)
-    patch = {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: told}}}
+    reported = None if observed.lasts == USUAL_LEASE_SECONDS else str(observed.lasts)
+    patch = {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: reported}}}
     return _patch(observed.sync_target, patch, "LeaseDuration")
 
 

@@ -22,6 +22,7 @@ import msgspec
 import orjson
 
 from skerry.api.edge import binding_reference, is_projected, is_system_object, is_upsynced
+from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -30,12 +31,7 @@ from skerry.logic.fleet.customization.customize import (
     customizer_name,
     wants_customization,
 )
-from skerry.logic.fleet.translation.categories import (
-    BINDINGS,
-    DEFINITIONS,
-    category_of,
-    is_never_copied,
-)
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, is_never_copied
 from skerry.logic.fleet.translation.copies import (
     copied,
     digest,

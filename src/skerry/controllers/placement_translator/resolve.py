@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from skerry.api.edge import Mailbox, binding_reference
+from skerry.api.edge_categories import Category, category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
@@ -27,8 +28,6 @@ from skerry.logic.fleet.translation.categories import (
     DEFAULT_NAMESPACE,
     DEFINITIONS,
     NAMESPACES,
-    Category,
-    category_of,
 )
 from skerry.logic.fleet.translation.configs import config_spec
 from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled

@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
+from skerry.api.edge_categories import category_of
 from skerry.api.errors import ServiceUnavailable
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
 from skerry.api.objects import Object
@@ -30,7 +31,6 @@ from skerry.controllers.summarizer.forms import (
 )
 from skerry.controllers.summarizer.keys import API_BINDINGS, API_DEFINITIONS
 from skerry.logic.fleet.summary.selection import reports_status
-from skerry.logic.fleet.translation.categories import category_of
 from skerry.logic.fleet.translation.types import defined_type
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.discovery import discover

@@ -63,7 +63,7 @@ class Attachment:
             self._selector.unregister(self._listening)
         self._listening.close()
 
-    def told(self, channel: int, data: bytes) -> None:
+    def received(self, channel: int, data: bytes) -> None:
         """Send what the program wrote to everybody attached."""
         if self._waiting:
             self._write()  # whoever writes has often just read

@@ -312,7 +312,7 @@ class ContainerLife:
             self.spec[f"{kind}Probe"],
             self.reach(),
             self._node.clock,
-            told=observe,
+            on_result=observe,
             unhealthy=unhealthy,
         )
 

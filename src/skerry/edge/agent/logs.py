@@ -126,7 +126,7 @@ def watched(directory: Path) -> Iterator[asyncio.Event]:
     changed = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def told() -> None:
+    def readable() -> None:
         try:
             os.read(descriptor, 65536)
         except BlockingIOError:
@@ -137,7 +137,7 @@ def watched(directory: Path) -> Iterator[asyncio.Event]:
         mask = _MODIFIED | _MOVED_TO | _CREATED | _DELETED_SELF
         if library.inotify_add_watch(descriptor, os.fsencode(directory), mask) < 0:
             raise OSError(ctypes.get_errno(), "inotify_add_watch", str(directory))
-        loop.add_reader(descriptor, told)
+        loop.add_reader(descriptor, readable)
         yield changed
     finally:
         loop.remove_reader(descriptor)

@@ -162,7 +162,7 @@ def identity_namespace(user: int, group: int) -> int:
     Made by a child that ends at once, before anybody could look into it.
     """
     users, groups = f"{user} {os.geteuid()} 1", f"{group} {os.getegid()} 1"
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     wait, go = os.pipe()
     child = os.fork()
     if child == 0:
@@ -171,22 +171,22 @@ def identity_namespace(user: int, group: int) -> int:
             _write("/proc/self/uid_map", users)
             _write("/proc/self/gid_map", groups)
         except OSError as error:
-            os.write(tell, str(error).encode())
+            os.write(writer, str(error).encode())
         else:
-            os.write(tell, b"made")
+            os.write(writer, b"made")
             os.close(go)
             os.read(wait, 1)
         os._exit(0)
-    os.close(tell)
+    os.close(writer)
     os.close(wait)
     try:
-        said = os.read(told, 4096)
+        said = os.read(reader, 4096)
         if said != b"made":
             raise OSError(said.decode() or "a user namespace could not be made")
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(go)
-        os.close(told)
+        os.close(reader)
         os.waitpid(child, 0)
 
 

@@ -137,10 +137,10 @@ def _serve(keeper: Keeper, listening: socket.socket) -> None:
         with connection:
             while line := connection.recv(_MAX_LINE):
                 try:
-                    told, passed = keeper.answer(json.loads(line))
+                    reply, passed = keeper.answer(json.loads(line))
                 except OSError as error:
-                    told, passed = {"failure": str(error)}, []
-                text = json.dumps(told).encode() + b"\n"
+                    reply, passed = {"failure": str(error)}, []
+                text = json.dumps(reply).encode() + b"\n"
                 try:
                     socket.send_fds(connection, [text], passed)
                 except OSError:
@@ -192,11 +192,11 @@ def _report(write: int, action: Callable[[], None]) -> None:
     os._exit(0)
 
 
-def _keep(directory: str, local: list[str], told: int, go: int) -> None:
+def _keep(directory: str, local: list[str], reply: int, go: int) -> None:
     """Be the keeper, in namespaces of its own, until killed."""
     os.setsid()
     namespaces.unshare(namespaces.CLONE_NEWUSER | namespaces.CLONE_NEWNET)
-    os.write(told, b"unshared\n")
+    os.write(reply, b"unshared\n")
     if not os.read(go, 1):
         os._exit(1)
     keeper = Keeper()
@@ -212,8 +212,8 @@ def _keep(directory: str, local: list[str], told: int, go: int) -> None:
     listening.bind(SOCKET)
     os.chmod(SOCKET, 0o600)
     listening.listen(16)
-    os.write(told, b"ready\n")
-    os.close(told)
+    os.write(reply, b"ready\n")
+    os.close(reply)
     _serve(keeper, listening)
 
 
@@ -223,7 +223,7 @@ def main() -> None:
     # What was open where we come from must not be held open for as long as we live.
     os.closerange(3, _MAX_FILES)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    told_read, told = os.pipe()
+    reply_reader, reply = os.pipe()
     go_read, go = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -233,12 +233,12 @@ def main() -> None:
         for number in (0, 1, 2):
             os.dup2(nothing, number)
         try:
-            _keep(directory, local, told, go_read)
+            _keep(directory, local, reply, go_read)
         except OSError as error:
-            os.write(told, f"{error}\n".encode())
+            os.write(reply, f"{error}\n".encode())
         os._exit(1)
-    os.close(told)
-    with open(told_read) as answer:
+    os.close(reply)
+    with open(reply_reader) as answer:
         said = answer.readline().strip()
         if said == "unshared":
             namespaces.map_identities(pid, os.geteuid(), os.getegid())

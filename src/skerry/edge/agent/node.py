@@ -83,7 +83,7 @@ def node_object(node: NodeContext, *, control_plane: bool, tainted: bool) -> Obj
 
 def node_status(node: NodeContext, old: list[Object], now: datetime) -> Object:
     """Return the node's status; *old* are the conditions it has."""
-    told = [
+    items = [
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", _enough("memory")),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", _enough("PID")),
@@ -95,7 +95,7 @@ def node_status(node: NodeContext, old: list[Object], now: datetime) -> Object:
     return {
         "capacity": amounts,
         "allocatable": amounts,
-        "conditions": [_condition(old, *item, now) for item in told],
+        "conditions": [_condition(old, *item, now) for item in items],
         "addresses": [
             {"type": "InternalIP", "address": node.host_ip},
             {"type": "Hostname", "address": node.name},
@@ -197,20 +197,20 @@ class NodeHeartbeat:
                 "metadata": {"labels": metadata["labels"], "annotations": metadata["annotations"]}
             }
             await client.patch(NODES, self._node.name, patch, kind="merge")
-        await self._tell_status()
+        await self._report_status()
         await self._renew()
 
     async def run(self) -> None:
         """Renew the lease, and now and then the status, until cancelled."""
         clock, settings = self._node.clock, self._node.settings
-        told = clock.monotonic()
+        items = clock.monotonic()
         while True:
             await clock.sleep(settings.heartbeat_seconds)
             try:
                 await self._renew()
-                if clock.monotonic() - told >= _STATUS_SECONDS:
-                    await self._tell_status()
-                    told = clock.monotonic()
+                if clock.monotonic() - items >= _STATUS_SECONDS:
+                    await self._report_status()
+                    items = clock.monotonic()
             except NotFound:
                 await self._again()
             except (ApiError, TransportError) as error:
@@ -224,7 +224,7 @@ class NodeHeartbeat:
         except (ApiError, TransportError) as error:
             _log.warning("registration failed", node=self._node.name, error=error)
 
-    async def _tell_status(self) -> None:
+    async def _report_status(self) -> None:
         client, name = self._node.client, self._node.name
         live = await client.get(NODES, name)
         old = (live.get("status") or {}).get("conditions") or []

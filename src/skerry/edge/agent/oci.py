@@ -22,7 +22,7 @@ from skerry.edge.agent.beneath import LeadsOut, kind_of, resolver
 from skerry.edge.agent.image_layout import inside, parts_of
 from skerry.edge.agent.image_users import UnknownUser, numbers_of
 from skerry.edge.agent.oci_configuration import configuration
-from skerry.edge.agent.plain import PlainRuntime, identity_of
+from skerry.edge.agent.process_runtime import ProcessRuntime, identity_of
 from skerry.edge.agent.program_words import PATH, contained
 from skerry.edge.agent.runtime import CannotStart, Container, ContainerSpec, Image, Volume
 
@@ -73,7 +73,7 @@ def oci_program(names: Sequence[str] = _PROGRAMS) -> OciProgram | None:
 class OciRuntime:
     """Runs images with a root file system through an OCI runtime, others as *plain* does."""
 
-    def __init__(self, plain: PlainRuntime, program: OciProgram | None) -> None:
+    def __init__(self, plain: ProcessRuntime, program: OciProgram | None) -> None:
         self._plain = plain
         self._program = program
         self.isolation = plain.isolation

@@ -133,14 +133,14 @@ class PodWorker:
     async def run(self) -> None:
         """Run the pod until nothing of it is left."""
         async with asyncio.TaskGroup() as tasks:
-            telling = tasks.create_task(self._tell_status())
+            reporting = tasks.create_task(self._report_status())
             living = tasks.create_task(self._guarded_life())
             ending = tasks.create_task(self._ending.wait())
             await ending
             living.cancel()
             await asyncio.wait([living])
             await self._stop(self._grace())
-            telling.cancel()
+            reporting.cancel()
         await self._finish()
 
     # Living.
@@ -412,7 +412,7 @@ class PodWorker:
         known = (self.pod.get("status") or {}).get("startTime")
         return parse_rfc3339(known) if known else self._started
 
-    async def _tell_status(self) -> None:
+    async def _report_status(self) -> None:
         """Write the status whenever it changes, until cancelled."""
         sent: Object | None = None
         while True:

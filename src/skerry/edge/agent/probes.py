@@ -193,15 +193,15 @@ class Prober:
         reach: Reach,
         clock: Clock,
         *,
-        told: Callable[[bool], None],
+        on_result: Callable[[bool], None],
         unhealthy: Callable[[Result], None],
     ) -> None:
-        """*told* hears of each settled result, *unhealthy* of each failed attempt."""
+        """*on_result* hears of each settled result, *unhealthy* of each failed attempt."""
         self._probe = probe
         self._reach = reach
         self._clock = clock
         self._timing = timing_of(probe)
-        self._told = told
+        self._on_result = on_result
         self._unhealthy = unhealthy
 
     async def until(self, wanted: bool) -> None:
@@ -221,7 +221,7 @@ class Prober:
                 self._unhealthy(result)
             threshold = timing.successes if result.success else timing.failures
             if agreeing >= threshold:
-                self._told(result.success)
+                self._on_result(result.success)
                 if result.success is stop_at:
                     return
             await self._clock.sleep(timing.period)

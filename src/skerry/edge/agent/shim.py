@@ -248,7 +248,7 @@ def _spawn(spec: dict[str, Any], ends: _Ends) -> _Started:
     """Start the program."""
     from skerry.edge.agent import privileges
 
-    told, tell = os.pipe()  # closed by a successful exec
+    reader, writer = os.pipe()  # closed by a successful exec
     ours, theirs = socket.socketpair()
     identity = -1
     try:
@@ -266,14 +266,14 @@ def _spawn(spec: dict[str, Any], ends: _Ends) -> _Started:
         try:
             _become(spec, ends.given, _Way(theirs, identity, group))
         except OSError as error:
-            os.write(tell, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode())
+            os.write(writer, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode())
         os._exit(_CANNOT_START)
     privileges.set_dumpable(True)
     ends.close_given()
-    os.close(tell)
+    os.close(writer)
     theirs.close()
     entered = _entered(ours, identity) if spec.get("sandbox") else ()
-    return _Started(pid, os.read(told, 4096).decode(errors="replace"), entered)
+    return _Started(pid, os.read(reader, 4096).decode(errors="replace"), entered)
 
 
 def _entered(passed: socket.socket, identity: int) -> tuple[str, ...]:
@@ -395,7 +395,7 @@ class _Copying:
             return
         self._streams[end].feed(data)
         if self._attached is not None:
-            self._attached.told(self._streams[end].channel, data)
+            self._attached.reader(self._streams[end].channel, data)
 
 
 def main() -> None:

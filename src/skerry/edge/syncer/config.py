@@ -10,7 +10,7 @@ from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.trust import Trust
 from skerry.logic.fleet.syncing.records import revision_of
-from skerry.logic.fleet.syncing.scope import Scope, scope_of, united
+from skerry.logic.machinery.edges.scope import Scope, scope_of, united
 from skerry.runtime.informer import InformerFactory
 
 _FACT = "config"

@@ -19,7 +19,7 @@ from skerry.edge.syncer.state import SyncerState
 from skerry.logic.fleet.syncing.access import missing_rule
 from skerry.logic.fleet.syncing.manifest import MANAGED
 from skerry.logic.fleet.syncing.records import Placed
-from skerry.logic.fleet.syncing.scope import NAMESPACES
+from skerry.logic.machinery.edges.scope import NAMESPACES
 from skerry.runtime.client import Selection
 
 # Reports about objects, not objects somebody would miss.

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE
+from skerry.api.edge import HEARTBEAT_LEASE
 from skerry.runtime.transport import (
     NO_HEADERS,
     Answer,

@@ -21,7 +21,7 @@ from skerry.logic.fleet.syncing.access import missing_rule
 from skerry.logic.fleet.syncing.downsync import ORPHANED, Decision, Observed, Outcome, decide
 from skerry.logic.fleet.syncing.projection import reduced
 from skerry.logic.fleet.syncing.records import Desired, Placed, revision_of
-from skerry.logic.fleet.syncing.scope import NAMESPACES
+from skerry.logic.machinery.edges.scope import NAMESPACES
 from skerry.logic.machinery.plan import Apply, Delete
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError

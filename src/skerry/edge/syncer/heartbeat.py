@@ -6,6 +6,7 @@ edge ever says.
 
 from __future__ import annotations
 
+from skerry.api.edge import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.objects import Object
 from skerry.edge.syncer.metrics import SyncerMetrics
@@ -13,7 +14,7 @@ from skerry.edge.syncer.state import SyncerSettings
 from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.logic.fleet.placement.heartbeat import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client, WriteOptions
 from skerry.runtime.transport import TransportError

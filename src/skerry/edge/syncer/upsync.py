@@ -22,8 +22,8 @@ from skerry.logic.fleet.syncing.carrying import digest
 from skerry.logic.fleet.syncing.downsync import Outcome
 from skerry.logic.fleet.syncing.projection import OURS, our_digest
 from skerry.logic.fleet.syncing.records import Raised
-from skerry.logic.fleet.syncing.scope import Names
 from skerry.logic.fleet.syncing.upsync import UpDecision, UpObserved, decide_up
+from skerry.logic.machinery.edges.scope import Names
 from skerry.runtime.client import DeleteOptions, Selection, WriteOptions
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory

@@ -214,8 +214,8 @@ def hard_limits(quota: Object) -> Usage:
 def counts_cluster(quota: Object) -> bool:
     """Tell whether a quota of a workspace says that it counts all of it, not its namespace."""
     metadata = quota["metadata"]
-    told = (metadata.get("annotations") or {}).get(_WHOLE_CLUSTER)
-    return metadata.get("namespace") == CLUSTER_QUOTAS and told == "true"
+    annotation = (metadata.get("annotations") or {}).get(_WHOLE_CLUSTER)
+    return metadata.get("namespace") == CLUSTER_QUOTAS and annotation == "true"
 
 
 def tracked_types(quota: Object) -> set[GroupResource]:

@@ -164,3 +164,12 @@ class Resource:
     def storage_resource(self) -> str:
         """The resource segment of the store key."""
         return f"{self.info.resource}:{self.identity}" if self.identity else self.info.resource
+
+
+# Adds to a type what its schema cannot say: warnings, further validation.
+Extend = Callable[[Resource], Resource]
+
+
+def as_is(resource: Resource) -> Resource:
+    """Add nothing."""
+    return resource

@@ -10,13 +10,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Protocol
 
+from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS, SIGNER
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
 from skerry.kit.clock import Clock, parse_rfc3339, rfc3339, rfc3339_micro
-from skerry.logic.fleet.placement.heartbeat import MAX_LEASE_SECONDS
-from skerry.logic.fleet.syncing.edge_rights import (
+from skerry.logic.machinery.edges.rights import (
     LEASES,
     REQUESTS,
     SYNCER_CONFIGS,
@@ -24,7 +24,7 @@ from skerry.logic.fleet.syncing.edge_rights import (
     is_heartbeat,
     refusal,
 )
-from skerry.logic.fleet.syncing.scope import Scope
+from skerry.logic.machinery.edges.scope import Scope
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.admission.operation import Operation
 

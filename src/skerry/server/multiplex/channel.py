@@ -24,7 +24,7 @@ from skerry.server.request.selection import Selection
 from skerry.server.response.listing import turns
 from skerry.server.response.representation import Representation
 from skerry.server.rest.read import Reader
-from skerry.server.watch.noticing import noticed
+from skerry.server.watch.watch_event_type import watch_event_type
 from skerry.store.base import Entry
 
 # Bytes of objects that are decoded and told before others have their turn, a few milliseconds;
@@ -77,10 +77,10 @@ class Channel:
         event = change.event
         if event.revision <= self.after:
             return False
-        kind = noticed(self._selection, change)
+        kind = watch_event_type(self._selection, change)
         if kind is None:
             return False
-        self._writer.line(self._told(change, kind))
+        self._writer.line(self._event_line(change, kind))
         return True
 
     def flush(self) -> None:
@@ -125,7 +125,7 @@ class Channel:
             lines.append(self.event("UNCHANGED", dump({"names": names})))
         return lines
 
-    def _told(self, change: Change, kind: EventType) -> bytes:
+    def _event_line(self, change: Change, kind: EventType) -> bytes:
         event = change.event
         value = event.previous if kind == "DELETED" else event.value
         new = self._object(value or b"", event.revision)
@@ -182,6 +182,6 @@ def _outline(obj: Object) -> dict[str, Any]:
 def _patch(old: Object, new: Object) -> dict[str, Any]:
     """Return what tells a reader that has *old* of *new*."""
     before, now = old["metadata"], new["metadata"]
-    told = {name: now[name] for name in ("name", "namespace", "resourceVersion") if name in now}
+    head = {name: now[name] for name in ("name", "namespace", "resourceVersion") if name in now}
     base = {**old, "metadata": {**before, "resourceVersion": now["resourceVersion"]}}
-    return {"metadata": told, "from": before["resourceVersion"], "patch": delta(base, new)}
+    return {"metadata": head, "from": before["resourceVersion"], "patch": delta(base, new)}

@@ -202,7 +202,7 @@ class MultiplexedStream:
         self._sender: Sender | None = None
         self._ended: asyncio.Future[None] | None = None
         self._beating: asyncio.TimerHandle | None = None
-        self._told = 0
+        self._reported = 0
         self._busy = False
 
     async def run(self, sender: Sender, wanted: Sequence[Wanted]) -> None:
@@ -297,7 +297,7 @@ class MultiplexedStream:
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Tell how far everything has been read, if it moved."""
-        if self._dispatcher.position != self._told:
+        if self._dispatcher.position != self._reported:
             self._bookmark()
         if not self._busy and isinstance(self._sender, PackedSender):
             self._sender.rest()
@@ -305,8 +305,8 @@ class MultiplexedStream:
         self._next_beat(loop)
 
     def _bookmark(self) -> None:
-        self._told = self._dispatcher.position
-        body = dump({"metadata": {"resourceVersion": str(self._told)}})
+        self._reported = self._dispatcher.position
+        body = dump({"metadata": {"resourceVersion": str(self._reported)}})
         self._lines.append(b'{"type":"BOOKMARK","object":%b}\n' % body)
         self.flush()
 

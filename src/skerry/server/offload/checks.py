@@ -8,6 +8,7 @@ from typing import Any, Final
 from skerry.api.objects import Object
 from skerry.logic.machinery.admission.remote import judged
 from skerry.logic.machinery.admission.type_checking import checked_types
+from skerry.logic.machinery.builtin.resources import builtin_resources
 from skerry.logic.machinery.workspaces.schema_checks import conversion_complaint, schema_complaint
 from skerry.server.request.call import Call
 
@@ -27,7 +28,7 @@ def _policy(_: Call, policy: Object, seen: Object, verdicts: Sequence[Sequence[A
 
 
 def _policy_types(_: Call, policy: Document, custom: Document) -> str:
-    return checked_types(policy, custom)
+    return checked_types(policy, builtin_resources(), custom)
 
 
 # What each returns is why the object is refused, nothing if it is not; of those about

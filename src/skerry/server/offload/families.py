@@ -10,9 +10,8 @@ from typing import Any, Final
 import orjson
 
 from skerry.kit.invariant import present
-from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
-from skerry.logic.machinery.resource import Resource
+from skerry.logic.machinery.resource import Extend, Resource, as_is
 from skerry.logic.machinery.workspaces import schemas
 from skerry.server.catalogue import TypeSet, builtin_types
 from skerry.server.offload.messages import TypeRef
@@ -35,7 +34,8 @@ def type_ref(resource: Resource) -> TypeRef | None:
 class Families:
     """The families a worker knows, the latest used of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, extend: Extend = as_is) -> None:
+        self._extend = extend
         self._known: OrderedDict[str, Sequence[Resource]] = OrderedDict()
         self._size: dict[str, int] = {}
         self._sets: dict[tuple[str, str], TypeSet] = {}
@@ -50,7 +50,8 @@ class Families:
         return list({r.key: None for r in references if r.key not in self._known})
 
     def _put(self, key: str, builder: str, content: bytes) -> None:
-        self._known[key] = _BUILDERS[builder](orjson.loads(content))
+        built = _BUILDERS[builder](orjson.loads(content))
+        self._known[key] = tuple(map(self._extend, built)) if builder in _EXTENDED else built
         self._size[key] = len(content)
         # Those that were just asked for stay, however large they are together.
         while sum(self._size.values()) > _MAX_BYTES and len(self._known) > _MIN_FAMILIES:
@@ -96,14 +97,11 @@ def _schema(content: Mapping[str, Any]) -> Sequence[Resource]:
     return schemas.resources_of({"spec": content["schema"]}, "", content["conversion"])
 
 
-def _warned(content: Mapping[str, Any]) -> Sequence[Resource]:
-    return [warning(resource) for resource in crd.resources_of(content)]
-
-
 _BUILDERS: Final[Mapping[str, Builder]] = {
     "builtin": _builtin,
     "definition": crd.resources_of,
     "native": _native,
     "schema": _schema,
-    "warned": _warned,
 }
+# What people define and bind; the rest is as this version has it.
+_EXTENDED: Final = frozenset(("definition", "schema"))

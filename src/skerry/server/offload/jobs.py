@@ -9,6 +9,7 @@ import orjson
 
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
+from skerry.logic.machinery.resource import Extend, as_is
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.http.message import Request
@@ -28,7 +29,7 @@ from skerry.server.offload.messages import (
     Result,
 )
 from skerry.server.openapi_documents import document
-from skerry.server.preparation.pipeline import Birth, Preparation
+from skerry.server.preparation.pipeline import Creation, Preparation
 from skerry.server.preparation.prepare import TRIPPED
 from skerry.server.request.call import Call
 from skerry.server.response.rendering import representation
@@ -42,9 +43,9 @@ _NOBODY: Final = User("")
 class Jobs:
     """Does jobs with the rules of one server."""
 
-    def __init__(self, preparation: Preparation) -> None:
+    def __init__(self, preparation: Preparation, extend: Extend = as_is) -> None:
         self._preparation = preparation
-        self._families = Families()
+        self._families = Families(extend)
         self._do: Mapping[type, Callable[[Job, Call, Any], Done]] = {
             Draft: self._draft,
             Change: self._change,
@@ -80,8 +81,8 @@ class Jobs:
             return task.suffix
 
         mutation = self._preparation.mutation(task.mutation, call, job.options, task.now)
-        birth = Birth(task.now, lambda: task.uid, suffix)
-        obj = self._preparation.drafted(call, job.options, mutation, birth)
+        creation = Creation(task.now, lambda: task.uid, suffix)
+        obj = self._preparation.drafted(call, job.options, mutation, creation)
         owned = without_owned(obj)
         return Done(orjson.dumps(obj), owned=owned, generated=bool(generated))
 

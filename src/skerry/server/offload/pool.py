@@ -30,6 +30,7 @@ log = Logger("offload")
 
 # What marks the objects of a server, by the name a worker knows it by.
 StampName = Literal["none", "cluster"]
+PROGRAM: Final = "skerry.server.offload.worker"
 
 _RETRY_AFTER_SECONDS: Final = 1
 # A worker may have to start first, and to wait for the CPU it is allowed; far beyond that,
@@ -71,13 +72,15 @@ class SystemWorker:
         self._process = process
 
     @classmethod
-    async def start(cls, settings: OffloadSettings, stamp: StampName) -> SystemWorker:
-        """Return a worker that is starting; it answers when it has."""
+    async def start(
+        cls, settings: OffloadSettings, stamp: StampName, program: str = PROGRAM
+    ) -> SystemWorker:
+        """Return a worker that is starting, of the module *program*; it answers when it has."""
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "skerry.server.offload.worker",
+                program,
                 f"--memory-bytes={settings.memory_bytes}",
                 f"--cpu-seconds={settings.cpu_seconds}",
                 f"--stamp={stamp}",
@@ -129,10 +132,16 @@ class _Turn:
 
 
 def system_workers(
-    settings: OffloadSettings, stamp: StampName, charge: Callable[[User, float], None]
+    settings: OffloadSettings,
+    stamp: StampName,
+    charge: Callable[[User, float], None],
+    program: str = PROGRAM,
 ) -> WorkerPool:
-    """Return a pool of processes for a server that marks its objects with *stamp*."""
-    return WorkerPool(settings, lambda: SystemWorker.start(settings, stamp), charge)
+    """Return a pool of processes for a server that marks its objects with *stamp*.
+
+    Each runs the module *program*, whose types must have the rules of the server's own.
+    """
+    return WorkerPool(settings, lambda: SystemWorker.start(settings, stamp, program), charge)
 
 
 class WorkerPool:

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import BinaryIO, Final
 
 from skerry.api.errors import RequestEntityTooLarge
+from skerry.logic.machinery.resource import Extend, as_is
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
 from skerry.server.offload.framing import HEAD, framed, length
 from skerry.server.offload.jobs import Jobs
@@ -91,8 +92,8 @@ def serve(worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a worker as its server asks."""
+def main(extend: Extend = as_is, arguments: Sequence[str] | None = None) -> None:
+    """Run a worker as its server asks; types have what *extend* adds, as they have there."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memory-bytes", type=int, required=True)
     parser.add_argument("--cpu-seconds", type=float, required=True)
@@ -103,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # What JSON makes has no cycles; collections would look at all of it again and again.
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)
-    jobs = Jobs(Preparation(_STAMPS[wanted.stamp]()))
+    jobs = Jobs(Preparation(_STAMPS[wanted.stamp]()), extend)
     answers = sys.stdout.buffer
     # Nothing else may write where answers are read.
     sys.stdout = sys.stderr

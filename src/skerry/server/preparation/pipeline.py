@@ -56,7 +56,7 @@ class NoStamp:
         return None
 
 
-class Birth(msgspec.Struct, frozen=True):
+class Creation(msgspec.Struct, frozen=True):
     """What only the server can give a new object; ``uid`` and ``suffix`` are asked at most once."""
 
     now: datetime
@@ -173,15 +173,15 @@ class Preparation:
     # -- new objects -------------------------------------------------------------------------
 
     def drafted(
-        self, call: Call, options: WriteOptions, mutation: Mutation, birth: Birth
+        self, call: Call, options: WriteOptions, mutation: Mutation, creation: Creation
     ) -> Object:
         """Return the new object that *mutation* makes of none, complete but for admission."""
         obj = present(mutation.mutate(_absent), "what is not there cannot be as desired")
-        prepare.choose_name(obj, birth.suffix)
+        prepare.choose_name(obj, creation.suffix)
         call.resource.default(obj)
         if not mutation.tracked:
-            self._track(call, None, obj, options, birth.now)
-        prepare.begin_life(call.resource, obj, birth.now, birth.uid)
+            self._track(call, None, obj, options, creation.now)
+        prepare.begin_life(call.resource, obj, creation.now, creation.uid)
         return obj
 
     # -- changes -----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from skerry.api.edge import PROJECTED, UPSYNCED
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS
 from skerry.api.errors import Forbidden
 from skerry.api.kinds import GroupResource
-from skerry.logic.fleet.syncing.edge_rights import (
+from skerry.logic.machinery.edges.rights import (
     LEASES,
     LOGICAL_CLUSTERS,
     MAKE_TYPES,

@@ -21,7 +21,7 @@ from skerry.server.offload import messages
 from skerry.server.offload.jobs import same
 from skerry.server.offload.offload import Offload, Worker
 from skerry.server.preparation.draft import Draft
-from skerry.server.preparation.pipeline import Birth, Changed, Mutation, Preparation
+from skerry.server.preparation.pipeline import Changed, Creation, Mutation, Preparation
 from skerry.server.request.call import Call
 from skerry.server.request.options import WriteOptions
 from skerry.store.base import Entry
@@ -88,8 +88,8 @@ class LocalWork:
             generated.append(self._ids.suffix())
             return generated[0]
 
-        birth = Birth(self._clock.now(), self._ids.uid, suffix)
-        obj = self._preparation.drafted(self._call, self._options, self._mutation, birth)
+        creation = Creation(self._clock.now(), self._ids.uid, suffix)
+        obj = self._preparation.drafted(self._call, self._options, self._mutation, creation)
         return Drafted(Draft(obj), bool(generated))
 
     async def changed(self, entry: Entry, subresource: str) -> Changed | None:

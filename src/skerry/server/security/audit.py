@@ -191,17 +191,17 @@ def audit_event(
 
 
 def _user(user: User) -> dict[str, Any]:
-    told: dict[str, Any] = {"username": shortened(user.name, _TEXT_LIMIT)}
+    entry: dict[str, Any] = {"username": shortened(user.name, _TEXT_LIMIT)}
     if user.uid:
-        told["uid"] = shortened(user.uid, _TEXT_LIMIT)
+        entry["uid"] = shortened(user.uid, _TEXT_LIMIT)
     if user.groups:
-        told["groups"] = _texts(user.groups)
+        entry["groups"] = _texts(user.groups)
     if user.extra:
-        told["extra"] = {
+        entry["extra"] = {
             shortened(key, _TEXT_LIMIT): _texts(values)
             for key, values in islice(user.extra.items(), _MAX_EXTRA)
         }
-    return told
+    return entry
 
 
 def _texts(values: Sequence[str]) -> list[str]:

@@ -277,10 +277,10 @@ class AlwaysAllow:
 
 def forbidden(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
     """Return the denial of an action, in the words kubectl users know."""
-    return Forbidden(_told(user, attributes, reason), details=_details(attributes))
+    return Forbidden(_message(user, attributes, reason), details=_details(attributes))
 
 
-def _told(user: User, attributes: Attributes, reason: str) -> str:
+def _message(user: User, attributes: Attributes, reason: str) -> str:
     why = _why(user, attributes) + (f": {reason}" if reason else "")
     if not attributes.resource:
         return f"forbidden: {why}"

@@ -114,8 +114,8 @@ def _charge(budget: Object, pod: str, now: str) -> None:
     """Take one disruption from *budget*, or refuse."""
     name, status = budget["metadata"]["name"], budget.setdefault("status", {})
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        told = f"The disruption budget {name} is still being processed by the server."
-        raise _refused(told, _UNPROCESSED_SECONDS)
+        why = f"The disruption budget {name} is still being processed by the server."
+        raise _refused(why, _UNPROCESSED_SECONDS)
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
         why = "pdb disruptions allowed is negative"
@@ -125,17 +125,17 @@ def _charge(budget: Object, pod: str, now: str) -> None:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise Forbidden.of("policy", "poddisruptionbudgets", name, why)
     if allowed == 0:
-        told = f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy "
-        raise _refused(told + f"pods and has {status.get('currentHealthy', 0)} currently")
+        why = f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy "
+        raise _refused(why + f"pods and has {status.get('currentHealthy', 0)} currently")
     status["disruptionsAllowed"] = allowed - 1
     disrupted[pod] = now
 
 
-def _refused(told: str, retry_seconds: int = 0) -> TooManyRequests:
+def _refused(why: str, retry_seconds: int = 0) -> TooManyRequests:
     error = TooManyRequests(_REFUSED, retry_seconds)
     if not retry_seconds:
         # Nobody knows when: a client that was told a time would wait for it over and over.
         error.details.clear()
         error.headers.clear()
-    error.details["causes"] = [{"reason": "DisruptionBudget", "message": told}]
+    error.details["causes"] = [{"reason": "DisruptionBudget", "message": why}]
     return error

@@ -13,7 +13,7 @@ from skerry.server.request.selection import Selection
 from skerry.server.response.listing import rendered_turns
 from skerry.server.response.representation import Representation
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.server.watch.noticing import noticed
+from skerry.server.watch.watch_event_type import watch_event_type
 from skerry.store.base import Compacted, Unavailable
 
 # A watcher this far behind will not catch up; it is told to start again rather than buffered.
@@ -116,7 +116,7 @@ class WatchStream:
         event = change.event
         if event.revision <= self._after:
             return False
-        kind = noticed(self._selection, change)
+        kind = watch_event_type(self._selection, change)
         if kind is None:
             return False
         self._lines.append(change.frame(self._form, kind))

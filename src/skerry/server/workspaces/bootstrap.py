@@ -14,20 +14,21 @@ from skerry.api.kcp import compute, tenancy
 from skerry.api.kcp.building import Raw
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
+from skerry.api.refs import PATH_ANNOTATION
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.logic.machinery.resource import Resource
-from skerry.logic.machinery.workspaces import births, schemas
+from skerry.logic.machinery.workspaces import schemas, workspace_content
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     Export,
     binding_labels,
     bound_status,
 )
-from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION, Birth
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
+from skerry.logic.machinery.workspaces.workspace_content import NewWorkspace
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode, encode
 from skerry.server.seeding import Seeder
@@ -115,9 +116,9 @@ class Bootstrap:
         served = [r for _, export in exports for r in _resources(export)]
         types = TypeSet([*kept_resources(), *system_resources(), *_shards(), *served])
         objects: list[Object] = [obj for objs, _ in exports for obj in objs]
-        birth = Birth(ROOT, "", f"{self.base_url}/clusters/{ROOT}", "root:root", now)
+        new = NewWorkspace(ROOT, "", f"{self.base_url}/clusters/{ROOT}", "root:root", now)
         objects += [
-            births.logical_cluster(birth, None),
+            workspace_content.logical_cluster(new, None),
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kcp-system"}},
             _shard(self.base_url),

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from skerry.api.kcp import apis, tenancy
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
 from skerry.logic.machinery.workspaces.names import ROOT, SYSTEM_ADMIN, WILDCARD
@@ -128,7 +127,7 @@ class HubCatalogue(Catalogue):
     def _own(self, local: Sequence[Resource], served: Sequence[Resource]) -> list[Resource]:
         """Return the local types whose names nothing else has."""
         names = {r.info.group_resource for r in served}
-        return [warning(r) for r in local if r.info.group_resource not in names]
+        return [self._state.extend(r) for r in local if r.info.group_resource not in names]
 
     def _bound(
         self,

@@ -15,7 +15,7 @@ from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
-from skerry.logic.machinery.workspaces import births
+from skerry.logic.machinery.workspaces import workspace_content
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, initializer_label
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
@@ -76,10 +76,10 @@ class ClusterRules:
             obj["status"] = {**(old.get("status") or {}), "initializers": left}
         if left == before:
             return
-        births.settle_initializers(obj, left, rfc3339(self._clock.now()))
-        await self._tell_workspace(operation, left)
+        workspace_content.settle_initializers(obj, left, rfc3339(self._clock.now()))
+        await self._update_workspace(operation, left)
 
-    async def _tell_workspace(self, operation: Operation, left: Sequence[str]) -> None:
+    async def _update_workspace(self, operation: Operation, left: Sequence[str]) -> None:
         owner = (operation.obj.get("spec") or {}).get("owner")
         if not owner:
             return
@@ -89,7 +89,7 @@ class ClusterRules:
             return
         workspace = decode(entry.value, entry.revision)
         if workspace["metadata"]["uid"] == owner["uid"]:
-            births.settle_initializers(workspace, left, rfc3339(self._clock.now()))
+            workspace_content.settle_initializers(workspace, left, rfc3339(self._clock.now()))
             write = Write(entry.key, encode(workspace), expected=entry.revision)
             operation.writes.append(write)
 

@@ -14,13 +14,13 @@ from skerry.api.edge_identity import (
     EDGE_GROUPS,
     KEY_DIGEST,
     MAILBOX_NAMESPACE,
+    account_name,
     edge_of_user,
     secret_value,
 )
 from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupResource
-from skerry.logic.fleet.syncing.edge_rights import is_heartbeat
-from skerry.logic.fleet.syncing.manifest import account_name
+from skerry.logic.machinery.edges.rights import is_heartbeat
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.security.client_certificates import CREDENTIAL

@@ -5,9 +5,9 @@ Neither is asked of RBAC. Nothing that anybody grants, inside the mailbox or out
 
 from __future__ import annotations
 
-from skerry.api.edge_identity import EDGE_GROUPS, MAILBOX_NAMESPACE
+from skerry.api.edge_identity import EDGE_GROUPS, LAPSED, MAILBOX_NAMESPACE, account_name
 from skerry.api.kinds import GroupResource
-from skerry.logic.fleet.syncing.edge_rights import (
+from skerry.logic.machinery.edges.rights import (
     CHANGE,
     LOGICAL_CLUSTERS,
     MAKE_TYPES,
@@ -15,12 +15,10 @@ from skerry.logic.fleet.syncing.edge_rights import (
     REQUESTS,
     may,
 )
-from skerry.logic.fleet.syncing.manifest import account_name
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
 from skerry.server.extensions import BATCH, CA_BUNDLE, ROOT, WATCH
 from skerry.server.user import User
-from skerry.server.workspaces.edge_certificates import LAPSED
 from skerry.server.workspaces.mailboxes import Mailboxes
 
 _ALLOWED = Decision(True)

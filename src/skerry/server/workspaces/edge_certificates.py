@@ -15,6 +15,7 @@ from cryptography import x509
 from skerry.api.edge_identity import (
     EDGE_GROUPS,
     EDGES,
+    LAPSED,
     LAPSED_LIFETIME,
     EdgeName,
     edge_of_common_name,
@@ -29,8 +30,6 @@ from skerry.server.security.pki import Authority
 from skerry.server.user import User
 from skerry.server.workspaces.mailboxes import Mailboxes
 
-# In a user's extra: the certificate has lapsed, and may only request its successor.
-LAPSED = "edge.kcp.io/lapsed"
 # An edge whose clock is behind by this much can still use a certificate at once.
 _BACKDATED = timedelta(minutes=10)
 _RANDOM_BYTES = 8

@@ -16,6 +16,7 @@ from skerry.api.edge_identity import (
     APPROVED,
     BOOTSTRAP_GROUPS,
     EDGE_GROUPS,
+    EXCHANGED,
     KEY_DIGEST,
     MAILBOX_NAMESPACE,
     SIGNER,
@@ -47,8 +48,6 @@ from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.store.base import Store, Write
 
 _KIND = "CertificateSigningRequest"
-# On the ServiceAccount of an edge of the previous version: the request it became a certificate by.
-EXCHANGED = "edge.kcp.io/exchanged-for"
 # Kubernetes' figures: how long requests are kept that were decided, and that were not.
 _DECIDED_LIFETIME = timedelta(hours=1)
 _PENDING_LIFETIME = timedelta(hours=24)

@@ -15,8 +15,8 @@ from skerry.api.keys import type_prefix
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery.workspaces.bindings import FINALIZER
-from skerry.logic.machinery.workspaces.births import CLUSTER_FINALIZER
 from skerry.logic.machinery.workspaces.remaining import Remaining
+from skerry.logic.machinery.workspaces.workspace_content import CLUSTER_FINALIZER
 from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue

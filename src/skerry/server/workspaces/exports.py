@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from skerry.api.errors import FieldError, Forbidden, Invalid, MethodNotAllowed
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
+from skerry.api.refs import PATH_ANNOTATION
 from skerry.kit.clock import Clock, rfc3339
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.conditions import condition_of, dated
@@ -20,7 +21,6 @@ from skerry.logic.machinery.workspaces.bindings import (
     bound_status,
     is_pinned_elsewhere,
 )
-from skerry.logic.machinery.workspaces.births import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.definitions import TERMINATING

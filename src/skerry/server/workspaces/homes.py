@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import Clock, parse_rfc3339
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name, home_path
 from skerry.logic.machinery.workspaces.types import TypeName, resolve
@@ -24,8 +25,8 @@ from skerry.server.http.message import Answer, Response
 from skerry.server.request.call import Call
 from skerry.server.security.authorization import forbidden
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.server.workspaces.births import WorkspaceBirth
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
+from skerry.server.workspaces.workspace_creation import WorkspaceInitializer
 from skerry.store.base import Conflict, Store
 
 HOME = "~"
@@ -42,7 +43,7 @@ class Homes:
         store: Store,
         dispatcher: Dispatcher,
         state: HubState,
-        birth: WorkspaceBirth,
+        initializer: WorkspaceInitializer,
         authorizer: Authorizer,
         clock: Clock,
     ) -> None:
@@ -51,7 +52,7 @@ class Homes:
         self._store = store
         self._dispatcher = dispatcher
         self._state = state
-        self._birth = birth
+        self._initializer = initializer
 
     def before(self, plain: ResourceHandler) -> ResourceHandler:
         """Return a handler of get that knows ``~``."""
@@ -95,7 +96,7 @@ class Homes:
             "metadata": {
                 "name": "cluster",
                 "creationTimestamp": found["metadata"]["creationTimestamp"],
-                "annotations": {"kcp.io/cluster": ROOT},
+                "annotations": {CLUSTER_ANNOTATION: ROOT},
             },
             "spec": {"cluster": cluster, "URL": found["status"]["URL"], "type": {"name": ""}},
             "status": {
@@ -111,8 +112,8 @@ class Homes:
 
     async def _create(self, cluster: str, user: str) -> None:
         resolved = resolve(TypeName(ROOT, "home"), self._state.workspace_type)
-        birth = self._birth.birth(resolved, cluster, home_path(user), user)
-        writes = self._birth.content(resolved, birth, None, deletable=True)
+        new = self._initializer.new_workspace(resolved, cluster, home_path(user), user)
+        writes = self._initializer.content(resolved, new, None, deletable=True)
         try:
             revisions = await self._store.commit(writes)
         except Conflict:

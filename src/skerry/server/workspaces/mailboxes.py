@@ -15,13 +15,18 @@ from typing import Any
 import msgspec
 import orjson
 
-from skerry.api.edge import EXPORT, Mailbox
-from skerry.api.edge_identity import AUTO_APPROVAL, EDGE_GROUPS, MAILBOX_NAMESPACE, EdgeName
+from skerry.api.edge import EXPORT, SYNCER_CONFIGS, Mailbox
+from skerry.api.edge_identity import (
+    AUTO_APPROVAL,
+    EDGE_GROUPS,
+    MAILBOX_NAMESPACE,
+    EdgeName,
+    account_name,
+)
 from skerry.api.kcp.compute import WORKLOAD
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.fleet.syncing.manifest import account_name
-from skerry.logic.fleet.syncing.scope import NOTHING, Scope, scope_of, united
+from skerry.logic.machinery.edges.scope import NOTHING, Scope, scope_of, united
 from skerry.logic.machinery.workspaces.names import parent_path
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.change import Change
@@ -34,7 +39,7 @@ from skerry.store.base import Store
 
 # Whichever export they come from: there is one workload API, but a hub may have several providers.
 _SYNC_TARGETS = type_prefix(WORKLOAD, "synctargets")[:-1]
-_SYNCER_CONFIGS = type_prefix("edge.kcp.io", "syncerconfigs")[:-1]
+_SYNCER_CONFIGS = type_prefix(*SYNCER_CONFIGS.group_resource)[:-1]
 # Edges of a fleet are told the same things; most specs are equal.
 _SPECS = 256
 _ALWAYS = datetime.max.replace(tzinfo=UTC)

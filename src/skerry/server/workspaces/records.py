@@ -17,18 +17,18 @@ import orjson
 from skerry.api.edge import Mailbox, is_passing_through, mailbox_named
 from skerry.api.edge_identity import APPROVAL_POLICY, REVOKED
 from skerry.api.keys import ObjectKey
-from skerry.logic.machinery.workspaces.births import (
+from skerry.api.refs import PATH_ANNOTATION
+from skerry.logic.machinery.workspaces.limits import MAX_BYTES, MAX_OBJECTS, TREE_ANNOTATIONS
+from skerry.logic.machinery.workspaces.names import ROOT
+from skerry.logic.machinery.workspaces.workspace_content import (
     OWNER,
-    PATH_ANNOTATION,
     REQUIRED_GROUPS,
     TYPE_ANNOTATION,
     owner_of,
 )
-from skerry.logic.machinery.workspaces.limits import MAX_BYTES, MAX_OBJECTS, TREE_ANNOTATIONS
-from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.codec import decode_as
 
-# A burst of births writes equal statuses; those of another second differ in their times only.
+# A burst of creates writes equal statuses; those of another second differ in their times only.
 _STATUSES = 64
 
 

@@ -13,7 +13,8 @@ from typing import Literal
 
 from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
-from skerry.logic.machinery.workspaces import births
+from skerry.api.refs import PATH_ANNOTATION
+from skerry.logic.machinery.workspaces import workspace_content
 from skerry.logic.machinery.workspaces.bindings import EXPORT_LABEL, FINALIZER
 from skerry.logic.machinery.workspaces.names import INITIALIZER_LABEL
 from skerry.server.admission.operation import Operation
@@ -21,17 +22,17 @@ from skerry.server.security.authorization import MASTERS
 from skerry.server.workspaces.state import APIS, CORE, TENANCY
 
 _FINALIZERS = {
-    (TENANCY, "workspaces"): births.WORKSPACE_FINALIZER,
-    (CORE, "logicalclusters"): births.CLUSTER_FINALIZER,
+    (TENANCY, "workspaces"): workspace_content.WORKSPACE_FINALIZER,
+    (CORE, "logicalclusters"): workspace_content.CLUSTER_FINALIZER,
     (APIS, "apibindings"): FINALIZER,
 }
 _ANNOTATIONS = (
-    births.OWNER,
-    births.PATH_ANNOTATION,
-    births.REQUIRED_GROUPS,
+    workspace_content.OWNER,
+    PATH_ANNOTATION,
+    workspace_content.REQUIRED_GROUPS,
     "internal.tenancy.kcp.io/",
 )
-_LABELS = (births.PHASE_LABEL, INITIALIZER_LABEL, EXPORT_LABEL)
+_LABELS = (workspace_content.PHASE_LABEL, INITIALIZER_LABEL, EXPORT_LABEL)
 
 
 class ReservedMetadata:

@@ -16,8 +16,8 @@ from skerry.kit.clock import Clock, rfc3339
 from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.bindings import Export
-from skerry.logic.machinery.workspaces.births import SHARD
 from skerry.logic.machinery.workspaces.names import ROOT
+from skerry.logic.machinery.workspaces.workspace_content import SHARD
 from skerry.server.access import Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.catalogue import TypeSet
@@ -150,5 +150,5 @@ def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str
 
 
 def _false(reason: str, message: str) -> Object:
-    told: Object = {"status": "False", "severity": "Error", "reason": reason}
-    return {**told, "message": message} if message else told
+    base: Object = {"status": "False", "severity": "Error", "reason": reason}
+    return {**base, "message": message} if message else base

@@ -13,7 +13,7 @@ from typing import Any
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.machinery.resource import Resource
+from skerry.logic.machinery.resource import Extend, Resource, as_is
 from skerry.logic.machinery.workspaces import schemas
 from skerry.logic.machinery.workspaces.bindings import Export, Taken
 from skerry.logic.machinery.workspaces.names import ROOT, joined
@@ -50,6 +50,8 @@ _Observe = Callable[[ObjectKey, bytes | None], None]
 class HubState:
     """Everything about clusters that requests depend on."""
 
+    # What is added to types that are bound or defined here: rules that no schema can say.
+    extend: Extend = as_is
     clusters: dict[str, Cluster] = field(default_factory=dict)
     # Children by parent cluster: workspace name to cluster name.
     children: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -340,8 +342,8 @@ class HubState:
                 return ()
             written = self.conversions.get((bound.schema_cluster, bound.schema_name))
             conversion = written or schema.get(KEPT_CONVERSION)
-            known = schemas.resources_of(schema, bound.identity, conversion)
-            self._resources[bound] = known
+            served = schemas.resources_of(schema, bound.identity, conversion)
+            known = self._resources[bound] = tuple(map(self.extend, served))
         return known
 
     def offered(self, export: Export, schema: Object) -> BoundType:

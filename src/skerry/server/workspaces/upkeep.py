@@ -22,13 +22,13 @@ from skerry.logic.machinery.workspaces.bindings import (
     bound_status,
     is_pinned_elsewhere,
 )
-from skerry.logic.machinery.workspaces.births import (
+from skerry.logic.machinery.workspaces.names import ROOT
+from skerry.logic.machinery.workspaces.remaining import set_condition
+from skerry.logic.machinery.workspaces.workspace_content import (
     CLUSTER_FINALIZER,
     PHASE_LABEL,
     WORKSPACE_FINALIZER,
 )
-from skerry.logic.machinery.workspaces.names import ROOT
-from skerry.logic.machinery.workspaces.remaining import set_condition
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.change import Change
 from skerry.server.codec import decode, encode

@@ -9,14 +9,14 @@ import pytest
 
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.warnings import warning
+from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.schema.defaulting import apply_defaults
 from tests.kit.chain import building
 from tests.kit.chain.building import equal, expression
 
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "LocationGrant")
-[_SERVED] = map(warning, crd.resources_of(_KIND))
+[_SERVED] = map(with_type_rules, crd.resources_of(_KIND))
 
 
 def grant(**spec: Any) -> Object:
@@ -103,7 +103,7 @@ def test_a_grant_observes_and_admits_namespaced_objects_unless_it_says_otherwise
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ({"mode": "Observe"}, "spec.mode: Observe"),
         ({"workspaces": {}}, "spec.workspaces"),
@@ -113,10 +113,10 @@ def test_a_grant_observes_and_admits_namespaced_objects_unless_it_says_otherwise
     ],
 )
 def test_a_grant_that_may_not_mean_what_it_says_is_taken_with_a_warning(
-    spec: Object, told: str
+    spec: Object, expected: str
 ) -> None:
     [line] = _SERVED.warnings(grant(**spec))
-    assert told in line
+    assert expected in line
 
 
 def test_a_grant_without_doubts_comes_without_warnings() -> None:

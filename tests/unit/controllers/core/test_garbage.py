@@ -74,7 +74,7 @@ def test_nothing_is_done_to_what_has_no_owner_or_a_present_one() -> None:
     assert not decide(observed(obj("a", ("o",)), "solid"))
 
 
-def test_an_owner_whose_end_nothing_would_tell_of_is_looked_at_again() -> None:
+def test_an_owner_whose_end_nothing_would_report_is_looked_at_again() -> None:
     # Its type was not read yet: it may be gone again before it is, and then leaves no trace.
     plan = decide(observed(obj("a", ("o",)), "solid", complete=False))
     assert plan.look_again_seconds
@@ -151,7 +151,7 @@ def test_deletion_goes_as_the_finalizers_say() -> None:
     assert only(decide(observed(live, "absent"))).propagation == "Orphan"
 
 
-def test_an_owner_in_another_namespace_is_told_to_the_user() -> None:
+def test_an_owner_in_another_namespace_is_reported_to_the_user() -> None:
     live = obj("a", ("o",))
     ref = OwnerRef.of(live["metadata"]["ownerReferences"][0])
     seen = Observed(node_of(PODS, live), live, (Owner(ref, "absent", "other"),), (), True)

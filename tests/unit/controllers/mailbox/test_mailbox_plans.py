@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import SYNC_TARGET_NAME, Mailbox, mailbox_named
+from skerry.api.edge import SYNC_TARGET_NAME, Mailbox
 from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.decide import decide
@@ -99,18 +99,3 @@ def test_a_mailbox_goes_with_its_sync_target_and_only_as_it_was_seen() -> None:
 
 def test_a_mailbox_whose_mark_was_taken_off_goes_too() -> None:
     assert decide(observed(None, workspace(mark="")))
-
-
-@pytest.mark.parametrize(
-    ("name", "mailbox"),
-    [
-        (MAILBOX.workspace, MAILBOX),
-        ("plain", None),
-        ("a-mb-b", None),
-        (f"-mb-{UID}", None),
-        (f"a-mb-b-mb-{UID}", None),
-        (f"a-mb-{UID}x", None),
-    ],
-)
-def test_names_of_mailboxes_are_told_from_others(name: str, mailbox: Mailbox | None) -> None:
-    assert mailbox_named(name) == mailbox

@@ -30,7 +30,7 @@ def test_a_newer_heartbeat_is_passed_on() -> None:
     assert decide(heartbeat("2030-01-01T12:00:29Z", "2030-01-01T12:00:00Z"), NOW)
 
 
-def test_a_heartbeat_already_told_is_not_told_again() -> None:
+def test_a_heartbeat_already_reported_is_not_reported_again() -> None:
     plan = decide(heartbeat("2030-01-01T12:00:00.700000Z", "2030-01-01T12:00:00Z"), NOW)
     assert not plan
     assert plan.look_again_seconds is None
@@ -50,18 +50,20 @@ def test_a_hasty_heartbeat_waits_no_longer_where_the_hub_is_a_day_ahead() -> Non
 
 
 def test_a_short_lease_is_passed_on_more_often() -> None:
-    hasty = replace(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), lasts=12, told=12)
+    hasty = replace(
+        heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), lasts=12, reported=12
+    )
     assert decide(hasty, NOW)
 
 
-def test_how_long_a_lease_lasts_is_told_where_it_is_unusual() -> None:
+def test_how_long_a_lease_lasts_is_reported_where_it_is_unusual() -> None:
     known = heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:28Z")
     (action,) = decide(replace(known, lasts=600), NOW)
     assert isinstance(action, Patch)
     assert action.subresource == ""
     assert action.patch == {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: "600"}}}
-    assert not decide(replace(known, lasts=600, told=600), NOW)
-    (action,) = decide(replace(known, told=600), NOW)
+    assert not decide(replace(known, lasts=600, reported=600), NOW)
+    (action,) = decide(replace(known, reported=600), NOW)
     assert isinstance(action, Patch)
     assert action.patch == {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: None}}}
 

@@ -31,7 +31,7 @@ def observed(seconds_ago: float | None, *conditions: dict[str, Any]) -> Observed
     return Observed(KEY, "7", last, conditions)
 
 
-def told(plan: Plan) -> dict[str, dict[str, Any]]:
+def written(plan: Plan) -> dict[str, dict[str, Any]]:
     (action,) = plan
     assert isinstance(action, Patch)
     assert action.patch["metadata"] == {"resourceVersion": "7"}
@@ -40,12 +40,12 @@ def told(plan: Plan) -> dict[str, dict[str, Any]]:
 
 def test_a_target_never_heard_of_says_so_and_is_left_alone() -> None:
     assert not decide(observed(None, *NEVER), NOW)
-    assert told(decide(observed(None), NOW))["Ready"]["message"] == "No heartbeat yet seen"
+    assert written(decide(observed(None), NOW))["Ready"]["message"] == "No heartbeat yet seen"
 
 
 def test_a_heartbeat_makes_a_target_ready_and_is_looked_at_when_it_expires() -> None:
     plan = decide(observed(10, *NEVER), NOW)
-    conditions = told(plan)
+    conditions = written(plan)
     for kind in ("Ready", "HeartbeatHealthy"):
         assert conditions[kind] == {
             "type": kind,
@@ -59,16 +59,16 @@ def test_a_heartbeat_makes_a_target_ready_and_is_looked_at_when_it_expires() -> 
 
 
 def test_silence_makes_it_unready() -> None:
-    ready = tuple(told(decide(observed(10, *NEVER), NOW)).values())
+    ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
     plan = decide(observed(61, *ready), NOW + timedelta(seconds=1))
-    conditions = told(plan)
+    conditions = written(plan)
     assert conditions["Ready"]["status"] == "False"
     assert conditions["Ready"]["message"] == "No heartbeat since 2030-01-01T11:58:59Z"
     assert plan.look_again_seconds is None
 
 
 def test_a_longer_lease_is_waited_for() -> None:
-    ready = tuple(told(decide(observed(10, *NEVER), NOW)).values())
+    ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
     plan = decide(replace(observed(70, *ready), lasts=600), NOW)
     assert not plan
     assert plan.look_again_seconds == 530.0
@@ -76,7 +76,7 @@ def test_a_longer_lease_is_waited_for() -> None:
 
 def test_ready_sums_up_what_else_is_said_and_that_stays() -> None:
     syncer = {"type": "SyncerReady", "status": "False", "reason": "Busy", "message": "wait"}
-    conditions = told(decide(observed(1, syncer), NOW))
+    conditions = written(decide(observed(1, syncer), NOW))
     assert conditions["SyncerReady"] == syncer
     assert conditions["HeartbeatHealthy"]["status"] == "True"
     assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "Busy")

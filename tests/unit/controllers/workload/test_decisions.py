@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
+from skerry.controllers.workload import replicaset
 from skerry.controllers.workload.cronjob import decide as cronjob
 from skerry.controllers.workload.cronjob.observe import Observed as ObservedCronJob
 from skerry.controllers.workload.daemonset import decide as daemonset
@@ -20,8 +21,7 @@ from skerry.controllers.workload.endpointslice import decide as endpointslice
 from skerry.controllers.workload.endpointslice.observe import Observed as ObservedService
 from skerry.controllers.workload.job import decide as job
 from skerry.controllers.workload.job.observe import Observed as ObservedJob
-from skerry.controllers.workload.replicaset import decide as replicaset
-from skerry.controllers.workload.replicaset.observe import Observed as ObservedReplicaSet
+from skerry.controllers.workload.replicaset import Observed as ObservedReplicaSet
 from skerry.controllers.workload.statefulset import decide as statefulset
 from skerry.controllers.workload.statefulset.observe import Observed as ObservedStatefulSet
 from skerry.controllers.workload.volume import decide as volume
@@ -314,11 +314,13 @@ class TestCronJob:
     def test_a_clock_that_jumped_by_years_still_starts_one_job(self) -> None:
         plan = cronjob.decide(ObservedCronJob(self.cron(), ()), NOW + timedelta(days=700))
         assert len(self.names(plan)) == 1
-        assert "TooManyMissedTimes" in [told.reason for told in plan.announcements]
+        assert "TooManyMissedTimes" in [announcement.reason for announcement in plan.announcements]
 
-    def test_a_schedule_that_makes_no_sense_is_told(self) -> None:
+    def test_a_schedule_that_makes_no_sense_is_reported(self) -> None:
         plan = cronjob.decide(ObservedCronJob(self.cron(timeZone="No/Where"), ()), NOW)
-        assert [told.reason for told in plan.announcements] == ["UnparseableSchedule"]
+        assert [announcement.reason for announcement in plan.announcements] == [
+            "UnparseableSchedule"
+        ]
 
 
 class TestEndpoints:

@@ -270,7 +270,7 @@ async def test_processes_outlive_the_agent_and_are_taken_over(edge: Edge) -> Non
         await edge.gone("long")
 
 
-async def test_what_ended_while_the_agent_was_away_is_told_afterwards(edge: Edge) -> None:
+async def test_what_ended_while_the_agent_was_away_is_reported_afterwards(edge: Edge) -> None:
     async with edge.agents():
         await edge.run_pod(
             "brief", container("busybox", "sh", "-c", "sleep 0.3; exit 7"), restartPolicy="Never"

@@ -197,7 +197,7 @@ class TestEnvironment:
         assert value(resourceFieldRef={"resource": "requests.cpu", "divisor": "1m"}) == "250"
         assert value(resourceFieldRef={"resource": "limits.cpu"}) == "4"
 
-    def test_services_are_told_as_kubelet_tells_them(self) -> None:
+    def test_services_are_reported_as_kubelet_reports_them(self) -> None:
         port = {"name": "http", "port": 80}
         service = {"metadata": {"name": "my-web"}, "spec": {"ports": [port]}}
         found = service_environment([service], lambda s, p: ("127.0.0.1", 4000))
@@ -264,10 +264,10 @@ class TestStatus:
         assert conditions["Ready"]["reason"] == "ContainersNotReady"
         assert conditions["Ready"]["message"] == "containers with unready status: [c]"
         later = NOW + timedelta(minutes=1)
-        told = {**POD, "status": first}
-        same = pod_status(told, self.state(unready, sandboxed=True), later)
+        reported = {**POD, "status": first}
+        same = pod_status(reported, self.state(unready, sandboxed=True), later)
         assert same == first
-        ready = pod_status(told, self.state(unready.but(ready=True), sandboxed=True), later)
+        ready = pod_status(reported, self.state(unready.but(ready=True), sandboxed=True), later)
         conditions = {c["type"]: c for c in ready["conditions"]}
         assert conditions["Ready"]["status"] == "True"
         assert conditions["Ready"]["reason"] is None, "a patch must take the reason away"
@@ -280,7 +280,7 @@ class TestStatus:
         found = {c["type"]: c["status"] for c in conditions}
         assert (found["Ready"], found["ContainersReady"]) == ("False", "True")
 
-    def test_container_states_are_told_as_kubelet_tells_them(self) -> None:
+    def test_container_states_are_reported_as_kubelet_reports_them(self) -> None:
         found = pod_status(self.pod("Never"), self.state(self.ended(3)), NOW)
         (status,) = found["containerStatuses"]
         assert status["state"]["terminated"]["exitCode"] == 3

@@ -106,7 +106,7 @@ class TestBothWays:
         found = _in(volume, lambda root: either.place(root, "/etc/ssl/certs", directory=True))
         assert Path(found).is_dir()
 
-    def test_kinds_are_told_apart(
+    def test_kinds_are_distinguished(
         self, either: Resolver, volume: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         listening = socket.socket(socket.AF_UNIX)

@@ -129,7 +129,7 @@ def test_groups_go_with_their_pod(tmp_path: Path) -> None:
     ControlGroups().remove("uid")
 
 
-def test_the_end_of_memory_is_told_from_other_ends(tmp_path: Path) -> None:
+def test_the_end_of_memory_is_distinguished_from_other_ends(tmp_path: Path) -> None:
     groups = ControlGroups(tmp_path, BOTH)
     assert not groups.was_out_of_memory("")
     assert not groups.was_out_of_memory(str(tmp_path))
@@ -139,7 +139,7 @@ def test_the_end_of_memory_is_told_from_other_ends(tmp_path: Path) -> None:
     assert groups.was_out_of_memory(str(tmp_path))
 
 
-async def test_limits_that_are_not_enforced_are_told_and_the_pod_runs(tmp_path: Path) -> None:
+async def test_limits_that_are_not_enforced_are_reported_and_the_pod_runs(tmp_path: Path) -> None:
     edge = Edge(tmp_path)
     async with edge.up(), edge.agents():
         resources = {"limits": {"cpu": "1", "memory": "64Mi"}}

@@ -84,7 +84,7 @@ class TestForwarding:
         assert await said(forwarder.port, b"anybody?") == b""
         await forwarder.stop()
 
-    async def test_a_taken_port_is_told_and_nothing_stays_open(self) -> None:
+    async def test_a_taken_port_is_reported_and_nothing_stays_open(self) -> None:
         async with echo() as taken:
             free = free_port()
             network = Network()

@@ -15,7 +15,7 @@ from skerry.edge.agent.bubblewrap import arguments, works
 from skerry.edge.agent.catalogue import program_paths
 from skerry.edge.agent.image_users import UnknownUser, numbers_of
 from skerry.edge.agent.oci_configuration import configuration
-from skerry.edge.agent.plain import identity_of, rights_of
+from skerry.edge.agent.process_runtime import identity_of, rights_of
 from skerry.edge.agent.program_words import below_root, contained, translated
 from skerry.edge.agent.root_plan import Content, Step, Wanted, root_plan
 from skerry.edge.agent.runtime import Confinement, ContainerSpec, Image, Mount, Volume
@@ -40,7 +40,7 @@ class TestConfiguration:
         names = ["1", "self", "cpuinfo", "kcore", "sys"]
         return configuration(spec(confinement), "/root", ["/v/0", "/v/1"], proc_names=names, **more)
 
-    def test_what_was_asked_is_told(self) -> None:
+    def test_what_was_asked_is_reported(self) -> None:
         asked = Confinement(
             *(5, 6, (7,), frozenset({10}), True, True, True),
             sysctls={"net.ipv4.tcp_rmem": "1 2 3"},
@@ -166,7 +166,7 @@ def volume(path: str, *, read_only: bool = False, links: bool = False) -> Conten
     return Content("/edge/v", "", path, read_only, links, devices=False)
 
 
-def test_bubblewrap_is_told_the_same_plan() -> None:
+def test_bubblewrap_is_given_the_same_plan() -> None:
     options = wrapped(volume("/data"), volume("/secret", read_only=True, links=True))
     words = arguments(options, 9, lambda content: 7)
     text = " ".join(words)

@@ -134,7 +134,7 @@ def test_a_read_only_root_is_sealed_at_the_end() -> None:
     assert plan(limit_bytes=1024)[0].text == "size=1024"
 
 
-def test_a_plan_survives_being_told() -> None:
+def test_a_plan_survives_being_encoded() -> None:
     steps = plan(volume("/a", read_only=True), read_only=True)
     assert steps_from(json.loads(json.dumps(steps))) == steps
 

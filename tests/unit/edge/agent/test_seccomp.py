@@ -59,7 +59,7 @@ def judged(machine: str, number: int, *arguments: int, architecture: int | None 
     audit = AUDIT[machine] if architecture is None else architecture
     order = "<" if sys.byteorder == "little" else ">"
     padded = [*arguments, *([0] * (6 - len(arguments)))]
-    told = struct.pack(f"{order}IIQ6Q", number, audit, 0, *padded)
+    packed = struct.pack(f"{order}IIQ6Q", number, audit, 0, *padded)
     program, place, loaded = PROGRAMS[machine], 0, 0
     steps = 0
     while True:
@@ -68,7 +68,7 @@ def judged(machine: str, number: int, *arguments: int, architecture: int | None 
         code, if_true, if_false, operand = program[place]
         place += 1
         if code == 0x20:
-            loaded = struct.unpack_from(f"{order}I", told, operand)[0]
+            loaded = struct.unpack_from(f"{order}I", packed, operand)[0]
         elif code == 0x05:
             place += operand
         elif code == 0x06:
@@ -159,7 +159,7 @@ def test_a_filter_is_small_and_every_listed_call_has_a_number(machine: str) -> N
     assert bytes.fromhex(default_filter(machine)) == compiled(machine)
 
 
-def test_the_same_profile_is_told_to_oci_runtimes() -> None:
+def test_the_same_profile_is_given_to_oci_runtimes() -> None:
     profile = oci_profile("x86_64")
     assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
     first, *others = profile["syscalls"]

@@ -183,7 +183,7 @@ def test_custom_kinds_spell_out_their_response_kind() -> None:
     assert early["responseKind"] == {"group": "aaa.example.com", "version": "v1", "kind": "Thing"}
 
 
-def test_scopes_are_told() -> None:
+def test_scopes_are_reported() -> None:
     cluster = Resource(ResourceInfo("x.io", "v1", "things", "Thing", False), ANY, "v1")
     found = discovery.aggregated_groups([cluster])["items"][0]["versions"][0]["resources"][0]
     assert (found["scope"], found["singularResource"]) == ("Cluster", "thing")

@@ -152,7 +152,7 @@ def test_a_claim_counts_in_its_storage_class_too() -> None:
     }
 
 
-def test_a_quota_tells_which_types_it_is_about() -> None:
+def test_a_quota_reports_which_types_it_is_about() -> None:
     hard = dict.fromkeys(
         (
             "pods",
@@ -220,7 +220,7 @@ def test_a_quota_with_scopes_is_about_pods_alone() -> None:
     assert not concerns(quota(scopes=["NotTerminating"]), Counted(CONFIG_MAPS, {"metadata": {}}))
 
 
-def test_usage_is_told_of_every_limit_even_if_nothing_is_used() -> None:
+def test_usage_is_reported_of_every_limit_even_if_nothing_is_used() -> None:
     limited = quota(hard={"pods": "5", "requests.cpu": "2"})
     assert text(used_by(limited, [], NOW)) == {"pods": "0", "requests.cpu": "0"}
 

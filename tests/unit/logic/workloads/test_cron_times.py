@@ -72,7 +72,7 @@ def test_no_minute_between_now_and_the_next_time_would_have_fitted(
         assert schedule.after(middle) == following
 
 
-def test_missed_times_are_told_oldest_first_and_bounded() -> None:
+def test_missed_times_are_reported_oldest_first_and_bounded() -> None:
     schedule = parse_schedule("* * * * *")
     start = at("2026-01-01 00:00:00")
     missed = missed_times(schedule, start, start + timedelta(minutes=5))

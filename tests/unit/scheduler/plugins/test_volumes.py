@@ -313,7 +313,7 @@ def test_a_zone_label_without_a_name_says_nothing(bench: Bench) -> None:
     assert bench.decide(using("p", "data")) in ("a", "b")
 
 
-def test_a_claim_that_cannot_be_used_is_told_before_one_that_is_unbound(bench: Bench) -> None:
+def test_a_claim_that_cannot_be_used_is_reported_before_one_that_is_unbound(bench: Bench) -> None:
     objects = bench.cluster.objects
     objects.classes.set(storage_class(mode="Immediate"))
     objects.claims.set(claim("unbound"))

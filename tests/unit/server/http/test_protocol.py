@@ -20,12 +20,12 @@ async def test_a_request_reaches_the_handler_whole() -> None:
             b"PATCH /a%20b/c?x=1&y=%2F HTTP/1.1\r\nHost: h\r\nX-Thing: One\r\n"
             b"Content-Length: 5\r\n\r\nhello"
         )
-        told = (await client.answer()).json
-    assert told["method"] == "PATCH"
-    assert told["path"] == "/a b/c"
-    assert told["query"] == {"x": "1", "y": "/"}
-    assert told["headers"]["x-thing"] == "One"
-    assert told["body"] == "hello"
+        echoed = (await client.answer()).json
+    assert echoed["method"] == "PATCH"
+    assert echoed["path"] == "/a b/c"
+    assert echoed["query"] == {"x": "1", "y": "/"}
+    assert echoed["headers"]["x-thing"] == "One"
+    assert echoed["body"] == "hello"
 
 
 async def test_a_connection_serves_many_requests_one_after_another() -> None:
@@ -41,12 +41,12 @@ async def test_requests_that_differ_in_their_first_line_alone_are_read_afresh() 
     async with serving() as (_, port), connected(port) as client:
         for target, path in ((b"/one?a=1", "/one"), (b"/two", "/two"), (b"/%74hree", "/three")):
             client.send(b"GET " + target + block)
-            told = (await client.answer()).json
-            assert told["path"] == path
-            assert told["headers"]["authorization"] == "Bearer t"
+            echoed = (await client.answer()).json
+            assert echoed["path"] == path
+            assert echoed["headers"]["authorization"] == "Bearer t"
         client.send(b"DELETE /x?q=9" + block)
-        told = (await client.answer()).json
-        assert (told["method"], told["query"]) == ("DELETE", {"q": "9"})
+        echoed = (await client.answer()).json
+        assert (echoed["method"], echoed["query"]) == ("DELETE", {"q": "9"})
         client.send(b"GET /bad%zz" + block)
         assert (await client.answer()).status == 400
         client.send(b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n")
@@ -85,9 +85,9 @@ async def test_a_chunked_body_is_joined_and_its_trailers_are_no_headers() -> Non
             b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
             b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nAuthorization: Bearer evil\r\n\r\n"
         )
-        told = (await client.answer()).json
-    assert told["body"] == "abcde"
-    assert "authorization" not in told["headers"]
+        echoed = (await client.answer()).json
+    assert echoed["body"] == "abcde"
+    assert "authorization" not in echoed["headers"]
 
 
 async def test_a_client_that_expects_100_continue_is_invited_to_send() -> None:
@@ -210,7 +210,7 @@ async def test_the_headers_of_an_error_are_sent() -> None:
         assert (await client.answer()).headers["retry-after"] == "7"
 
 
-async def test_a_bug_in_the_handler_is_a_500_that_tells_nothing(
+async def test_a_bug_in_the_handler_is_a_500_that_reports_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     async def handler(_: Request) -> Answer:
@@ -423,7 +423,7 @@ async def test_a_stream_whose_client_does_not_read_sees_its_queue_grow_and_waits
     assert got.body.endswith(b"done")
 
 
-async def test_one_more_connection_than_allowed_is_told_so() -> None:
+async def test_one_more_connection_than_allowed_is_refused_so() -> None:
     settings = HttpSettings(connections=1, linger_seconds=0.05)
     async with serving(settings=settings) as (_, port), connected(port) as first:
         first.send(GET % b"")

@@ -138,7 +138,7 @@ async def test_workers_start_as_they_are_needed_up_to_the_limit() -> None:
     assert all(worker.ended for worker in fakes.workers)
 
 
-async def test_a_user_who_queues_too_much_is_told_to_come_back() -> None:
+async def test_a_user_who_queues_too_much_is_asked_to_come_back() -> None:
     fakes = Fakes()
     pool = WorkerPool(OffloadSettings(workers=1, queued_per_user=2), fakes.start)
     async with served(pool) as tasks:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skerry.server.request.info import RequestInfo, request_info
 
 
-def told(method: str, path: str, **query: str) -> RequestInfo:
+def parsed(method: str, path: str, **query: str) -> RequestInfo:
     return request_info(method, path, query, "local")
 
 
@@ -46,44 +46,44 @@ def test_paths_name_resources(
     namespace: str,
     name: str,
 ) -> None:
-    info = told(method, path)
+    info = parsed(method, path)
     assert info.is_resource
     found = (info.verb, info.group, info.resource, info.subresource, info.namespace, info.name)
     assert found == (verb, group, resource, subresource, namespace, name)
 
 
 def test_what_follows_a_proxy_is_kept() -> None:
-    assert told("GET", "/api/v1/nodes/n/proxy/a/b").rest == "a/b"
+    assert parsed("GET", "/api/v1/nodes/n/proxy/a/b").rest == "a/b"
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/version"]
 )
 def test_other_paths_are_no_resources(path: str) -> None:
-    info = told("GET", path)
+    info = parsed("GET", path)
     assert not info.is_resource
     assert info.verb == "get"
-    assert told("POST", path).verb == "post"
+    assert parsed("POST", path).verb == "post"
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "true", "True", "TRUE"])
 def test_every_way_to_say_true_begins_a_watch_of_a_collection(text: str) -> None:
-    assert told("GET", "/api/v1/pods", watch=text).verb == "watch"
-    assert told("GET", "/api/v1/namespaces/n/pods/p", watch=text).verb == "get"
+    assert parsed("GET", "/api/v1/pods", watch=text).verb == "watch"
+    assert parsed("GET", "/api/v1/namespaces/n/pods/p", watch=text).verb == "get"
 
 
 @pytest.mark.parametrize("text", ["", "0", "false", "yes", "f"])
 def test_anything_else_does_not(text: str) -> None:
-    assert told("GET", "/api/v1/pods", watch=text).verb == "list"
+    assert parsed("GET", "/api/v1/pods", watch=text).verb == "list"
 
 
 def test_a_field_selector_may_pin_one_name() -> None:
     path = "/api/v1/pods"
-    assert told("GET", path, fieldSelector="metadata.name=a").selected_name == "a"
-    assert told("GET", path, fieldSelector="x=y,metadata.name==a").selected_name == "a"
+    assert parsed("GET", path, fieldSelector="metadata.name=a").selected_name == "a"
+    assert parsed("GET", path, fieldSelector="x=y,metadata.name==a").selected_name == "a"
     for selector in ("metadata.name!=a", "spec.nodeName=a", "garbage", ""):
-        assert told("GET", path, fieldSelector=selector).selected_name == ""
-    assert told("DELETE", path, fieldSelector="metadata.name=a").selected_name == ""
+        assert parsed("GET", path, fieldSelector=selector).selected_name == ""
+    assert parsed("DELETE", path, fieldSelector="metadata.name=a").selected_name == ""
 
 
 @given(st.text(max_size=30), st.sampled_from(["GET", "POST", "BREW", ""]))

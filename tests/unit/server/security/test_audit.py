@@ -47,7 +47,7 @@ async def test_events_beyond_the_bound_are_dropped_and_counted(tmp_path: Path) -
     assert len(lines(tmp_path / "a.log")) == 3
 
 
-async def test_a_disk_that_refuses_is_told_and_does_not_stop_the_server(
+async def test_a_disk_that_refuses_is_reported_and_does_not_stop_the_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")

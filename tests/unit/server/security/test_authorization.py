@@ -49,7 +49,7 @@ def test_decisions_change_with_the_objects_though_they_are_remembered() -> None:
     assert decision.reason == 'RBAC: clusterrole.rbac.authorization.k8s.io "r" not found'
 
 
-def test_names_are_told_apart_where_rules_name_them() -> None:
+def test_names_are_distinguished_where_rules_name_them() -> None:
     only = {**READ_PODS, "resourceNames": ["mine"]}
     a = authorizer(role("r", only), binding("b", "ClusterRole", "r", group("system:authenticated")))
     for _ in range(2):

@@ -99,7 +99,7 @@ async def test_a_revoked_certificate_is_refused_and_its_streams_end_at_once(
         await ours.transport.close()
 
 
-async def test_only_administrators_revoke_and_bad_input_is_told(tmp_path: Path) -> None:
+async def test_only_administrators_revoke_and_bad_input_is_reported(tmp_path: Path) -> None:
     async with running(tmp_path) as server:
         somebody = User("jane", groups=("system:authenticated",))
         assert (await post(server, {"operation": "revoke", "serial": "1"}, somebody))[0] == 403
@@ -111,9 +111,9 @@ async def test_only_administrators_revoke_and_bad_input_is_told(tmp_path: Path) 
             {"operation": "revoke", "serial": "1", "reason": "x" * 300},
             {"operation": "forget", "serial": "1"},
         ):
-            status, told = await post(server, body)
+            status, status_body = await post(server, body)
             assert status == 400, body
-            assert told["message"]
+            assert status_body["message"]
         assert (await post(server, {"operation": "restore", "serial": "1"}))[0] == 404
 
 

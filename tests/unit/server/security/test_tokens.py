@@ -117,7 +117,7 @@ async def test_a_bound_token_dies_with_what_it_is_bound_to(bound: BoundObject) -
         await service.validate(token, PLAIN)
 
 
-async def test_a_pod_token_tells_pod_and_node() -> None:
+async def test_a_pod_token_reports_pod_and_node() -> None:
     service = tokens(Objects(ROBOT, ("pods", "ns", "p", "pu")))
     request = TokenRequest(
         "ns",

@@ -44,8 +44,8 @@ async def test_a_hub_issues_tokens_as_kcp_does_and_accepts_those_meant_for_it(hu
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
               "spec": {"token": plain, "audiences": [ISSUER]}}  # fmt: skip
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
-    told = (await hub.create(mine, path, review))["status"]
-    assert (told["authenticated"], told["audiences"]) == (True, [ISSUER])
+    result = (await hub.create(mine, path, review))["status"]
+    assert (result["authenticated"], result["audiences"]) == (True, [ISSUER])
 
 
 @in_hub

@@ -322,8 +322,8 @@ async def test_an_export_may_name_the_secret_of_its_identity(hub: Hub) -> None:
     changed = (await hub.ask("kcp-admin", "PATCH", path, other, **MERGE)).body
     assert changed["status"]["identityHash"] == hashed("my-key"), "objects are stored by it"
     wanted = f'identity secret hash "{hashed("other-key")}" must match status.identityHash '
-    told = ("False", f'hash mismatch: {wanted}"{hashed("my-key")}"')
-    assert condition(changed, "IdentityValid") == told
+    expected = ("False", f'hash mismatch: {wanted}"{hashed("my-key")}"')
+    assert condition(changed, "IdentityValid") == expected
 
 
 @in_hub

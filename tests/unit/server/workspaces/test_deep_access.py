@@ -100,7 +100,7 @@ async def test_who_may_use_a_type_needs_no_access_to_its_workspace(hub: Hub) -> 
 
 
 @in_hub
-async def test_without_the_door_principals_are_still_told_apart(hub: Hub) -> None:
+async def test_without_the_door_principals_are_still_distinguished(hub: Hub) -> None:
     """What only the missing access kept from accounts and impersonated users stays theirs not."""
     where = await shop(hub)
     everybody = [group("system:authenticated"), group("system:serviceaccounts"),

@@ -127,7 +127,7 @@ async def seen(sender: MemorySender, count: int) -> list[dict[str, Any]]:
 
 
 @in_edge_hub
-async def test_watches_tell_of_copies_and_reports_only(hub: EdgeHub) -> None:
+async def test_watches_report_of_copies_and_reports_only(hub: EdgeHub) -> None:
     edge = await joined(hub)
     plain = await edge.watch("/api/v1/configmaps?watch=true")
     watches = [{"id": "m", "version": "v1", "resource": "configmaps"}]
@@ -148,8 +148,8 @@ async def test_watches_tell_of_copies_and_reports_only(hub: EdgeHub) -> None:
         {"metadata": {"labels": {"edge.kcp.io/projected": None}}},
         content_type=MERGE,
     )
-    told = [event for event in await seen(plain, 4) if event["type"] != "BOOKMARK"]
-    found = [(event["type"], event["object"]["metadata"]["name"]) for event in told]
+    received = [event for event in await seen(plain, 4) if event["type"] != "BOOKMARK"]
+    found = [(event["type"], event["object"]["metadata"]["name"]) for event in received]
     assert sorted(found[:2]) == [("ADDED", "copy"), ("ADDED", "report")]
     assert found[2:] == [("ADDED", "later"), ("DELETED", "later")]
     for stream in (packed, compact, thin):
@@ -177,7 +177,7 @@ async def test_a_packed_watch_of_what_an_edge_may_not_read_is_refused_alone(hub:
 
 
 @in_edge_hub
-async def test_a_patch_tells_nothing_of_what_an_edge_does_not_see(hub: EdgeHub) -> None:
+async def test_a_patch_reports_nothing_of_what_an_edge_does_not_see(hub: EdgeHub) -> None:
     edge = await joined(hub)
     hidden = secret("hidden", stringData={"password": "right"})
     made = await hub.create(edge.mailbox, f"{SHOP}/secrets", hidden)
@@ -352,8 +352,8 @@ async def test_a_batch_gives_an_edge_nothing_more(hub: EdgeHub) -> None:
     assert isinstance(answer, Stream)
     sender = MemorySender()
     await answer.run(sender)
-    (told,) = await seen(sender, 1)
-    assert {each["code"] for each in told["answers"]} <= {403, 404}
+    (received,) = await seen(sender, 1)
+    assert {each["code"] for each in received["answers"]} <= {403, 404}
     assert await state(hub) == before
 
 

@@ -34,7 +34,7 @@ async def test_only_administrators_of_the_hub_see_and_rotate_its_keys(hub: Hub) 
 
 
 @in_hub
-async def test_no_key_is_ever_told(hub: Hub) -> None:
+async def test_no_key_is_ever_reported(hub: Hub) -> None:
     (directory,) = {hub.running.kubeconfig.parent / "pki"}
     texts = [line.split(": ", 1)[1] for line in
              (directory / "encryption.keys").read_text().splitlines() if ": " in line]  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skerry.api.kcp import edge
 from skerry.api.refs import CLUSTER_ANNOTATION
-from tests.kit.server.hub import running_hub
+from tests.kit.server.hub import Hub, running_hub
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SCHEMAS = "/apis/apis.kcp.io/v1alpha1/apiresourceschemas"
@@ -35,12 +36,18 @@ def schema(pattern: str, fields: int) -> dict[str, object]:
     }  # fmt: skip
 
 
+async def _team(hub: Hub) -> None:
+    workspace = {
+        "apiVersion": "tenancy.kcp.io/v1alpha1",
+        "kind": "Workspace",
+        "metadata": {"name": "team"},
+    }
+    await hub.create("root", "/apis/tenancy.kcp.io/v1alpha1/workspaces", workspace)
+
+
 async def test_workers_of_a_hub_know_its_types_and_its_mark(tmp_path: Path) -> None:
     async with running_hub(tmp_path, workers=1) as hub:
-        await hub.create("root", "/apis/tenancy.kcp.io/v1alpha1/workspaces", {
-            "apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace",
-            "metadata": {"name": "team"},
-        })  # fmt: skip
+        await _team(hub)
         large = {"metadata": {"name": "large"}, "data": {f"k{i}": "v" for i in range(2000)}}
         made = await hub.create("root:team", MAPS, large)
         assert len(made["data"]) == 2000
@@ -65,3 +72,27 @@ async def test_workers_of_a_hub_know_its_types_and_its_mark(tmp_path: Path) -> N
 
         document = await hub.get("root:team", "/openapi/v2")
         assert "io.k8s.api.core.v1.ConfigMap" in document["definitions"]
+
+
+async def test_workers_of_a_hub_know_the_rules_that_no_schema_says(tmp_path: Path) -> None:
+    definition = next(
+        d for d in edge.definitions() if d["spec"]["names"]["kind"] == "LocationGrant"
+    )
+    grant = {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "LocationGrant",
+        "metadata": {"name": "g", "annotations": {f"k{i}": "v" for i in range(3000)}},
+        "spec": {
+            "workspaces": {"paths": ["root:shop"]},
+            "locations": {"selector": {"matchLabels": {"-": "c"}}},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"]}],
+        },
+    }
+    async with running_hub(tmp_path, workers=1) as hub:
+        await _team(hub)
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        await hub.create("root:team", definitions, definition)
+        where = "/clusters/root:team/apis/edge.kcp.io/v1alpha1/locationgrants"
+        refused = await hub.ask("kcp-admin", "POST", where, grant)
+        assert refused.status == 422
+        assert "spec.locations.selector" in refused.body["message"]

@@ -1,4 +1,4 @@
-"""Content cast from a mould is what would have been made for the workspace itself."""
+"""Content cast from a template is what would have been made for the workspace itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skerry.kit.ids import SeededIds
 from skerry.server.codec import decode, encode
-from skerry.server.workspaces.moulds import Marks, Mould
+from skerry.server.workspaces.object_templates import Marks, ObjectTemplate
 from skerry.store.base import Write
 
 # Whatever people may write: quotes, percent signs, other alphabets.
@@ -35,8 +35,8 @@ def _object(text: str, marks: Marks) -> dict[str, Any]:
 def test_what_is_cast_has_the_values_where_the_marks_were(text: str, path: str, name: str) -> None:
     marks = Marks(SeededIds(1), names=2)
     key = f"/core/configmaps/{marks.cluster}/default/c-{marks.suffixes[1]}"
-    mould = Mould([Write(key, encode(_object(text, marks)), expected=0)] * 2, marks)
-    writes = mould.cast(
+    template = ObjectTemplate([Write(key, encode(_object(text, marks)), expected=0)] * 2, marks)
+    writes = template.render(
         SeededIds(2),
         cluster="abc",
         path=path,
@@ -67,4 +67,6 @@ def test_what_is_cast_has_the_values_where_the_marks_were(text: str, path: str, 
 def test_what_has_no_marks_is_cast_as_it_is() -> None:
     marks = Marks(SeededIds(1))
     write = Write("/a/b", b"\x00%\xff{}", expected=0)
-    assert Mould([write], marks).cast(SeededIds(2), cluster="c", path="p", now="n") == [write]
+    assert ObjectTemplate([write], marks).render(SeededIds(2), cluster="c", path="p", now="n") == [
+        write
+    ]

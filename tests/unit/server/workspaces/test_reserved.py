@@ -210,6 +210,8 @@ async def test_of_two_exports_that_offer_the_same_a_type_binds_the_first(hub: Hu
     user = await hub.workspace("root", "user", "shopping")
     second, first = (await hub.get(user, BINDINGS))["items"]
     assert (first["status"]["phase"], second["status"]["phase"]) == ("Bound", "Binding")
-    told = second["status"]["conditions"][0]["message"]
+    message = second["status"]["conditions"][0]["message"]
     name = first["metadata"]["name"]
-    assert f'naming conflict with APIBinding "{name}" bound to APIExport root:shop:widgets' in told
+    assert (
+        f'naming conflict with APIBinding "{name}" bound to APIExport root:shop:widgets' in message
+    )

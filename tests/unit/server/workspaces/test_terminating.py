@@ -73,10 +73,12 @@ async def test_a_binding_says_whose_finalizers_hold_its_objects(hub: Hub) -> Non
     await hub.create(user, WIDGETS, widget("one", finalizers=["x.io/y"]))
     path = f"/clusters/{user}{BINDINGS}/w"
     assert (await hub.ask("alice", "DELETE", path)).status == 200
-    told = "Some content in the workspace has finalizers remaining: x.io/y in 1 resource instances"
-    found = await said(hub, user, f"{BINDINGS}/w", HELD, told)
+    expected = (
+        "Some content in the workspace has finalizers remaining: x.io/y in 1 resource instances"
+    )
+    found = await said(hub, user, f"{BINDINGS}/w", HELD, expected)
     assert found == {"type": HELD, "status": "False", "severity": "Error",
-                     "reason": "SomeFinalizersRemain", "message": told}  # fmt: skip
+                     "reason": "SomeFinalizersRemain", "message": expected}  # fmt: skip
     binding_now = await hub.get(user, f"{BINDINGS}/w")
     kinds = [each["type"] for each in binding_now["status"]["conditions"]]
     assert kinds == ["Ready", *sorted(kinds[1:])]
@@ -116,12 +118,12 @@ async def test_finalizers_are_counted_and_listed_in_order(hub: Hub) -> None:
     await hub.create(user, WIDGETS, widget("two", finalizers=["b.io/x"]))
     await hub.create(user, WIDGETS, widget("free"))
     await hub.ask("alice", "DELETE", f"/clusters/{user}{BINDINGS}/w")
-    told = "Some content in the workspace has finalizers remaining: "
-    both = f"{told}a.io/x in 1 resource instances, b.io/x in 2 resource instances"
+    expected = "Some content in the workspace has finalizers remaining: "
+    both = f"{expected}a.io/x in 1 resource instances, b.io/x in 2 resource instances"
     await said(hub, user, f"{BINDINGS}/w", HELD, both)
     free = {"metadata": {"finalizers": None}}
     await hub.ask("alice", "PATCH", f"/clusters/{user}{WIDGETS}/one", free, **MERGE)
-    await said(hub, user, f"{BINDINGS}/w", HELD, f"{told}b.io/x in 1 resource instances")
+    await said(hub, user, f"{BINDINGS}/w", HELD, f"{expected}b.io/x in 1 resource instances")
     # Another workspace that binds the same notices nothing.
     other = await hub.workspace("root:org", "other")
     await hub.create(other, BINDINGS, binding("w", "root:org:shop", "widgets"))
@@ -137,15 +139,15 @@ async def test_a_workspace_says_what_is_left_in_it_and_its_people_may_clear_it(h
     await hub.create(user, CONFIG_MAPS, held)
     await hub.create(user, WIDGETS, widget("one", finalizers=["x.io/z"]))
     await hub.ask("kcp-admin", "DELETE", f"/clusters/root:org{WORKSPACES}/user")
-    told = (
+    expected = (
         "Some resources are remaining: configmaps. has 1 resource instances, widgets.example.io "
         "has 1 resource instances; Some content in the logical cluster has finalizers remaining: "
         "x.io/y in 1 resource instances, x.io/z in 1 resource instances"
     )
     for where, path in (("root:org", f"{WORKSPACES}/user"), (user, f"{CLUSTERS}/cluster")):
-        found = await said(hub, where, path, CONTENT, told)
+        found = await said(hub, where, path, CONTENT, expected)
         assert found == {"type": CONTENT, "status": "False", "severity": "Info",
-                         "reason": "SomeResourcesRemain", "message": told}  # fmt: skip
+                         "reason": "SomeResourcesRemain", "message": expected}  # fmt: skip
     # Who may do so is let in while something is left, and nothing new comes.
     free = {"metadata": {"finalizers": None}}
     assert (await hub.ask("alice", "POST", f"/clusters/{user}{CONFIG_MAPS}", config_map("n"))
@@ -172,11 +174,11 @@ async def test_a_home_that_is_given_up_says_what_is_left_in_it(hub: Hub) -> None
     await hub.create(mine, CONFIG_MAPS, held, "alice")
     reply = await hub.ask("alice", "DELETE", f"/clusters/{mine}{CLUSTERS}/cluster")
     assert reply.status == 200
-    told = (
+    expected = (
         "Some resources are remaining: configmaps. has 1 resource instances; Some content in the "
         "logical cluster has finalizers remaining: x.io/y in 1 resource instances"
     )
-    await said(hub, mine, f"{CLUSTERS}/cluster", CONTENT, told)
+    await said(hub, mine, f"{CLUSTERS}/cluster", CONTENT, expected)
     free = {"metadata": {"finalizers": None}}
     reply = await hub.ask("alice", "PATCH", f"/clusters/{mine}{CONFIG_MAPS}/held", free, **MERGE)
     assert reply.status == 200

@@ -178,8 +178,8 @@ async def test_a_tree_of_workspaces_is_limited_as_a_whole(tmp_path: Path) -> Non
         for where in (shop, below):
             refused = await ask(hub, "alice", where, "POST", WORKSPACES, workspace("more"))
             assert refused.status == 403
-            told = "exceeded quota: root:shop, requested: workspaces=1, used: workspaces=3"
-            assert told in refused.body["message"]
+            expected = "exceeded quota: root:shop, requested: workspaces=1, used: workspaces=3"
+            assert expected in refused.body["message"]
         assert (await ask(hub, "bob", other, "POST", WORKSPACES, workspace("b"))).status == 201
         assert await annotate(hub, "alice", shop, tree_workspaces="9") == 403
         assert await annotate(hub, "kcp-admin", shop, tree_workspaces="4") == 200

@@ -137,8 +137,10 @@ def _within(informer: Informer, key: Key, *, whole: bool) -> list[Object]:
 
 def _credits(quota: Object, used: rules.Usage) -> bool:
     """Tell whether *used* is less than the status says, of anything."""
-    told = (quota.get("status") or {}).get("used") or {}
-    return any(name in used and used[name] < Quantity.parse(text) for name, text in told.items())
+    reported = (quota.get("status") or {}).get("used") or {}
+    return any(
+        name in used and used[name] < Quantity.parse(text) for name, text in reported.items()
+    )
 
 
 def pared(obj: Object) -> Object:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.decide import decide
 from skerry.controllers.tenancy.heartbeat.keys import (
     NAME,
-    SYNC_TARGETS,
     enqueue_on_changes,
     with_conditions,
 )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.heartbeat import lease_seconds_told
+from skerry.logic.fleet.placement.heartbeat import lease_seconds_reported
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler
 
 NAME = "synctarget-heartbeat"
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 
 
 def with_conditions(obj: Object) -> Object:
@@ -33,4 +31,4 @@ def enqueue_on_changes(add: Callable[[Key], None]) -> Handler:
 
 
 def _stage(obj: Object) -> tuple[object, int]:
-    return obj.get("status"), lease_seconds_told(obj)
+    return obj.get("status"), lease_seconds_reported(obj)

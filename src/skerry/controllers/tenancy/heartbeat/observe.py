@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from skerry.kit.clock import parse_rfc3339
-from skerry.logic.fleet.placement.heartbeat import USUAL_LEASE_SECONDS, lease_seconds_told
+from skerry.logic.fleet.placement.heartbeat import USUAL_LEASE_SECONDS, lease_seconds_reported
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
@@ -41,5 +41,5 @@ class Observer:
             obj["metadata"]["resourceVersion"],
             parse_rfc3339(heartbeat) if heartbeat else None,
             tuple(status["conditions"]),
-            lease_seconds_told(obj),
+            lease_seconds_reported(obj),
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.refs import ObjectRef
 from skerry.controllers.tenancy.location.decide import decide
 from skerry.controllers.tenancy.location.keys import (
-    LOCATIONS,
     NAME,
-    SYNC_TARGETS,
     EventHandlers,
     with_counts,
 )

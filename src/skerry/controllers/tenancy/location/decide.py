@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from skerry.controllers.tenancy.location.keys import LOCATIONS
+from skerry.api.kcp.resources import LOCATIONS
 from skerry.controllers.tenancy.location.observe import Observed
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 
 
 def decide(observed: Observed) -> Plan:
     """Correct the status of a Location that counts wrongly."""
-    if observed.told == observed.counted:
+    if observed.reported == observed.counted:
         return NOTHING
     instances, available = observed.counted
     action = Patch(

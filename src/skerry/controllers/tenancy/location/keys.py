@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyroaring import BitMap
 
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.inventory import Inventory
@@ -18,8 +18,6 @@ from skerry.logic.fleet.placement.records import (
 )
 
 NAME = "location-counts"
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 
 
 def with_counts(obj: Object) -> Object:

@@ -16,7 +16,7 @@ class Observed:
     """One Location: counts told (None: nothing told) and counts that are."""
 
     ref: ObjectRef
-    told: tuple[int | None, int | None]
+    reported: tuple[int | None, int | None]
     counted: tuple[int, int]
 
 

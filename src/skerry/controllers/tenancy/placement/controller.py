@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from skerry.api.kcp.resources import LOCATIONS, PLACEMENTS, SYNC_TARGETS
 from skerry.controllers.tenancy.placement.decide import decide
 from skerry.controllers.tenancy.placement.keys import (
     IN,
-    LOCATIONS,
     LOOKED_AT,
     NAME,
-    PLACEMENTS,
-    SYNC_TARGETS,
     EventHandlers,
     Workspace,
     kept_sync_target,

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from skerry.api.kcp.resources import PLACEMENTS
 from skerry.api.objects import Object
-from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED, PLACEMENTS
+from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
 from skerry.kit.clock import rfc3339
 from skerry.logic.machinery.conditions import ready_first, set_conditions
@@ -41,9 +42,9 @@ def decide(observed: Observed, now: datetime) -> Plan:
         status, annotations, fits = _outcome(seen, now)
         if fits:
             placed |= seen.namespaces
-        actions += _told(observed.cluster, seen.placement, status, annotations)
-    for name, told in observed.namespaces:
-        if told != (name in placed):
+        actions += _status_update(observed.cluster, seen.placement, status, annotations)
+    for name, marked in observed.namespaces:
+        if marked != (name in placed):
             value = "" if name in placed else None
             actions.append(
                 Patch(
@@ -144,7 +145,9 @@ def _condition(kind: str, fault: Fault) -> dict[str, Any]:
     return said
 
 
-def _told(cluster: str, placement: Object, status: Object, annotations: Object) -> list[Action]:
+def _status_update(
+    cluster: str, placement: Object, status: Object, annotations: Object
+) -> list[Action]:
     """Return what makes a Placement say *status* and *annotations*; nothing when it does."""
     metadata = placement["metadata"]
     target = Target(PLACEMENTS, metadata["name"], cluster=cluster)

@@ -7,17 +7,13 @@ from typing import NamedTuple
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION, PATH_ANNOTATION
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.runtime.client import cluster_of
 from skerry.runtime.informer import Informer
 
 NAME = "placements"
-PLACEMENTS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "placements")
-LOCATIONS = GroupVersionResource("scheduling.kcp.io", "v1alpha1", "locations")
-SYNC_TARGETS = GroupVersionResource("workload.kcp.io", "v1alpha1", "synctargets")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-PATH = "kcp.io/path"
-CLUSTER = "kcp.io/cluster"
 # On a namespace: some Placement is for it.
 PLACED = "scheduling.kcp.io/placement"
 
@@ -45,7 +41,7 @@ def wanted_workspace(placement: Object) -> Iterable[Hashable]:
 
 def workspaces_of(location: Object) -> Iterable[Hashable]:
     """Index a Location under both names of its workspace."""
-    path = (location["metadata"].get("annotations") or {}).get(PATH)
+    path = (location["metadata"].get("annotations") or {}).get(PATH_ANNOTATION)
     cluster = cluster_of(location)
     return (cluster, path) if path and path != cluster else (cluster,)
 
@@ -62,7 +58,7 @@ def kept_namespace(obj: Object) -> Object:
     """Return what is worth keeping of a namespace."""
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
-    kept = {key: annotations[key] for key in (CLUSTER, PLACED) if key in annotations}
+    kept = {key: annotations[key] for key in (CLUSTER_ANNOTATION, PLACED) if key in annotations}
     members = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
     lean = {name: metadata[name] for name in members if metadata.get(name)}
     return {"metadata": {**lean, "annotations": kept}}

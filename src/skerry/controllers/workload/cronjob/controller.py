@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.workload.cronjob.decide import decide
-from skerry.controllers.workload.cronjob.keys import connect
+from skerry.controllers.workload.cronjob.events import connect
 from skerry.controllers.workload.cronjob.observe import Observed, Observer
 from skerry.controllers.workload.kinds import CRON_JOBS, JOBS
 from skerry.runtime.context import ControllerContext

@@ -36,7 +36,7 @@ class _Step:
         self.announcements: list[Announcement] = []
         self.again: float | None = None
 
-    def tell(self, reason: str, text: str, *, warning: bool = False) -> None:
+    def record_event(self, reason: str, text: str, *, warning: bool = False) -> None:
         about = self.cron_job
         self.announcements.append(
             Announcement(about, "Warning" if warning else "Normal", reason, text)
@@ -51,7 +51,7 @@ class _Step:
                 propagation="Background",
             )
         )
-        self.tell("SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
+        self.record_event("SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
 
 
 def decide(observed: Observed, now: datetime) -> Plan:
@@ -63,7 +63,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
             schedule = parse_schedule(step.spec["schedule"], step.spec.get("timeZone") or "")
         except ScheduleError as error:
             text = f"unparseable schedule: {step.spec['schedule']!r} : {error}"
-            step.tell("UnparseableSchedule", text, warning=True)
+            step.record_event("UnparseableSchedule", text, warning=True)
         else:
             _start_due(step, schedule)
     _finish_status(step)
@@ -98,14 +98,14 @@ def _start_due(step: _Step, schedule: Schedule) -> None:
     deadline = step.spec.get("startingDeadlineSeconds")
     if deadline is not None and due + timedelta(seconds=int(deadline)) < step.now:
         text = f"Missed scheduled time to start a job: {due:%a, %d %b %Y %H:%M:%S} +0000"
-        step.tell("MissSchedule", text, warning=True)
+        step.record_event("MissSchedule", text, warning=True)
         return
     policy = step.spec.get("concurrencyPolicy", "Allow")
     if policy == "Forbid" and step.active:
         text = (
             "Not starting job because prior execution is running and concurrency policy is Forbid"
         )
-        step.tell("JobAlreadyActive", text)
+        step.record_event("JobAlreadyActive", text)
         return
     if policy == "Replace":
         for job in step.active:
@@ -124,7 +124,7 @@ def _latest_due(step: _Step, schedule: Schedule) -> datetime | None:
         since = max(since, step.now - timedelta(seconds=int(deadline)))
     missed = missed_times(schedule, since, step.now, _TOO_MANY + 1)
     if len(missed) > _TOO_MANY:
-        step.tell(
+        step.record_event(
             "TooManyMissedTimes",
             f"too many missed start times: {len(missed)}. Set or decrease "
             ".spec.startingDeadlineSeconds or check clock skew",
@@ -163,7 +163,7 @@ def _create(step: _Step, due: datetime) -> None:
     }
     target = Target(JOBS, name, metadata["namespace"])
     step.actions.append(Create(target, job, reason="Due"))
-    step.tell("SuccessfulCreate", f"Created job {name}")
+    step.record_event("SuccessfulCreate", f"Created job {name}")
     step.status["lastScheduleTime"] = rfc3339(due)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import OWNER_UID
+from skerry.controllers.workload.events import OWNER_UID
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from skerry.controllers.workload.daemonset.decide import decide
-from skerry.controllers.workload.daemonset.keys import connect
+from skerry.controllers.workload.daemonset.events import connect
 from skerry.controllers.workload.daemonset.observe import Observed, Observer
+from skerry.controllers.workload.event_recording import event_recording_executor
 from skerry.controllers.workload.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
-from skerry.controllers.workload.recent import RecentWrites
-from skerry.controllers.workload.telling import telling_executor
-from skerry.logic.machinery.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
-from skerry.runtime.index import Key, key_of
+from skerry.runtime.index import Key
 from skerry.runtime.workqueue import WorkQueue
+from skerry.runtime.write_overlay import InformerOverlay
 
 NAME = "daemonset-controller"
 
@@ -24,12 +23,12 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     revisions, nodes = factory.informer(REVISIONS), factory.informer(NODES)
     queue: WorkQueue[Key] = context.queue(NAME)
     connect(queue, sets, pods, revisions, nodes)
-    recent = RecentWrites(context.client, pods)
+    overlay = InformerOverlay(pods)
     clock = context.client.clock
 
-    def decided(observed: Observed) -> Plan:
-        return recent.note(key_of(observed.daemon_set), decide(observed, clock.now()))
-
-    observer = Observer((sets, pods, revisions, nodes), recent, context.ids)
-    reconciler = Reconciler(observer.observe, decided, telling_executor(context, NAME))
+    reconciler = Reconciler(
+        Observer(context.client, (sets, revisions, nodes), overlay, context.ids).observe,
+        lambda observed: decide(observed, clock.now()),
+        event_recording_executor(context, NAME, overlay),
+    )
     return context.controller(NAME, reconciler, queue, [sets, pods, revisions, nodes])

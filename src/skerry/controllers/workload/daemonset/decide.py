@@ -73,13 +73,13 @@ class _Step:
         _bind(pod["spec"], node)
         target = Target(PODS, name, metadata["namespace"])
         self.actions.append(Create(target, pod, reason="NodeWithoutPod", exclusive=True))
-        self._tell("SuccessfulCreate", f"Created pod: {name}")
+        self._record_event("SuccessfulCreate", f"Created pod: {name}")
 
     def delete(self, pod: Object, reason: str) -> None:
         self.actions.append(Delete(_POD(pod), reason=reason, uid=pod["metadata"]["uid"]))
-        self._tell("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+        self._record_event("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
-    def _tell(self, reason: str, text: str) -> None:
+    def _record_event(self, reason: str, text: str) -> None:
         self.announcements.append(Announcement(self.owner, "Normal", reason, text))
 
 

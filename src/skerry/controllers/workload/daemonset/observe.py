@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.recent import RecentWrites
-from skerry.controllers.workload.waking import OWNER_UID, candidates
+from skerry.controllers.workload.events import OWNER_UID, candidates
 from skerry.kit.ids import IdSource
+from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
+from skerry.runtime.write_overlay import InformerOverlay
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +29,22 @@ class Observer:
 
     def __init__(
         self,
-        informers: tuple[Informer, Informer, Informer, Informer],
-        recent: RecentWrites,
+        client: Client,
+        informers: tuple[Informer, Informer, Informer],
+        pods: InformerOverlay,
         ids: IdSource,
     ) -> None:
-        self._sets, self._pods, self._revisions, self._nodes = informers
-        self._recent = recent
+        self._client = client
+        self._sets, self._revisions, self._nodes = informers
+        self._pods = pods
         self._ids = ids
 
     async def observe(self, key: Key) -> Observed | None:
         found = self._sets.index.get(key)
         if found is None:
             return None
-        pods = await self._recent.overlaid(key, candidates(self._pods, found))
+        await self._pods.resolve(self._client)
+        pods = candidates(self._pods, found)
         revisions = self._revisions.index.by(OWNER_UID, found["metadata"]["uid"])
         nodes = tuple(self._nodes.index.objects())
         suffixes = tuple(self._ids.suffix(5) for _ in nodes)

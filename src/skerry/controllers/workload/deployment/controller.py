@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.workload.deployment.decide import decide
-from skerry.controllers.workload.deployment.keys import connect
+from skerry.controllers.workload.deployment.events import connect
 from skerry.controllers.workload.deployment.observe import Observed, Observer
 from skerry.controllers.workload.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from skerry.runtime.context import ControllerContext

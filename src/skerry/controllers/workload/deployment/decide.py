@@ -1,6 +1,6 @@
 """One step of a rollout: find or make the new ReplicaSet, resize, tell, forget old ones.
 
-Each decision takes one step of one kind; the change it makes wakes the Deployment for the next.
+Each decision takes one step of one kind; the change it makes enqueues the Deployment for the next.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ def _revised(step: _Step, *, create: bool) -> None:
         wanted["spec"]["minReadySeconds"] = minimum
         step.actions.append(Update(_SET(wanted), wanted, reason="RevisionChanged"))
         return
-    _tell_revision(step, annotations[REVISION])
+    _report_revision(step, annotations[REVISION])
 
 
-def _tell_revision(step: _Step, revision: str) -> None:
+def _report_revision(step: _Step, revision: str) -> None:
     metadata = step.deployment["metadata"]
     if (metadata.get("annotations") or {}).get(REVISION) == revision:
         return
@@ -179,9 +179,9 @@ def _create_new(step: _Step, revision: int) -> None:
         },
     }
     step.actions.append(Create(_SET(created), created, reason="NewTemplate"))
-    _tell_revision(step, str(revision))
+    _report_revision(step, str(revision))
     if size:
-        _told(step, name, 0, size)
+        _announce_scaling(step, name, 0, size)
     step.new = created
     step.sets.append(created)
 
@@ -284,10 +284,10 @@ def _resize(step: _Step, replica_set: Object, size: int) -> None:
     wanted["metadata"]["annotations"] = noted
     step.actions.append(Update(_SET(wanted), wanted, reason="ScalingReplicaSet"))
     if size != old:
-        _told(step, replica_set["metadata"]["name"], old, size)
+        _announce_scaling(step, replica_set["metadata"]["name"], old, size)
 
 
-def _told(step: _Step, name: str, old: int, new: int) -> None:
+def _announce_scaling(step: _Step, name: str, old: int, new: int) -> None:
     direction = "up" if new > old else "down"
     text = f"Scaled {direction} replica set {name} from {old} to {new}"
     step.announcements.append(Announcement(step.deployment, "Normal", "ScalingReplicaSet", text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import OWNER_UID, candidates
+from skerry.controllers.workload.events import OWNER_UID, candidates
 from skerry.logic.workloads.pods import is_finished
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
@@ -32,7 +32,7 @@ class Observer:
         deployment = self._deployments.index.get(key)
         if deployment is None:
             return None
-        found = candidates(self._replica_sets, deployment)
+        found = candidates(self._replica_sets.index, deployment)
         running = frozenset(
             item["metadata"]["uid"]
             for item in found

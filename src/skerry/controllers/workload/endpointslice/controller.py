@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.controllers.workload.endpointslice.decide import decide
-from skerry.controllers.workload.endpointslice.keys import connect
+from skerry.controllers.workload.endpointslice.events import connect
 from skerry.controllers.workload.endpointslice.observe import Observed, Observer
 from skerry.controllers.workload.kinds import PODS, SERVICES, SLICES
 from skerry.runtime.context import ControllerContext

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.endpointslice.keys import SERVICE_NAME
+from skerry.controllers.workload.endpointslice.events import SERVICE_NAME
 from skerry.controllers.workload.endpointslice.observe import Observed
 from skerry.controllers.workload.kinds import ENDPOINTS, SLICES
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
@@ -53,7 +53,7 @@ def _target_port(port: Object, pod: Object) -> int | None:
     return None
 
 
-def _told(observed: Observed) -> list[Object]:
+def _reported_pods(observed: Observed) -> list[Object]:
     """Return the pods that are told of at all: with an address, and not over."""
     return sorted(
         (
@@ -117,15 +117,15 @@ def _is_ours(item: Object) -> bool:
 
 def _differs(old: Object, new: Object) -> bool:
     labels: dict[str, str] = old["metadata"].get("labels") or {}
-    told = (old.get("endpoints") or [], old.get("ports") or [], labels)
-    return told != (new["endpoints"], new["ports"], new["metadata"]["labels"])
+    current = (old.get("endpoints") or [], old.get("ports") or [], labels)
+    return current != (new["endpoints"], new["ports"], new["metadata"]["labels"])
 
 
 def _wanted_slices(observed: Observed) -> list[Object]:
     """Return the slices: pods with equal ports share them, a hundred to each."""
     service = observed.service
     groups: dict[_Ports, list[Object]] = {}
-    for pod in _told(observed):
+    for pod in _reported_pods(observed):
         groups.setdefault(pod_ports(service, pod), []).append(pod)
     if not groups:
         groups = {(): []}
@@ -204,7 +204,7 @@ def _subsets(observed: Observed) -> list[Object]:
     service = observed.service
     unready_too = bool(service["spec"].get("publishNotReadyAddresses"))
     groups: dict[_Ports, dict[str, list[Object]]] = {}
-    for pod in _told(observed):
+    for pod in _reported_pods(observed):
         if is_terminating(pod):
             continue
         ports = pod_ports(service, pod)

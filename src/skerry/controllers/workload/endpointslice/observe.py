@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
-from skerry.controllers.workload.endpointslice.keys import BY_SERVICE, IN_NAMESPACE
+from skerry.controllers.workload.endpointslice.events import BY_SERVICE, IN_NAMESPACE
 from skerry.controllers.workload.kinds import ENDPOINTS
 from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.client import Client

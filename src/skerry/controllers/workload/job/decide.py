@@ -60,14 +60,14 @@ class _Step:
         self.announcements: list[Announcement] = []
         self.again: list[float] = []
 
-    def tell(self, reason: str, text: str, *, warning: bool = False) -> None:
+    def record_event(self, reason: str, text: str, *, warning: bool = False) -> None:
         self.announcements.append(
             Announcement(self.job, "Warning" if warning else "Normal", reason, text)
         )
 
     def delete(self, pod: Object, reason: str) -> None:
         self.actions.append(Delete(_POD(pod), reason=reason, uid=pod["metadata"]["uid"]))
-        self.tell("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+        self.record_event("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
 
 def decide(observed: Observed, now: datetime) -> Plan:
@@ -228,9 +228,9 @@ def _end(step: _Step, kind: str, reason: str, message: str) -> None:
     _condition(step, kind, reason, message)
     if kind == "Complete":
         step.status["completionTime"] = rfc3339(step.now)
-        step.tell("Completed", "Job completed")
+        step.record_event("Completed", "Job completed")
     else:
-        step.tell(reason, message, warning=True)
+        step.record_event(reason, message, warning=True)
 
 
 def _condition(step: _Step, kind: str, reason: str, message: str, status: str = "True") -> None:
@@ -246,7 +246,7 @@ def _suspend(step: _Step) -> None:
     if not is_true({"status": step.status}, "Suspended"):
         _condition(step, "Suspended", "JobSuspended", "Job suspended")
         step.status.pop("startTime", None)
-        step.tell("Suspended", "Job suspended")
+        step.record_event("Suspended", "Job suspended")
 
 
 # Starting and stopping.
@@ -257,7 +257,7 @@ def _resize(step: _Step) -> None:
     if is_true({"status": step.status}, "Suspended"):
         _condition(step, "Suspended", "JobResumed", "Job resumed", "False")
         step.status["startTime"] = rfc3339(step.now)
-        step.tell("Resumed", "Job resumed")
+        step.record_event("Resumed", "Job resumed")
     wanted = _wanted(step)
     if len(step.active) > wanted:
         for pod in deletion_order(step.active)[: len(step.active) - wanted]:
@@ -335,7 +335,7 @@ def _create(step: _Step, index: int | None) -> None:
     target = Target(PODS, name, metadata["namespace"])
     step.actions.append(Create(target, pod, reason="WorkLeft", exclusive=True))
     step.active.append(pod)
-    step.tell("SuccessfulCreate", f"Created pod: {name}")
+    step.record_event("SuccessfulCreate", f"Created pod: {name}")
 
 
 def _number(pod: Object, index: int, job: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from skerry.controllers.workload.event_recording import event_recording_executor
 from skerry.controllers.workload.kinds import CLAIMS, PODS, REVISIONS, STATEFUL_SETS
 from skerry.controllers.workload.statefulset.decide import decide
-from skerry.controllers.workload.statefulset.keys import connect
+from skerry.controllers.workload.statefulset.events import connect
 from skerry.controllers.workload.statefulset.observe import Observed, Observer
-from skerry.controllers.workload.telling import telling_executor
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key
@@ -26,6 +26,6 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     reconciler = Reconciler(
         Observer(sets, pods, revisions, claims).observe,
         lambda observed: decide(observed, clock.now()),
-        telling_executor(context, NAME),
+        event_recording_executor(context, NAME),
     )
     return context.controller(NAME, reconciler, queue, [sets, pods, revisions, claims])

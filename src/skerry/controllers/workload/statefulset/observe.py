@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.objects import Object
-from skerry.controllers.workload.waking import OWNER_UID, candidates
+from skerry.controllers.workload.events import OWNER_UID, candidates
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
@@ -35,7 +35,7 @@ class Observer:
         found = self._sets.index.get(key)
         if found is None:
             return None
-        pods = candidates(self._pods, found)
+        pods = candidates(self._pods.index, found)
         revisions = self._revisions.index.by(OWNER_UID, found["metadata"]["uid"])
         names = [
             item["metadata"]["name"] for item in found["spec"].get("volumeClaimTemplates") or ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.controllers.workload.kinds import CLAIMS, STORAGE_CLASSES, VOLUMES
 from skerry.controllers.workload.volume.decide import decide
-from skerry.controllers.workload.volume.keys import connect
+from skerry.controllers.workload.volume.events import connect
 from skerry.controllers.workload.volume.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler

@@ -176,8 +176,8 @@ def _provisioned(observed: ObservedClaim) -> Plan:
         },
     }
     text = f"Successfully provisioned volume {name}"
-    told = [Announcement(claim, "Normal", "ProvisioningSucceeded", text)]
-    return Plan([Create(Target(VOLUMES, name), volume, reason="ClaimPending")], told)
+    announcements = [Announcement(claim, "Normal", "ProvisioningSucceeded", text)]
+    return Plan([Create(Target(VOLUMES, name), volume, reason="ClaimPending")], announcements)
 
 
 def _reference(claim: Object) -> Object:

@@ -10,6 +10,7 @@ from typing import Any
 from pyroaring import BitMap
 
 from skerry.api.edge import Mailbox
+from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import customizer_name
@@ -20,7 +21,6 @@ from skerry.logic.fleet.placement.explain import Explanation, explain
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.translation.categories import Category, category_of
 from skerry.logic.fleet.translation.what import What
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skerry.api.edge import SYNC_ERROR, is_projected
+from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import Withheld, customize
 from skerry.logic.fleet.explanation.links import Chain, Link, followed
@@ -14,7 +15,7 @@ from skerry.logic.fleet.placement.explain import Explanation
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.summary.report import NOT_APPLIED, report_of
 from skerry.logic.fleet.syncing.delivery import is_delivered
-from skerry.logic.fleet.translation.categories import NAMESPACES, Category, category_of
+from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD

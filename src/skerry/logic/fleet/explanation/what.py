@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from skerry.api.edge import is_system_object
+from skerry.api.edge_categories import Category, category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -17,8 +18,6 @@ from skerry.logic.fleet.translation.categories import (
     BINDINGS,
     DEFINITIONS,
     NAMESPACES,
-    Category,
-    category_of,
     is_edge_object,
 )
 from skerry.logic.fleet.translation.what import NamedObjects, What

@@ -20,20 +20,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
+from skerry.api.edge import HEARTBEAT_LEASE_SECONDS, MAX_LEASE_SECONDS
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import parse_rfc3339
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
-HEARTBEAT_LEASE = "syncer-heartbeat"
-HEARTBEAT_NAMESPACE = "default"
 
 # As kcp: two heartbeats of half a minute may be late, a third is a failure.
 USUAL_LEASE_SECONDS = 60
 # Times are told in whole seconds and pass through two watches; a shorter Lease would flap.
 SHORTEST_LEASE_SECONDS = 5
-# An edge that was lost is noticed within this time, whatever it said of itself.
-MAX_LEASE_SECONDS = 3600
 # Whoever judges heartbeats runs with the hub that dated them, on another machine at the most.
 MAX_SKEW = timedelta(minutes=1)
 # Whoever relays them may run anywhere, with a clock that is a day behind the hub's. It must not
@@ -112,7 +108,7 @@ def lease_seconds_of(lease: dict[str, Any]) -> int:
     return min(seconds, MAX_LEASE_SECONDS)
 
 
-def lease_seconds_told(sync_target: dict[str, Any]) -> int:
+def lease_seconds_reported(sync_target: dict[str, Any]) -> int:
     """Return how long a SyncTarget's annotation says its Lease lasts."""
     annotations = sync_target["metadata"].get("annotations") or {}
     text = str(annotations.get(HEARTBEAT_LEASE_SECONDS) or "")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.ledger import Labels, Selects
-from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES, category_of
+from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.what import What
 
 # The mailbox has a life of its own for these: their status there is not the edge's.

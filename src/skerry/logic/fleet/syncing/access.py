@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.fleet.syncing.scope import DEFINITIONS, NAMESPACES, Names, Scope
+from skerry.logic.machinery.edges.scope import DEFINITIONS, NAMESPACES, Names, Scope
 
 # Up to so many namespaces are watched one by one; more would cost more than one wide watch.
 MOST_NAMESPACES = 10

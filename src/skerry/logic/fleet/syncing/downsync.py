@@ -19,7 +19,7 @@ from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.syncing.evidence import Doubt, Evidence, doubt
 from skerry.logic.fleet.syncing.projection import OURS
 from skerry.logic.fleet.syncing.records import Desired, Placed
-from skerry.logic.fleet.syncing.scope import DEFINITIONS, NAMESPACES
+from skerry.logic.machinery.edges.scope import DEFINITIONS, NAMESPACES
 from skerry.logic.machinery.plan import Apply, Delete, Plan, Target
 
 State = Literal["Applied", "Waiting", "Failed", "Held", "Gone"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.api.edge_identity import MAILBOX_NAMESPACE
+from skerry.api.edge_identity import MAILBOX_NAMESPACE, account_name
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.access import EdgeAccess
 
@@ -22,11 +22,6 @@ _SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 _EDGE_EXTENSION = "edge.kcp.io/edge"
 _UID = "syncTargetUID"
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
-
-
-def account_name(sync_target: str) -> str:
-    """Return the name of the ServiceAccount an edge has in its mailbox."""
-    return f"kubestellar-syncer-{sync_target}"
 
 
 def syncer_id(sync_target: str, mailbox_cluster: str) -> str:

@@ -18,6 +18,7 @@ from skerry.api.edge import (
     location_ref,
     placement_of_slice,
 )
+from skerry.api.edge_categories import Category, category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef, namespace_ref
@@ -28,8 +29,6 @@ from skerry.logic.fleet.translation.categories import (
     DEFAULT_NAMESPACE,
     DEFINITIONS,
     NAMESPACES,
-    Category,
-    category_of,
     is_never_copied,
 )
 from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_spec

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, category_of
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS
 from skerry.logic.machinery.crd.versions import ordered
 
 _NEEDED_VERBS = frozenset(("list", "watch"))

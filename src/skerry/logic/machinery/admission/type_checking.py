@@ -7,7 +7,7 @@ the policy may match other kinds too, and a field may come with the next version
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,9 +24,9 @@ from skerry.logic.machinery.admission.policies import (
     Scopes,
     compiled,
 )
-from skerry.logic.machinery.builtin.resources import builtin_resources
 from skerry.logic.machinery.cel import types
 from skerry.logic.machinery.cel.types import CelType, declared
+from skerry.logic.machinery.resource import Resource
 
 # As many kinds as Kubernetes checks.
 MAX_KINDS: Final = 10
@@ -44,14 +44,16 @@ def named_types(spec: Mapping[str, Any]) -> Iterator[GroupVersionResource]:
                         yield GroupVersionResource(group, version, resource)
 
 
-def checked_types(policy: Mapping[str, Any], custom: Mapping[str, Any]) -> str:
+def checked_types(
+    policy: Mapping[str, Any], builtin: Iterable[Resource], custom: Mapping[str, Any]
+) -> str:
     """Return ``status.typeChecking`` of a policy, as JSON.
 
-    *custom* has the kind and the schema of types that are not Kubernetes' own, by
+    *builtin* are Kubernetes' own types; *custom* has the kind and the schema of others, by
     ``group/version/resource``.
     """
     spec = policy.get("spec") or {}
-    known = {resource.info.gvr: resource for resource in builtin_resources()}
+    known = {resource.info.gvr: resource for resource in builtin}
     metadata = present(known[_CONFIG_MAPS].schema.field("metadata"), "ConfigMaps have metadata")
     kinds: dict[str, CelType] = {}
     for name in named_types(spec):

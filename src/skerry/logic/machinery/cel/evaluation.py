@@ -129,7 +129,7 @@ class _Run:
         except CostExceeded as error:
             cancelled = "operation cancelled: actual cost limit exceeded"
             text = f"'{cancelled}': no further validation rules will be run due to call cost "
-            self._fail(path, node, f"{text}exceeds limit for rule: {rule.told}")
+            self._fail(path, node, f"{text}exceeds limit for rule: {rule.description}")
             raise _Exhausted from error
         except _Exhausted:
             self._fail(path, node, _OUT_OF_BUDGET)
@@ -162,8 +162,8 @@ class _Run:
             if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE_LENGTH:
                 return text
         if rule.raw.get("message"):
-            return rule.told
-        return f"failed rule: {rule.told}"
+            return rule.description
+        return f"failed rule: {rule.description}"
 
     def _report(self, node: RuleNode, rule: Rule, path: Path, detail: str) -> None:
         where = bracketed(path)
@@ -190,8 +190,8 @@ _REASONS: dict[str, Callable[[str, Any, str], FieldError]] = {
 def _stumbled(error: str, rule: Rule) -> str:
     if error.startswith("no such overload"):
         text = f"'{error}': call arguments did not match a supported operator, function or macro"
-        return f"{text} signature for rule: {rule.told}"
-    return f"{error} evaluating rule: {rule.told}"
+        return f"{text} signature for rule: {rule.description}"
+    return f"{error} evaluating rule: {rule.description}"
 
 
 def _scope(rule: Rule, value: Any, old: Any) -> Scope:

@@ -51,7 +51,7 @@ class Rule:
         return bool(self.raw.get("optionalOldSelf"))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The rule's message, or the rule itself."""
         return str(self.raw.get("message") or self.raw.get("rule", "")).strip()
 

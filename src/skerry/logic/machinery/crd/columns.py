@@ -56,13 +56,13 @@ def _column(raw: Mapping[str, Any]) -> Column:
         found = find(obj)
         return show(found[0], now) if found and found[0] is not None else None
 
-    told = f"Custom resource definition column (in JSONPath format): {path}"
+    default_text = f"Custom resource definition column (in JSONPath format): {path}"
     return Column(
         text(raw.get("name")),
         kind,
         cell,
         format=text(raw.get("format")),
-        description=text(raw.get("description")) or told,
+        description=text(raw.get("description")) or default_text,
         priority=int(raw.get("priority") or 0),
     )
 

@@ -97,8 +97,8 @@ def _claim_short_names(claim: _Claim, wanted: Raw) -> None:
     held = set(sequence(claim.accepted.get("shortNames")))
     refused = [name for name in names if name not in held and name in claim.taken.resources]
     if refused:
-        told = [f'"{name}" is already in use' for name in dict.fromkeys(refused)]
-        message = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        messages = [f'"{name}" is already in use' for name in dict.fromkeys(refused)]
+        message = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
         claim.refuse("ShortNamesConflict", message)
         return
     claim.names.pop("shortNames", None)

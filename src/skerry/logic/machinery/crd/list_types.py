@@ -105,10 +105,10 @@ def _keys(items: Raw, keys: list[str], path: str, keys_at: str) -> Iterator[Fiel
 def _key_present(items: Raw, key: str, child: Raw, path: str) -> Iterator[FieldError]:
     """A key must always be there: required or defaulted, and never null."""
     where = f"{path}.items.properties[{key}]"
-    told = "this property is in x-kubernetes-list-map-keys, so it"
+    subject = "this property is in x-kubernetes-list-map-keys, so it"
     if key not in sequence(items.get("required")) and child.get("default") is None:
         yield FieldError.required(
-            f"{where}.default", f"{told} must have a default or be a required property"
+            f"{where}.default", f"{subject} must have a default or be a required property"
         )
     if child.get("nullable"):
-        yield FieldError.forbidden(f"{where}.nullable", f"{told} cannot be nullable")
+        yield FieldError.forbidden(f"{where}.nullable", f"{subject} cannot be nullable")

@@ -212,8 +212,8 @@ def _warnings(version: Raw, info: ResourceInfo) -> Callable[[Object], Sequence[s
     """Warn of a deprecated version, in its own words if it has some."""
     if not version.get("deprecated"):
         return lambda _: ()
-    told = text(version.get("deprecationWarning"))
-    warning = told or f"{info.group}/{info.version} {info.kind} is deprecated"
+    given = text(version.get("deprecationWarning"))
+    warning = given or f"{info.group}/{info.version} {info.kind} is deprecated"
     return lambda _: (warning,)
 
 

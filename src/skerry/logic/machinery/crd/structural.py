@@ -194,27 +194,29 @@ def _nested_rules(schema: Raw, path: str, *, skip_any: bool = False) -> Iterator
         yield FieldError.forbidden(where, "must not be specified in a nested context")
 
 
-def _completeness(spine: Raw | None, rules: Raw, path: str, told: str) -> Iterator[FieldError]:
+def _completeness(
+    spine: Raw | None, rules: Raw, path: str, shown_path: str
+) -> Iterator[FieldError]:
     """Check that what nested rules speak of at one node is declared on the spine."""
     for key in ("allOf", "anyOf", "oneOf"):
         for index, nested in enumerate(sequence(rules.get(key))):
-            yield from _complete(spine, mapping(nested), path, f"{told}.{key}[{index}]")
+            yield from _complete(spine, mapping(nested), path, f"{shown_path}.{key}[{index}]")
     if isinstance(rules.get("not"), dict):
-        yield from _complete(spine, rules["not"], path, f"{told}.not")
+        yield from _complete(spine, rules["not"], path, f"{shown_path}.not")
 
 
-def _complete(spine: Raw | None, rules: Raw, path: str, told: str) -> Iterator[FieldError]:
+def _complete(spine: Raw | None, rules: Raw, path: str, shown_path: str) -> Iterator[FieldError]:
     if spine is None:
-        yield FieldError.required(path, f"because it is defined in {told}")
+        yield FieldError.required(path, f"because it is defined in {shown_path}")
         return
-    yield from _completeness(spine, rules, path, told)
+    yield from _completeness(spine, rules, path, shown_path)
     if isinstance(rules.get("items"), dict):
         items = spine.get("items")
         declared = items if isinstance(items, dict) else None
-        yield from _complete(declared, rules["items"], f"{path}.items", f"{told}.items")
+        yield from _complete(declared, rules["items"], f"{path}.items", f"{shown_path}.items")
     declared_fields = mapping(spine.get("properties"))
     for name, child in mapping(rules.get("properties")).items():
         field = declared_fields.get(name)
         below = field if isinstance(field, dict) else None
         step = f".properties[{name}]"
-        yield from _complete(below, mapping(child), path + step, told + step)
+        yield from _complete(below, mapping(child), path + step, shown_path + step)

@@ -206,12 +206,12 @@ def _approval(crd: Raw, old: Raw | None) -> Iterator[FieldError]:
     if old is not None and _state(_annotation(old)) == _state(annotation):
         return
     path = f"metadata.annotations[{_APPROVAL}]"
-    told = f'protected groups must have approval annotation "{_APPROVAL}"'
+    problem = f'protected groups must have approval annotation "{_APPROVAL}"'
     state = _state(annotation)
     if state == "missing":
-        yield FieldError.required(path, f"{told}, {_APPROVAL_HELP}")
+        yield FieldError.required(path, f"{problem}, {_APPROVAL_HELP}")
     elif state == "invalid":
-        detail = f'{told} with either a URL or a reason starting with "unapproved"'
+        detail = f'{problem} with either a URL or a reason starting with "unapproved"'
         yield FieldError.invalid(path, annotation, f"{detail}, {_APPROVAL_HELP}")
 
 

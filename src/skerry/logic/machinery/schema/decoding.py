@@ -43,7 +43,7 @@ class _Mismatch(Exception):
             self.struct = struct_name(schema)
         self.fields.append(field)
 
-    def told(self) -> str:
+    def message(self) -> str:
         if self.text:
             return self.text
         if not self.fields:
@@ -58,7 +58,7 @@ def type_errors(schema: Schema, obj: Any, kind: str, version: str) -> list[str]:
     try:
         _ROOTS.of(schema)(obj)
     except _Mismatch as mismatch:
-        text = mismatch.told()
+        text = mismatch.message()
         return [f'{kind} in version "{version}" cannot be handled as a {kind}: {text}']
     return []
 

@@ -128,10 +128,10 @@ def _tried(pattern: str, options: re2.Options) -> Pattern | None:
     try:
         return Pattern(re2.compile(pattern, options))
     except re2.error as error:
-        told = _in_go(error)
-        if told.startswith(_TOO_LARGE):
+        message = _in_go(error)
+        if message.startswith(_TOO_LARGE):
             return None
-        raise PatternError(f"error parsing regexp: {told}") from error
+        raise PatternError(f"error parsing regexp: {message}") from error
 
 
 def _in_go(error: Exception) -> str:

@@ -114,8 +114,8 @@ def tree_refusal(
 
 
 def _exceeded(name: str, what: str, used: int, limit: int) -> str:
-    told = f"exceeded quota: {name}, requested: {what}=1"
-    return f"{told}, used: {what}={used}, limited: {what}={limit}"
+    message = f"exceeded quota: {name}, requested: {what}=1"
+    return f"{message}, used: {what}={used}, limited: {what}={limit}"
 
 
 def refusal(limits: Limits, usage: Usage, *, creates: bool) -> str:

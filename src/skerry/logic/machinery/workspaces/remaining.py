@@ -56,13 +56,13 @@ class Remaining:
 
     def workspace_condition(self) -> Object:
         """Return what a workspace says of which content remains."""
-        told = f"Some resources are remaining: {self._left()}"
+        message = f"Some resources are remaining: {self._left()}"
         if self.finalizers:
-            told += (
+            message += (
                 f"; Some content in the logical cluster has finalizers remaining: {self._held()}"
             )
         return {
-            "message": told,
+            "message": message,
             "reason": "SomeResourcesRemain",
             "severity": "Info",
             "status": "False",

@@ -23,8 +23,8 @@ def conversion_complaint(schema: Mapping[str, Any], conversion: Mapping[str, Any
     errors = conversion_errors(schema, conversion)
     if not errors:
         return ""
-    told = str(errors[0]) if len(errors) == 1 else listed(errors)
-    return f"error compiling conversion rules: {told}"
+    message = str(errors[0]) if len(errors) == 1 else listed(errors)
+    return f"error compiling conversion rules: {message}"
 
 
 def listed(errors: Sequence[FieldError]) -> str:

@@ -16,7 +16,6 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.schema import Schema
 from skerry.kit.caching import WeightedCache
-from skerry.logic.fleet.placement.warnings import warning
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.resource import Family, Resource
@@ -215,7 +214,7 @@ def _built(spec: bytes, conversion: bytes) -> tuple[Resource, ...]:
 
 
 def _compiled(spec: bytes) -> tuple[Resource, ...]:
-    return tuple(map(warning, crd.resources_of(_as_definition(orjson.loads(spec)))))
+    return tuple(crd.resources_of(_as_definition(orjson.loads(spec))))
 
 
 def _as_definition(spec: Mapping[str, Any]) -> Object:

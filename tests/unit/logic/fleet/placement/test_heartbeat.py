@@ -14,7 +14,7 @@ from skerry.logic.fleet.placement.heartbeat import (
     heartbeat_health,
     last_renewal,
     lease_seconds_of,
-    lease_seconds_told,
+    lease_seconds_reported,
     relay_spacing,
     renewals_of,
 )
@@ -58,8 +58,8 @@ def test_a_lease_of_no_duration_lasts_the_usual_time(duration: object) -> None:
 )
 def test_what_an_annotation_says_of_the_duration(text: str, seconds: int) -> None:
     annotations = {HEARTBEAT_LEASE_SECONDS: text}
-    assert lease_seconds_told({"metadata": {"annotations": annotations}}) == seconds
-    assert lease_seconds_told({"metadata": {}}) == 60
+    assert lease_seconds_reported({"metadata": {"annotations": annotations}}) == seconds
+    assert lease_seconds_reported({"metadata": {}}) == 60
 
 
 def test_a_minute_of_silence_is_a_failure() -> None:
@@ -138,5 +138,5 @@ def test_a_heartbeat_of_a_clock_slightly_ahead_counts() -> None:
 def test_no_lease_counts_for_longer_than_an_hour(seconds: int) -> None:
     assert lease_seconds_of({"spec": {"leaseDurationSeconds": seconds}}) == 3600
     annotations = {HEARTBEAT_LEASE_SECONDS: str(seconds)}
-    assert lease_seconds_told({"metadata": {"annotations": annotations}}) == 3600
+    assert lease_seconds_reported({"metadata": {"annotations": annotations}}) == 3600
     assert not heartbeat_health(NOW - timedelta(hours=1), NOW, seconds).healthy

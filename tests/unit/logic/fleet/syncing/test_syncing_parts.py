@@ -22,7 +22,7 @@ from skerry.logic.fleet.syncing.evidence import Budget, verdict
 from skerry.logic.fleet.syncing.manifest import ManifestTerms, edge_manifest
 from skerry.logic.fleet.syncing.projection import our_digest
 from skerry.logic.fleet.syncing.records import Desired, Options, Placed
-from skerry.logic.fleet.syncing.scope import scope_of, united
+from skerry.logic.machinery.edges.scope import scope_of, united
 
 words = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
 

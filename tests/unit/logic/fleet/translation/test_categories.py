@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import is_system_object
+from skerry.api.edge_categories import Category, category_of
 from skerry.api.kinds import GroupResource
-from skerry.logic.fleet.translation.categories import (
-    Category,
-    category_of,
-    is_edge_object,
-    is_never_copied,
-)
+from skerry.logic.fleet.translation.categories import is_edge_object, is_never_copied
 
 LEASES = GroupResource("coordination.k8s.io", "leases")
 

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from skerry.logic.machinery.admission.type_checking import checked_types
+from skerry.logic.machinery.builtin.resources import builtin_resources
 from tests.kit.machinery.policies import policy
 
 WIDGET = {
@@ -19,7 +20,11 @@ def checked(*expressions: str, group: str = "apps", resource: str = "deployments
     rule = {"operations": ["*"], "apiGroups": [group], "apiVersions": ["v1"]}
     match = {"resourceRules": [{**rule, "resources": [resource]}]}
     custom = {"x.io/v1/widgets": {"kind": "Widget", "schema": WIDGET}}
-    return orjson.loads(checked_types(policy("p", *expressions, matchConstraints=match), custom))
+    return orjson.loads(
+        checked_types(
+            policy("p", *expressions, matchConstraints=match), builtin_resources(), custom
+        )
+    )
 
 
 def test_a_field_the_kind_has_not_and_a_wrong_type_are_warned_of() -> None:

@@ -284,7 +284,7 @@ def test_what_the_schema_does_not_know_is_refused() -> None:
     )
 
 
-def test_a_live_object_that_does_not_fit_its_schema_is_told() -> None:
+def test_a_live_object_that_does_not_fit_its_schema_is_reported() -> None:
     live = deployment()
     live["spec"]["template"]["spec"]["containers"] = [{"image": "nameless"}]
     config = {

@@ -130,7 +130,7 @@ def test_only_scalars_are_elements_of_sets(item: Any) -> None:
         fields_of({"metadata": {"finalizers": [item]}}, pod_schema())
 
 
-def test_a_change_is_told_by_added_modified_and_removed_fields() -> None:
+def test_a_change_is_reported_by_added_modified_and_removed_fields() -> None:
     old = deployment()
     new = copy.deepcopy(old)
     new["spec"]["replicas"] = 5
@@ -231,9 +231,9 @@ def test_comparing_backwards_swaps_added_and_removed(old: Object, new: Object) -
 
 @settings(max_examples=150, deadline=None)
 @given(OBJECTS, OBJECTS)
-def test_no_field_is_told_of_twice(old: Object, new: Object) -> None:
-    told = [set(paths(fields)) for fields in compare(old, new, None)]
-    assert len(set().union(*told)) == sum(map(len, told))
+def test_no_field_is_reported_of_twice(old: Object, new: Object) -> None:
+    changes = [set(paths(fields)) for fields in compare(old, new, None)]
+    assert len(set().union(*changes)) == sum(map(len, changes))
 
 
 @settings(max_examples=100, deadline=None)

@@ -59,7 +59,7 @@ def test_everything_is_like_itself_and_emptiness_is_one(value: object) -> None:
 
 
 @given(VALUES, VALUES)
-def test_likeness_is_mutual_and_differences_are_told(one: object, two: object) -> None:
+def test_likeness_is_mutual_and_differences_are_reported(one: object, two: object) -> None:
     assert same(one, two) == same(two, one)
     assert bool(difference_text(one, two, "x")) == (not same(one, two))
 

@@ -32,7 +32,7 @@ def spec_schema(*rules: dict[str, Any], **fields: Any) -> Schema:
     return Schema({"type": "object", "properties": {"spec": spec}})
 
 
-def told(schema: Schema, spec: Any, old: Any = None) -> list[str]:
+def errors(schema: Schema, spec: Any, old: Any = None) -> list[str]:
     former = None if old is None else {"spec": old}
     return [str(error) for error in check_rules(schema, {"spec": spec}, former)]
 
@@ -42,25 +42,25 @@ LIMIT = rule("self.replicas <= self.max")
 
 def test_a_failed_rule_is_quoted() -> None:
     schema = spec_schema(LIMIT)
-    assert told(schema, {"replicas": 1, "max": 2}) == []
-    assert told(schema, {"replicas": 3, "max": 2}) == [
+    assert errors(schema, {"replicas": 1, "max": 2}) == []
+    assert errors(schema, {"replicas": 3, "max": 2}) == [
         'spec: Invalid value: "object": failed rule: self.replicas <= self.max'
     ]
 
 
 def test_a_message_takes_the_place_of_the_rule() -> None:
     schema = spec_schema({**LIMIT, "message": " too many "})
-    assert told(schema, {"replicas": 3, "max": 2}) == ['spec: Invalid value: "object": too many']
+    assert errors(schema, {"replicas": 3, "max": 2}) == ['spec: Invalid value: "object": too many']
 
 
 def test_a_computed_message_wins_unless_it_fails() -> None:
     computed = {**LIMIT, "messageExpression": "'at most ' + string(self.max)", "message": "plain"}
-    assert told(spec_schema(computed), {"replicas": 3, "max": 2}) == [
+    assert errors(spec_schema(computed), {"replicas": 3, "max": 2}) == [
         'spec: Invalid value: "object": at most 2'
     ]
     for useless in ("self.name", "''", "'a\\nb'"):
         broken = {**computed, "messageExpression": useless}
-        assert told(spec_schema(broken), {"replicas": 3, "max": 2}) == [
+        assert errors(spec_schema(broken), {"replicas": 3, "max": 2}) == [
             'spec: Invalid value: "object": plain'
         ]
 
@@ -76,11 +76,11 @@ def test_a_computed_message_wins_unless_it_fails() -> None:
 )
 def test_reason_and_field_path_shape_the_error(reason: str, expected: str) -> None:
     made = {**LIMIT, "message": "no", "reason": reason, "fieldPath": ".replicas"}
-    assert told(spec_schema(made), {"replicas": 3, "max": 2}) == [expected]
+    assert errors(spec_schema(made), {"replicas": 3, "max": 2}) == [expected]
 
 
 def test_a_missing_field_is_an_error_of_the_rule() -> None:
-    assert told(spec_schema(LIMIT), {"replicas": 3}) == [
+    assert errors(spec_schema(LIMIT), {"replicas": 3}) == [
         'spec: Invalid value: "object": no such key: max evaluating rule: self.replicas <= self.max'
     ]
 
@@ -101,18 +101,18 @@ def test_rules_at_the_root_see_the_name_and_speak_of_no_field() -> None:
 
 def test_transition_rules_wait_for_a_former_value() -> None:
     schema = spec_schema(rule("self.name == oldSelf.name", message="name is immutable"))
-    assert told(schema, {"name": "a"}) == []
-    assert told(schema, {"name": "a"}, {"name": "a"}) == []
-    assert told(schema, {"name": "b"}, {"name": "a"}) == [
+    assert errors(schema, {"name": "a"}) == []
+    assert errors(schema, {"name": "a"}, {"name": "a"}) == []
+    assert errors(schema, {"name": "b"}, {"name": "a"}) == [
         'spec: Invalid value: "object": name is immutable'
     ]
 
 
 def test_an_optional_old_self_is_asked_on_create_too() -> None:
     made = rule("oldSelf.hasValue() || self.name == 'first'", optionalOldSelf=True)
-    assert told(spec_schema(made), {"name": "other"}) != []
-    assert told(spec_schema(made), {"name": "first"}) == []
-    assert told(spec_schema(made), {"name": "other"}, {"name": "first"}) == []
+    assert errors(spec_schema(made), {"name": "other"}) != []
+    assert errors(spec_schema(made), {"name": "first"}) == []
+    assert errors(spec_schema(made), {"name": "other"}, {"name": "first"}) == []
 
 
 def _listed(list_type: str) -> Schema:
@@ -130,17 +130,17 @@ def _listed(list_type: str) -> Schema:
 def test_items_of_a_list_map_meet_their_former_selves_by_key() -> None:
     old = {"items": [{"name": "a", "v": 1}, {"name": "b", "v": 9}]}
     new = {"items": [{"name": "b", "v": 8}, {"name": "a", "v": 2}, {"name": "c", "v": 0}]}
-    assert told(_listed("map"), new, old) == [
+    assert errors(_listed("map"), new, old) == [
         'spec.items[0]: Invalid value: "object": failed rule: self.v >= oldSelf.v'
     ]
-    assert told(_listed("atomic"), new, old) == []
+    assert errors(_listed("atomic"), new, old) == []
 
 
 def test_values_of_maps_meet_their_former_selves_by_key() -> None:
     values = {"type": "integer", "x-kubernetes-validations": [rule("self >= oldSelf")]}
     schema = spec_schema(counts={"type": "object", "additionalProperties": values})
     old, new = {"counts": {"a": 2, "b": 1}}, {"counts": {"a": 1, "b": 1, "c": 0}}
-    assert told(schema, new, old) == [
+    assert errors(schema, new, old) == [
         'spec.counts[a]: Invalid value: "integer": failed rule: self >= oldSelf'
     ]
 
@@ -150,12 +150,12 @@ def test_what_was_wrong_and_is_untouched_is_forgiven_except_by_transition_rules(
         LIMIT, more={"type": "integer", "x-kubernetes-validations": [rule("self > 5")]}
     )
     old = {"replicas": 3, "max": 2, "more": 1}
-    assert told(schema, old, old) == []
-    assert told(schema, {**old, "name": "new"}, old) == [
+    assert errors(schema, old, old) == []
+    assert errors(schema, {**old, "name": "new"}, old) == [
         'spec: Invalid value: "object": failed rule: self.replicas <= self.max'
     ]
     never = spec_schema(rule("oldSelf.name != self.name"))
-    assert told(never, {"name": "a"}, {"name": "a"}) != []
+    assert errors(never, {"name": "a"}, {"name": "a"}) != []
 
 
 def test_times_bytes_and_numbers_are_what_the_schema_says() -> None:
@@ -178,10 +178,10 @@ def test_times_bytes_and_numbers_are_what_the_schema_says() -> None:
         "ratio": 1,
         "days": ["2024-01-01"],
     }
-    assert told(schema, spec) == []
+    assert errors(schema, spec) == []
     assert spec["ratio"] == 1
     assert isinstance(spec["when"], str)
-    assert len(told(schema, {**spec, "wait": "2h", "ratio": 2})) == 2
+    assert len(errors(schema, {**spec, "wait": "2h", "ratio": 2})) == 2
 
 
 def test_null_is_not_judged_by_its_own_rules() -> None:
@@ -191,12 +191,12 @@ def test_null_is_not_judged_by_its_own_rules() -> None:
         "x-kubernetes-validations": [rule("self.size() > 3")],
     }
     schema = spec_schema(note=field)
-    assert told(schema, {"note": None}) == []
-    assert len(told(schema, {"note": "ab"})) == 1
+    assert errors(schema, {"note": None}) == []
+    assert len(errors(schema, {"note": "ab"})) == 1
 
 
-def test_a_rule_that_does_not_compile_is_told_with_its_errors() -> None:
-    found = told(spec_schema(rule("self.nope")), {})
+def test_a_rule_that_does_not_compile_is_reported_with_its_errors() -> None:
+    found = errors(spec_schema(rule("self.nope")), {})
     assert found[0].startswith(
         'spec: Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:5'
     )
@@ -205,7 +205,7 @@ def test_a_rule_that_does_not_compile_is_told_with_its_errors() -> None:
 def test_a_call_that_costs_too_much_ends_the_object_s_rules() -> None:
     numbers = {"type": "array", "items": {"type": "integer"}}
     schema = spec_schema(rule("self.l.all(i, self.l.all(j, i + j > 0))"), rule("1 == 2"), l=numbers)
-    found = told(schema, {"l": [1] * 2000})
+    found = errors(schema, {"l": [1] * 2000})
     assert len(found) == 1
     assert "actual cost limit exceeded" in found[0]
 
@@ -217,7 +217,7 @@ def test_an_object_s_rules_share_one_budget() -> None:
         "x-kubernetes-validations": [rule("self.all(i, self.all(j, i + j > 0))")],
     }
     schema = spec_schema(rows={"type": "array", "items": item})
-    found = told(schema, {"rows": [[1] * 200] * 100})
+    found = errors(schema, {"rows": [[1] * 200] * 100})
     assert found[-1].endswith(
         "validation failed due to running out of cost budget, "
         "no further validation rules will be run"
@@ -226,7 +226,7 @@ def test_an_object_s_rules_share_one_budget() -> None:
 
 def test_values_that_defy_their_schema_are_an_error_not_a_crash() -> None:
     schema = spec_schema(rule("self.replicas + 1 > 0 && self.name.size() > 0"))
-    found = told(schema, {"replicas": "three", "name": 5})
+    found = errors(schema, {"replicas": "three", "name": 5})
     assert "call arguments did not match a supported operator" in found[0]
 
 
@@ -280,7 +280,7 @@ def test_field_paths_follow_the_schema() -> None:
         resolved_path("['l']", schema, brackets=False)
 
 
-def test_the_excess_of_a_cost_is_told_by_its_factor() -> None:
+def test_the_excess_of_a_cost_is_reported_by_its_factor() -> None:
     assert "by factor of more than 100x (" in exceeded("rule", 10_000, 10)
     assert "by factor of 2.0x (" in exceeded("rule", 20, 10)
     assert "by factor of 1.100000x (" in exceeded("rule", 11, 10)

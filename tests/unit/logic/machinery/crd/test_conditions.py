@@ -55,7 +55,7 @@ def test_establishing_twice_changes_nothing() -> None:
     assert establish(crd, [crd], NOW + timedelta(hours=1)) == crd["status"]
 
 
-def test_a_name_in_use_is_refused_and_told() -> None:
+def test_a_name_in_use_is_refused_and_reported() -> None:
     other = accepted(cron_tab())
     late = named("tasks", shortNames=["ct", "ta"])
     status = establish(late, [other], NOW)

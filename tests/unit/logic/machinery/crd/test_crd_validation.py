@@ -24,12 +24,12 @@ from tests.kit.machinery.crds import (
 AT = "spec.validation.openAPIV3Schema"
 
 
-def told(crd: Object, old: Object | None = None) -> list[str]:
+def messages(crd: Object, old: Object | None = None) -> list[str]:
     return [str(error) for error in validate_crd(crd, old)]
 
 
 def test_a_good_definition_is_accepted() -> None:
-    assert told(cron_tab()) == []
+    assert messages(cron_tab()) == []
 
 
 def _set(path: str, value: Any) -> Callable[[Object], None]:
@@ -93,7 +93,7 @@ def test_each_mistake_gets_kubernetes_answer(path: str, value: Any, expected: st
     crd = cron_tab()
     _set(path, value)(crd)
     # One mistake may have others in its train; the first to be told is its own.
-    assert told(crd)[0] == expected
+    assert messages(crd)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_group_is_a_domain(group: str, message: str) -> None:
     crd = cron_tab()
     crd["spec"]["group"] = group
     crd["metadata"]["name"] = f"crontabs.{group}"
-    assert len(told(crd)) == 1
-    assert message in told(crd)[0]
+    assert len(messages(crd)) == 1
+    assert message in messages(crd)[0]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_schema_must_be_structural(schema: Object, expected: str) -> None:
     crd = with_spec()
     version_of(crd)["schema"]["openAPIV3Schema"] = schema
     version_of(crd).pop("subresources")
-    assert told(crd)[0].startswith(expected)
+    assert messages(crd)[0].startswith(expected)
 
 
 def test_the_two_spellings_of_int_or_string_are_structural() -> None:
@@ -145,7 +145,7 @@ def test_the_two_spellings_of_int_or_string_are_structural() -> None:
         a={"x-kubernetes-int-or-string": True, "anyOf": either},
         b={"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": either}, {"enum": [1]}]},
     )
-    assert told(crd) == []
+    assert messages(crd) == []
 
 
 S = f"{AT}.properties[spec].properties[a]"
@@ -176,13 +176,13 @@ ITEM = {"type": "object", "required": ["n"], "properties": {"n": {"type": "strin
     ],
 )  # fmt: skip
 def test_each_node_follows_its_rules(field: Object, expected: str) -> None:
-    assert told(with_spec(a=field)) == [expected]
+    assert messages(with_spec(a=field)) == [expected]
 
 
 def ruled(rule: Object, **fields: Any) -> list[str]:
     crd = with_spec(**{"x": {"type": "string"}, **fields})
     schema_of(crd)["properties"]["spec"]["x-kubernetes-validations"] = [rule]
-    return told(crd)
+    return messages(crd)
 
 
 R = f"{AT}.properties[spec].x-kubernetes-validations[0]"
@@ -248,9 +248,9 @@ def test_an_unchanged_schema_is_not_judged_by_its_cost_again() -> None:
     schema_of(crd)["properties"]["spec"]["x-kubernetes-validations"] = [
         {"rule": "self.l.all(a, self.l.filter(b, a == b).size() == 1)"}
     ]
-    costly = [error for error in told(crd) if "estimated rule cost exceeds" in error]
+    costly = [error for error in messages(crd) if "estimated rule cost exceeds" in error]
     assert costly
-    assert [error for error in told(crd, crd) if "estimated rule cost exceeds" in error] == []
+    assert [error for error in messages(crd, crd) if "estimated rule cost exceeds" in error] == []
 
 
 def test_transition_rules_need_items_that_can_be_followed() -> None:
@@ -260,37 +260,37 @@ def test_transition_rules_need_items_that_can_be_followed() -> None:
         "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
     }
     field = {"type": "array", "maxItems": 3, "items": items}
-    (error,) = told(with_spec(a=field))
+    (error,) = messages(with_spec(a=field))
     assert error == (
         f'{S}.items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf '
         f"cannot be used on the uncorrelatable portion of the schema within {S}"
     )
 
 
-def test_several_versions_are_told_apart_by_their_index() -> None:
+def test_several_versions_are_distinguished_by_their_index() -> None:
     crd = cron_tab()
     other = copy.deepcopy(version_of(crd))
     other.update({"name": "v2", "storage": False})
     other["schema"]["openAPIV3Schema"]["properties"]["spec"] = {"type": "text"}
     other.pop("selectableFields")
     crd["spec"]["versions"].append(other)
-    assert told(crd)[0].startswith(
+    assert messages(crd)[0].startswith(
         "spec.versions[1].schema.openAPIV3Schema.properties[spec].type: Unsupported value"
     )
     other["name"] = "v1"
-    assert any("must contain unique version names" in error for error in told(crd))
+    assert any("must contain unique version names" in error for error in messages(crd))
 
 
 def test_more_than_eight_selectable_fields_are_too_many() -> None:
     crd = with_spec(**{f"f{index}": {"type": "string"} for index in range(9)})
     version_of(crd)["selectableFields"] = [{"jsonPath": f".spec.f{index}"} for index in range(9)]
-    assert told(crd) == ["spec.selectableFields: Too many: 9: must have at most 8 items"]
+    assert messages(crd) == ["spec.selectableFields: Too many: 9: must have at most 8 items"]
 
 
 def test_with_a_status_subresource_the_root_says_little() -> None:
     crd = cron_tab()
     schema_of(crd)["anyOf"] = [{"required": ["spec"]}]
-    (error,) = told(crd)
+    (error,) = messages(crd)
     assert error.startswith(f"{AT}: Invalid value: {{")
     assert "fields are allowed at the root of the schema if the status subresource" in error
 
@@ -301,7 +301,7 @@ def test_defaults_are_forbidden_in_metadata() -> None:
         "type": "object",
         "properties": {"name": {"type": "string", "default": "x"}},
     }
-    assert told(crd) == [
+    assert messages(crd) == [
         (
             f"{AT}.properties[metadata].properties[name].default: Forbidden: must not be set in "
             "top-level metadata"
@@ -317,7 +317,7 @@ class TestUpdates:
         new = copy.deepcopy(old)
         new["spec"]["scope"] = "Cluster"
         new["spec"]["names"].update({"kind": "Other", "plural": "others"})
-        assert told(new, old) == [
+        assert messages(new, old) == [
             'spec.scope: Invalid value: "Cluster": field is immutable',
             'spec.names.kind: Invalid value: "Other": field is immutable',
             'spec.names.plural: Invalid value: "others": field is immutable',
@@ -326,12 +326,12 @@ class TestUpdates:
     def test_before_it_is_established_scope_and_kind_may_change(self) -> None:
         old, new = cron_tab(), cron_tab()
         new["spec"]["scope"] = "Cluster"
-        assert told(new, old) == []
+        assert messages(new, old) == []
 
     def test_a_version_that_was_stored_must_stay(self) -> None:
         crd = cron_tab()
         crd["status"]["storedVersions"] = ["v1", "v1beta1"]
-        (error,) = told(crd, cron_tab())
+        (error,) = messages(crd, cron_tab())
         assert error.startswith(
             'status.storedVersions[1]: Invalid value: "v1beta1": missing from spec.versions; '
             "v1beta1 was previously a storage version"
@@ -351,16 +351,16 @@ class TestConversion:
 
     def test_a_webhook_is_accepted_with_a_warning(self) -> None:
         crd = self.webhook(url="https://example.com/convert")
-        assert told(crd) == []
+        assert messages(crd) == []
         assert "are not called" in unsupported(crd)[0]
         assert unsupported(cron_tab()) == []
 
     def test_either_a_url_or_a_service_is_wanted(self) -> None:
         where = "spec.conversion.webhookClientConfig"
-        assert told(self.webhook()) == [
+        assert messages(self.webhook()) == [
             f"{where}: Required value: exactly one of url or service is required"
         ]
-        assert told(self.webhook(url="http://u@h/p?q#f")) == [
+        assert messages(self.webhook(url="http://u@h/p?q#f")) == [
             (
                 f"{where}.url: Invalid value: \"http\": 'https' is the only allowed URL scheme; "
                 "desired format: https://host[/path]"
@@ -369,7 +369,7 @@ class TestConversion:
             f'{where}.url: Invalid value: "f": fragments are not permitted in the URL',
             f'{where}.url: Invalid value: "q": query parameters are not permitted in the URL',
         ]
-        assert told(self.webhook(service={"port": 0, "path": "a//b"})) == [
+        assert messages(self.webhook(service={"port": 0, "path": "a//b"})) == [
             f"{where}.service.name: Required value",
             f"{where}.service.namespace: Required value",
             (
@@ -384,7 +384,7 @@ class TestConversion:
     def test_a_known_review_version_is_wanted(self) -> None:
         crd = self.webhook(url="https://example.com")
         crd["spec"]["conversion"]["webhook"]["conversionReviewVersions"] = ["v9", "v9"]
-        assert told(crd) == [
+        assert messages(crd) == [
             'spec.conversion.conversionReviewVersions[1]: Invalid value: "v9": duplicate version',
             (
                 'spec.conversion.conversionReviewVersions: Invalid value: ["v9","v9"]: must include '
@@ -395,22 +395,22 @@ class TestConversion:
     def test_without_a_webhook_strategy_its_configuration_is_forbidden(self) -> None:
         crd = self.webhook(url="https://example.com")
         crd["spec"]["conversion"]["strategy"] = "None"
-        assert len(told(crd)) == 2
+        assert len(messages(crd)) == 2
 
 
 def test_groups_of_the_kubernetes_project_need_approval() -> None:
     crd = cron_tab()
     crd["spec"]["group"] = "stable.k8s.io"
     crd["metadata"]["name"] = "crontabs.stable.k8s.io"
-    assert told(crd)[0].startswith(
+    assert messages(crd)[0].startswith(
         "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must "
         'have approval annotation "api-approved.kubernetes.io"'
     )
     for accepted in ("unapproved, testing", "https://example.com/approval"):
         crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": accepted}
-        assert told(crd) == []
+        assert messages(crd) == []
     crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "no"}
-    assert "with either a URL or a reason" in told(crd)[0]
+    assert "with either a URL or a reason" in messages(crd)[0]
 
 
 def test_kubernetes_defaults_are_filled_in() -> None:
@@ -437,4 +437,4 @@ def test_a_webhook_service_gets_its_port() -> None:
 def test_a_definition_of_any_shape_is_answered_not_crashed_on(spec: Any) -> None:
     crd: Object = {"metadata": {"name": "a"}, "spec": spec}
     default_crd(crd)
-    assert told(crd)
+    assert messages(crd)

@@ -35,7 +35,7 @@ def resource(definitions: Definitions | None = None) -> Resource:
     return resources_of(cron_tab(), definitions)[0]
 
 
-def told(new: Object, old: Object | None = None) -> list[str]:
+def messages(new: Object, old: Object | None = None) -> list[str]:
     served = resource()
     for obj in (new, old):
         if obj is not None:
@@ -64,9 +64,9 @@ def test_discovery_facts_come_from_the_definition() -> None:
 
 def test_objects_are_defaulted_and_validated() -> None:
     obj = cron()
-    assert told(obj) == []
+    assert messages(obj) == []
     assert obj["spec"]["replicas"] == 1
-    assert told(cron(replicas="many")) == [
+    assert messages(cron(replicas="many")) == [
         (
             'spec.replicas: Invalid value: "string": '
             'spec.replicas in body must be of type integer: "string"'
@@ -80,25 +80,25 @@ def test_objects_are_defaulted_and_validated() -> None:
 
 
 def test_rules_run_on_create_and_update() -> None:
-    assert told(cron(replicas=2, minReplicas=3)) == [
+    assert messages(cron(replicas=2, minReplicas=3)) == [
         'spec.replicas: Invalid value: "object": replicas must not be below minReplicas'
     ]
-    assert told(cron(zone="b"), cron(zone="a")) == [
+    assert messages(cron(zone="b"), cron(zone="a")) == [
         'spec: Invalid value: "object": zone is immutable'
     ]
-    assert told(cron(env=[{"name": "_x"}])) == [
+    assert messages(cron(env=[{"name": "_x"}])) == [
         "spec.env[0]: Invalid value: \"object\": failed rule: !self.name.startsWith('_')"
     ]
 
 
 def test_an_update_is_not_held_to_what_was_wrong_before() -> None:
     old = cron(cronSpec="nonsense", env=[{"name": "_x"}])
-    assert len(told(copy.deepcopy(old))) == 2
+    assert len(messages(copy.deepcopy(old))) == 2
     new = copy.deepcopy(old)
     new["spec"]["image"] = "nginx"
-    assert told(new, old) == []
+    assert messages(new, old) == []
     new["spec"]["env"][0]["value"] = "changed"
-    assert told(new, copy.deepcopy(old)) == [
+    assert messages(new, copy.deepcopy(old)) == [
         "spec.env[0]: Invalid value: \"object\": failed rule: !self.name.startsWith('_')"
     ]
 
@@ -121,8 +121,8 @@ def test_names_in_metadata_may_be_restricted() -> None:
     }
     obj = cron()
     obj["metadata"]["name"] = "long"
-    told_first, _ = resources_of(crd)[0].validate_create(obj)
-    assert str(told_first) == "metadata.name: Too long: may not be more than 3 bytes"
+    first, _ = resources_of(crd)[0].validate_create(obj)
+    assert str(first) == "metadata.name: Too long: may not be more than 3 bytes"
 
 
 def test_columns_show_what_their_paths_find() -> None:

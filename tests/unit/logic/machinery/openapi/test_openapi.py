@@ -132,7 +132,7 @@ def test_operations_have_names_of_their_own(group: str, version: str) -> None:
 
 
 @pytest.mark.parametrize(("group", "version"), SERVED)
-def test_patches_tell_kind_and_field_validation(group: str, version: str) -> None:
+def test_patches_report_kind_and_field_validation(group: str, version: str) -> None:
     for path, method, operation in operations_of(document(group, version)):
         if method != "patch" or operation["x-kubernetes-action"] == "connect":
             continue
@@ -361,7 +361,7 @@ def test_the_protobuf_form_has_every_path_and_definition() -> None:
     assert set(named(found[9][0], 1)) == set(swagger()["definitions"])
 
 
-def test_the_protobuf_form_tells_the_kind_of_a_definition_as_yaml() -> None:
+def test_the_protobuf_form_reports_the_kind_of_a_definition_as_yaml() -> None:
     found = message(swagger_document_protobuf(resources(), definitions()))
     schema = named(found[9][0], 1)["com.example.v1.Widget"]
     extensions = named(schema, 31)
@@ -373,7 +373,7 @@ def test_the_protobuf_form_tells_the_kind_of_a_definition_as_yaml() -> None:
     assert message(message(spec["size"])[22][0])[1] == [b"integer"]
 
 
-def test_the_protobuf_form_tells_how_a_kind_is_patched() -> None:
+def test_the_protobuf_form_reports_how_a_kind_is_patched() -> None:
     found = message(swagger_document_protobuf(resources(), definitions()))
     path = "/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"
     patch = message(message(named(found[8][0], 2)[path])[8][0])

@@ -95,7 +95,7 @@ def cells(obj: dict[str, Any]) -> list[Any]:
         ),
     ],
 )
-def test_the_status_is_the_most_telling_word(obj: dict[str, Any], status: str) -> None:
+def test_the_status_is_the_most_specific_word(obj: dict[str, Any], status: str) -> None:
     assert pod_summary(obj).status == status
 
 

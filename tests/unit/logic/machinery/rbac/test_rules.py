@@ -168,7 +168,7 @@ def test_a_rule_of_a_thousand_million_rights_is_compared_at_once() -> None:
     assert steps(lambda: uncovered([everything], [wanted])) < 200_000
 
 
-def test_of_very_many_missing_rights_the_first_are_told() -> None:
+def test_of_very_many_missing_rights_the_first_are_reported() -> None:
     missing = uncovered([Rule(MANY[:5], ("*",), ("*",))], [Rule(MANY, MANY, MANY)])
     assert len(missing) == 100
     assert missing[0] == Rule(("w5",), ("w0",), ("w0",))

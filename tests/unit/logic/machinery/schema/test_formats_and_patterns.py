@@ -42,7 +42,7 @@ from skerry.logic.machinery.schema.patterns import PatternError, compiled
         ("bsonobjectid", "507f1f77bcf86cd799439011", "507f1f77"),
     ],
 )
-def test_each_format_tells_right_from_wrong(name: str, good: str, bad: str) -> None:
+def test_each_format_separates_right_from_wrong(name: str, good: str, bad: str) -> None:
     check = formats.check_of(name)
     assert check is not None
     assert check(good)

@@ -21,7 +21,7 @@ def defaulted(raw: dict[str, Any], value: Any) -> Any:
     return value
 
 
-def test_unknown_fields_go_and_their_paths_are_told() -> None:
+def test_unknown_fields_go_and_their_paths_are_reported() -> None:
     value = {"spec": {"foo": 1, "env": [{"name": "a", "bar": 2}], "free": {"any": {"x": 1}}}}
     paths = prune(CRON, value)
     assert paths == ["spec.env[0].bar", "spec.foo"]

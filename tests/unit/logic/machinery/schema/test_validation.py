@@ -13,7 +13,7 @@ from tests.kit.machinery.schemas import CRON_TAB
 CRON = Schema(CRON_TAB)
 
 
-def told(raw: dict[str, Any], value: Any) -> list[str]:
+def errors(raw: dict[str, Any], value: Any) -> list[str]:
     schema = Schema({"type": "object", "properties": {"x": raw}})
     return [str(error) for error in validate(schema, {"x": value})]
 
@@ -156,7 +156,7 @@ def told(raw: dict[str, Any], value: Any) -> list[str]:
 def test_every_rule_speaks_as_kubernetes_does(
     raw: dict[str, Any], value: Any, expected: str
 ) -> None:
-    assert told(raw, value) == [expected]
+    assert errors(raw, value) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -173,13 +173,13 @@ def test_every_rule_speaks_as_kubernetes_does(
     ],
 )
 def test_values_that_only_look_wrong_are_accepted(raw: dict[str, Any], value: Any) -> None:
-    assert told(raw, value) == []
+    assert errors(raw, value) == []
 
 
 def test_any_of_reports_itself_and_the_best_alternative() -> None:
     raw = {"type": "integer", "anyOf": [{"minimum": 5}, {"enum": [1]}]}
-    assert told(raw, 6) == []
-    assert told(raw, 2) == [
+    assert errors(raw, 6) == []
+    assert errors(raw, 2) == [
         '<nil>: Invalid value: "": "x" must validate at least one schema (anyOf)',
         "x: Invalid value: 2: x in body should be greater than or equal to 5",
     ]
@@ -188,14 +188,14 @@ def test_any_of_reports_itself_and_the_best_alternative() -> None:
 def test_one_of_says_how_many_alternatives_fit() -> None:
     raw = {"type": "integer", "oneOf": [{"minimum": 5}, {"minimum": 7}]}
     head = '<nil>: Invalid value: "": "x" must validate one and only one schema (oneOf). Found '
-    assert told(raw, 6) == []
-    assert told(raw, 8) == [head + "2 valid alternatives"]
-    assert told(raw, 1)[0] == head + "none valid"
+    assert errors(raw, 6) == []
+    assert errors(raw, 8) == [head + "2 valid alternatives"]
+    assert errors(raw, 1)[0] == head + "none valid"
 
 
 def test_all_of_reports_every_part_and_then_itself() -> None:
     raw = {"type": "integer", "allOf": [{"minimum": 5}, {"maximum": 3}]}
-    assert told(raw, 4) == [
+    assert errors(raw, 4) == [
         "x: Invalid value: 4: x in body should be greater than or equal to 5",
         "x: Invalid value: 4: x in body should be less than or equal to 3",
         '<nil>: Invalid value: "": "x" must validate all the schemas (allOf). None validated',
@@ -216,8 +216,8 @@ def test_a_list_map_of_several_keys_compares_all_of_them() -> None:
         "x-kubernetes-list-map-keys": ["port", "protocol"],
         "items": {"type": "object"},
     }
-    assert told(raw, [{"port": 1, "protocol": "a"}, {"port": 1, "protocol": "b"}]) == []
-    assert told(raw, [{"port": 1}, {"port": 1}]) == ['x[1]: Duplicate value: {"port":1}']
+    assert errors(raw, [{"port": 1, "protocol": "a"}, {"port": 1, "protocol": "b"}]) == []
+    assert errors(raw, [{"port": 1}, {"port": 1}]) == ['x[1]: Duplicate value: {"port":1}']
 
 
 def test_an_embedded_resource_must_say_what_it_is() -> None:
@@ -226,10 +226,10 @@ def test_an_embedded_resource_must_say_what_it_is() -> None:
         "x-kubernetes-embedded-resource": True,
         "x-kubernetes-preserve-unknown-fields": True,
     }
-    assert told(raw, {}) == ["x.apiVersion: Required value", "x.kind: Required value"]
-    assert told(raw, {"apiVersion": "v1", "kind": "Pod", "spec": {}}) == []
+    assert errors(raw, {}) == ["x.apiVersion: Required value", "x.kind: Required value"]
+    assert errors(raw, {"apiVersion": "v1", "kind": "Pod", "spec": {}}) == []
     bad = {"apiVersion": "a/b/c", "kind": "", "metadata": {"labels": {"a": 1}}}
-    assert told(raw, bad) == [
+    assert errors(raw, bad) == [
         'x.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
         'x.kind: Invalid value: "": must not be empty',
         "x.metadata.labels[a]: Invalid value: 1: must be a string",

@@ -11,19 +11,19 @@ from skerry.api.kinds import GroupResource
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.workspaces.bindings import Export, Taken, bound_status
-from skerry.logic.machinery.workspaces.births import (
-    Birth,
+from skerry.logic.machinery.workspaces.schemas import (
+    native_schema_object,
+    resources_of,
+    schema_object,
+)
+from skerry.logic.machinery.workspaces.workspace_content import (
+    NewWorkspace,
     complete_workspace,
     first_objects,
     logical_cluster,
     owner_of,
     owner_text,
     settle_initializers,
-)
-from skerry.logic.machinery.workspaces.schemas import (
-    native_schema_object,
-    resources_of,
-    schema_object,
 )
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -103,14 +103,14 @@ def test_a_claim_holds_when_made_and_accepted() -> None:
     assert reasons(unasked)["PermissionClaimsValid"] == "InvalidPermissionClaims"
 
 
-# -- births ----------------------------------------------------------------------------------
+# -- creation --------------------------------------------------------------------------------
 
 
 def test_a_workspace_with_initializers_waits_until_the_last_is_gone() -> None:
-    birth = Birth("c", "root:w", "https://h/clusters/c", "root:t", NOW, "me", ["a:b", "c:d"])
+    new = NewWorkspace("c", "root:w", "https://h/clusters/c", "root:t", NOW, "me", ["a:b", "c:d"])
     workspace: dict[str, Any] = {"kind": "Workspace", "metadata": {"name": "w"}, "spec": {}}
-    complete_workspace(workspace, birth)
-    cluster = logical_cluster(birth, None)
+    complete_workspace(workspace, new)
+    cluster = logical_cluster(new, None)
     for obj in (workspace, cluster):
         assert obj["status"]["phase"] == "Initializing"
         settle_initializers(obj, ["c:d"], LATER)

@@ -153,7 +153,7 @@ def test_nothing_is_put_below_what_is_no_object() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_told(change: dict[str, str], where: str, why: str) -> None:
+def test_what_makes_no_sense_is_reported(change: dict[str, str], where: str, why: str) -> None:
     rule: dict[str, Any] = {"field": ".spec.size", "destination": ".spec.size"}
     whole: dict[str, Any] = {"from": "v1", "to": "v2", "rules": [rule]}
     for name, value in change.items():

@@ -76,7 +76,7 @@ def test_a_tree_is_what_stands_directly_below_root_or_a_home(path: str, tree: st
 
 
 @pytest.mark.parametrize(
-    ("usage", "creates", "workspace", "told"),
+    ("usage", "creates", "workspace", "expected"),
     [
         (Usage(9, 99, 3), True, True, "workspaces=3, limited: workspaces=3"),
         (Usage(9, 99, 3), True, False, ""),
@@ -86,12 +86,12 @@ def test_a_tree_is_what_stands_directly_below_root_or_a_home(path: str, tree: st
     ],
 )
 def test_a_full_tree_refuses_what_makes_it_larger(
-    usage: Usage, creates: bool, workspace: bool, told: str
+    usage: Usage, creates: bool, workspace: bool, expected: str
 ) -> None:
     limits = TreeLimits(10, 100, 3)
     why = tree_refusal("root:a", limits, usage, creates=creates, workspace=workspace)
-    assert told in why
-    assert bool(why) == bool(told)
+    assert expected in why
+    assert bool(why) == bool(expected)
     assert not tree_refusal("root:a", TreeLimits(), usage, creates=creates, workspace=workspace)
 
 

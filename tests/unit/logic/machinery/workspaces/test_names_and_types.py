@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.api.edge import is_projected
 from skerry.logic.machinery.workspaces.names import (
     base36,
     base62,
@@ -88,12 +87,6 @@ def test_initializers_have_a_label_of_legal_length() -> None:
     key, value = initializer_label("root:universal")
     assert len(key.partition("/")[2]) <= 63
     assert len(value) <= 63
-
-
-def test_only_the_label_makes_an_object_a_projected_one() -> None:
-    assert is_projected({"metadata": {"labels": {"edge.kcp.io/projected": "yes"}}})
-    assert not is_projected({"metadata": {"labels": {"edge.kcp.io/projected": "no"}}})
-    assert not is_projected({"metadata": {}})
 
 
 # -- types -----------------------------------------------------------------------------------

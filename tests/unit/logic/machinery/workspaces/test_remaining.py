@@ -24,7 +24,7 @@ def test_each_object_counts_once_for_each_finalizer() -> None:
     )
 
 
-def test_what_nobody_holds_is_told_without_finalizers() -> None:
+def test_what_nobody_holds_is_reported_without_finalizers() -> None:
     left = Remaining()
     left.add("", "namespaces", [])
     assert left.workspace_condition()["message"] == (
