@@ -49,8 +49,8 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.edge.syncer.mailbox import slim
 from skerry.edge.syncer.served import DEFINITIONS
-from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import SystemIds
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.summary.content import NAMESPACED as SUMMARIES
 from skerry.runtime.client import EVERYWHERE, Client, Selection

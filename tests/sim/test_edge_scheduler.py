@@ -21,7 +21,7 @@ from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_BINDINGS, API_EXPORTS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
-from skerry.kit.clock import rfc3339_micro
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.placement.records import is_ready
 from tests.kit.chain.edge_scheduler_hub import PROVIDER, SMALL_SLICES, Hub, People, equal

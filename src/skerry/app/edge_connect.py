@@ -25,7 +25,8 @@ from skerry.edge.agent.execute import Conversation, session
 from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.network import Network, Streams
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
-from skerry.kit.clock import Clock, parse_rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Sender, Stream, Upgrade
 from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake

@@ -16,8 +16,8 @@ from typing import Protocol
 from skerry.api.errors import BadRequest
 from skerry.edge.agent.network import Streams
 from skerry.server.http.message import Answer, Duplex, Request, Sender, Upgrade
-from skerry.server.http.spdy import Asked, Event, Finished, Opened, Received, Spdy, SpdyError
 from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake
+from skerry.wire.spdy import Asked, Event, Finished, Opened, Received, Spdy, SpdyError
 
 _TUNNEL = "SPDY/3.1+portforward.k8s.io"
 _PLAIN = "portforward.k8s.io"

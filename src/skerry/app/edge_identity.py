@@ -32,8 +32,8 @@ from skerry.api.kcp.resources import LOGICAL_CLUSTERS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.kit.clock import parse_rfc3339, rfc3339
 from skerry.kit.ids import SystemIds
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.fleet.syncing.access import edge_access
 from skerry.logic.fleet.syncing.manifest import (
     ManifestTerms,

@@ -33,7 +33,7 @@ from skerry.app.edge_approval import (
 from skerry.app.edge_join import Joined
 from skerry.app.syncer_data import SyncerStartError
 from skerry.kit import log as logging
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
 

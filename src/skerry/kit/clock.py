@@ -56,25 +56,3 @@ class LoopClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-def rfc3339(moment: datetime) -> str:
-    """Return *moment* as Kubernetes writes a Time: UTC, whole seconds, ``Z``."""
-    # Not strftime, which costs ten times as much; every write needs this once or twice.
-    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
-
-
-def rfc3339_micro(moment: datetime) -> str:
-    """Return *moment* as Kubernetes writes a MicroTime: UTC, six decimals, ``Z``."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
-
-
-def parse_rfc3339(text: str) -> datetime:
-    """Return the aware moment *text* names; raises ValueError when it names none."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"time {text!r}: want an RFC 3339 time with a zone")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError(f"time {text!r}: want one of the years 1 to 9999") from error

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.runtime.client import Client
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError

@@ -20,8 +20,8 @@ from typing import Any, Generic, TypeVar
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.plan import Announcement, EventType
 from skerry.runtime.client import Client, cluster_of
 from skerry.runtime.metrics import RuntimeMetrics

@@ -23,7 +23,8 @@ from urllib.parse import urlsplit
 import orjson
 import yaml
 
-from skerry.kit.clock import Clock, SystemClock, parse_rfc3339
+from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.runtime.http import LIMITS, Authorization, HttpTransport, Limits
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -20,9 +20,9 @@ from datetime import datetime
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.runtime.client import Client
 from skerry.runtime.events import reference
 from skerry.runtime.metrics import RuntimeMetrics

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.errors import ApiError
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.handle import Events, NominationTable, Writer

@@ -11,7 +11,8 @@ import asyncio
 
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.server.admission.definitions import CLEANUP
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.change import Change

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from skerry.api.keys import type_prefix
-from skerry.kit.clock import Clock, parse_rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.server.codec import decode
 from skerry.store.base import Conflict, Entry, Store, Write
 

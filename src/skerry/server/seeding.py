@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import encode
 from skerry.server.preparation.pipeline import Stamp

@@ -31,8 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.store.base import Compacted, Entry, Store, StoreError, Write
 from skerry.store.restoring import UNFINISHED, RestorableStore
 from skerry.store.sealed_file import (

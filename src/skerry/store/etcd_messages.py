@@ -1,7 +1,8 @@
 """The messages of etcd's v3 API that the store uses: requests as bytes, responses as tuples.
 
 Field numbers are those of etcd's published ``rpc.proto`` and ``kv.proto``; only what is read or
-written here is mentioned.
+written here is mentioned. Unknown fields are skipped, so newer servers are understood. There are
+no generated stubs: etcd's own definitions clash with any other copy of them in the same process.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from skerry.store.etcd_wire import blob, boolean, fields, integer
+from skerry.wire.protobuf import delimited_field, number_field, read_fields
 
 _EQUAL, _GREATER = 0, 1
 _TARGET_MOD_REVISION = 2
@@ -60,6 +61,11 @@ class Watched(NamedTuple):
     changes: list[Change]
 
 
+def _number(field: int, number: int) -> bytes:
+    """Return a numeric field; nothing for zero, which is what an absent field means."""
+    return number_field(field, number) if number else b""
+
+
 def range_request(
     key: bytes,
     end: bytes = b"",
@@ -71,40 +77,45 @@ def range_request(
     """Return a request for one key, or for those from *key* up to *end*."""
     return b"".join(
         (
-            blob(1, key),
-            blob(2, end) if end else b"",
-            integer(3, limit),
-            integer(4, revision),
-            boolean(9, count_only),
+            delimited_field(1, key),
+            delimited_field(2, end) if end else b"",
+            _number(3, limit),
+            _number(4, revision),
+            _number(9, count_only),
         )
     )
 
 
 def put_operation(key: bytes, value: bytes) -> bytes:
     """Return a put as an operation of a transaction."""
-    return blob(2, blob(1, key) + blob(2, value))
+    return delimited_field(2, delimited_field(1, key) + delimited_field(2, value))
 
 
 def delete_operation(key: bytes) -> bytes:
     """Return a delete of one key as an operation of a transaction."""
-    return blob(3, blob(1, key))
+    return delimited_field(3, delimited_field(1, key))
 
 
 def range_operation(request: bytes) -> bytes:
     """Return a range as an operation of a transaction."""
-    return blob(1, request)
+    return delimited_field(1, request)
 
 
 def written_at(key: bytes, revision: int) -> bytes:
     """Return the condition that *key* was last written at *revision* (0: does not exist)."""
     # A numeric oneof member counts as absent when left out, so zero is spelled out here.
-    number = integer(6, revision) or b"\x30\x00"
-    return integer(1, _EQUAL) + integer(2, _TARGET_MOD_REVISION) + blob(3, key) + number
+    number = _number(6, revision) or b"\x30\x00"
+    return _number(1, _EQUAL) + _number(2, _TARGET_MOD_REVISION) + delimited_field(3, key) + number
 
 
 def exists(key: bytes) -> bytes:
     """Return the condition that *key* exists."""
-    return integer(1, _GREATER) + integer(2, _TARGET_MOD_REVISION) + blob(3, key) + b"\x30\x00"
+    return (
+        _number(1, _GREATER)
+        + _number(2, _TARGET_MOD_REVISION)
+        + delimited_field(3, key)
+        + b"\x30\x00"
+    )
 
 
 def txn_request(
@@ -112,33 +123,38 @@ def txn_request(
 ) -> bytes:
     """Return a transaction; *compare* are conditions, the others operations."""
     return b"".join(
-        [blob(1, condition) for condition in compare]
-        + [blob(2, operation) for operation in success]
-        + [blob(3, operation) for operation in failure]
+        [delimited_field(1, condition) for condition in compare]
+        + [delimited_field(2, operation) for operation in success]
+        + [delimited_field(3, operation) for operation in failure]
     )
 
 
 def compaction_request(revision: int) -> bytes:
     """Return the request to forget what was replaced up to *revision*."""
-    return integer(1, revision)
+    return _number(1, revision)
 
 
 def authenticate_request(user: str, password: str) -> bytes:
     """Return the request for a token."""
-    return blob(1, user.encode()) + blob(2, password.encode())
+    return delimited_field(1, user.encode()) + delimited_field(2, password.encode())
 
 
 def watch_request(key: bytes, end: bytes, start_revision: int) -> bytes:
     """Return the request to watch a range from a revision on, previous values included."""
-    create = blob(1, key) + blob(2, end) + integer(3, start_revision) + boolean(6, True)
-    return blob(1, create)
+    create = (
+        delimited_field(1, key)
+        + delimited_field(2, end)
+        + _number(3, start_revision)
+        + _number(6, True)
+    )
+    return delimited_field(1, create)
 
 
 def ranged(message: bytes) -> Ranged:
     """Return the answer to a range."""
     entries: list[KeyValue] = []
     more, total, revision = False, 0, 0
-    for number, content in fields(message):
+    for number, _, content in read_fields(message):
         if number == 2:
             entries.append(key_value(cast("bytes", content)))
         elif number == 1:
@@ -154,7 +170,7 @@ def transacted(message: bytes) -> Transacted:
     """Return the answer to a transaction."""
     revision, succeeded = 0, False
     ranges: list[Ranged] = []
-    for number, content in fields(message):
+    for number, _, content in read_fields(message):
         if number == 1:
             revision = header_revision(cast("bytes", content))
         elif number == 2:
@@ -162,7 +178,7 @@ def transacted(message: bytes) -> Transacted:
         elif number == 3:
             ranges.extend(
                 ranged(cast("bytes", inner))
-                for kind, inner in fields(cast("bytes", content))
+                for kind, _, inner in read_fields(cast("bytes", content))
                 if kind == 1
             )
     return Transacted(revision, succeeded, ranges)
@@ -174,7 +190,7 @@ def watched(message: bytes) -> Watched:
     created = canceled = False
     reason = ""
     changes: list[Change] = []
-    for number, content in fields(message):
+    for number, _, content in read_fields(message):
         if number == 11:
             changes.append(_change(cast("bytes", content)))
         elif number == 1:
@@ -192,19 +208,21 @@ def watched(message: bytes) -> Watched:
 
 def authenticated(message: bytes) -> str:
     """Return the token of an authentication."""
-    return next((cast("bytes", c).decode() for n, c in fields(message) if n == 2), "")
+    return next((cast("bytes", c).decode() for n, _, c in read_fields(message) if n == 2), "")
 
 
 def header_revision(message: bytes) -> int:
     """Return the revision a response's header speaks of."""
-    return next((cast("int", content) for number, content in fields(message) if number == 3), 0)
+    return next(
+        (cast("int", content) for number, _, content in read_fields(message) if number == 3), 0
+    )
 
 
 def key_value(message: bytes) -> KeyValue:
     """Return a key with its value."""
     key = value = b""
     revision = 0
-    for number, content in fields(message):
+    for number, _, content in read_fields(message):
         if number == 1:
             key = cast("bytes", content)
         elif number == 3:
@@ -218,7 +236,7 @@ def _change(message: bytes) -> Change:
     deleted = False
     entry = KeyValue(b"", b"", 0)
     previous = None
-    for number, content in fields(message):
+    for number, _, content in read_fields(message):
         if number == 1:
             deleted = content == _EVENT_DELETE
         elif number == 2:

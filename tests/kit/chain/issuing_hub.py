@@ -18,7 +18,8 @@ from cryptography.x509.oid import NameOID
 
 from skerry.api.edge_identity import EDGES, EdgeName, request_name
 from skerry.edge.syncer.signing_request import Subject, signing_request
-from skerry.kit.clock import LoopClock, rfc3339
+from skerry.kit.clock import LoopClock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.syncing.certificates import PendingRequest
 from skerry.runtime.kubeconfig import ClientConfig
 from skerry.runtime.transport import (

@@ -28,7 +28,8 @@ from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import serving
 from skerry.kit import log
-from skerry.kit.clock import SystemClock, rfc3339
+from skerry.kit.clock import SystemClock
+from skerry.kit.timestamps import rfc3339
 from skerry.server.http.message import Peer, Request, Response, Stream
 from tests.kit.server.certificates import Key, csr, subject
 from tests.kit.server.harness import MemorySender, Reply

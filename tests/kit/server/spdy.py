@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from skerry.server.http.spdy import (
+from skerry.wire.spdy import (
     DICTIONARY,
 )
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.runtime.client import Client, DeleteOptions
 from skerry.runtime.informer import InformerFactory
 

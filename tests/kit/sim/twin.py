@@ -21,8 +21,9 @@ import orjson
 from skerry.api import errors
 from skerry.api.kinds import ALL_VERBS, GroupVersionKind, ResourceInfo, Subresource
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, LoopClock, rfc3339
+from skerry.kit.clock import Clock, LoopClock
 from skerry.kit.ids import IdSource, SeededIds
+from skerry.kit.timestamps import rfc3339
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, TransportError
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from skerry.app.edge_forward import Forwarding
 from skerry.edge.agent.network import Streams
-from skerry.server.http.spdy import Event, Finished, Received, Spdy
+from skerry.wire.spdy import Event, Finished, Received, Spdy
 from tests.kit.server.spdy import Client
 
 PORT = 80

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.kit.clock import parse_rfc3339, rfc3339, rfc3339_micro
 from skerry.kit.ids import SeededIds, SystemIds
+from skerry.kit.timestamps import parse_rfc3339, rfc3339, rfc3339_micro
 
 MOMENTS = st.datetimes(
     min_value=datetime(1000, 1, 2),  # noqa: DTZ001 - hypothesis wants naive bounds

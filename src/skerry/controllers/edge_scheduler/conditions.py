@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 
 
 class Condition(NamedTuple):

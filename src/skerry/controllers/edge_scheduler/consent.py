@@ -36,7 +36,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.running import Running
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
     OPEN,

@@ -17,7 +17,7 @@ from skerry.api.edge import LOCATION_CONSENT_NAME, LOCATION_CONSENTS, OBJECT_ID,
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
     REMOVE,

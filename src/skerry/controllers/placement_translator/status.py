@@ -16,7 +16,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.keys import EDGE_PLACEMENTS
 from skerry.controllers.placement_translator.problems import Problems
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.merging import CONFLICTS
 from skerry.logic.fleet.translation.what import what_of

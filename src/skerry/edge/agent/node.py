@@ -18,8 +18,8 @@ from skerry.api.objects import Object
 from skerry.edge.agent.context import NodeContext
 from skerry.edge.agent.control_groups import ControlGroups
 from skerry.edge.agent.runtime import ContainerRuntime
-from skerry.kit.clock import rfc3339, rfc3339_micro
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339, rfc3339_micro
 from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.runtime.transport import TransportError
 

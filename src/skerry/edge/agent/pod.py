@@ -40,8 +40,8 @@ from skerry.edge.agent.status import (
     sidecar_names,
 )
 from skerry.edge.agent.termination import restarting
-from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.workloads.pods import is_finished
 
 _FACTS = "pod.json"

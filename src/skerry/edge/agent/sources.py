@@ -13,8 +13,8 @@ from skerry.api.objects import Object
 from skerry.edge.agent.host_access import HostAccess, host_path_volume
 from skerry.edge.agent.runtime import Volume
 from skerry.edge.agent.volumes import MountFailed
-from skerry.kit.clock import parse_rfc3339
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.workloads.local_volumes import provisioned_name, provisioned_path
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, by_namespace

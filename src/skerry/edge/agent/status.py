@@ -14,7 +14,7 @@ from typing import Any
 from skerry.api.objects import Object
 from skerry.edge.agent.refusals import REASON
 from skerry.edge.agent.runtime import Exit
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import condition_of, dated
 
 

@@ -24,9 +24,9 @@ from skerry.edge.syncer.enrolment import Enrolment, HubWays
 from skerry.edge.syncer.keys import NoKey
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.token import HubToken
-from skerry.kit.clock import rfc3339
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.syncing.certificates import (
     Standing,
     Way,

@@ -11,9 +11,9 @@ from skerry.api.errors import ApiError, NotFound
 from skerry.api.objects import Object
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
-from skerry.kit.clock import rfc3339_micro
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client, WriteOptions

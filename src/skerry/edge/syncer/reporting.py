@@ -9,8 +9,8 @@ from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
 from skerry.edge.syncer.state import SyncerState
-from skerry.kit.clock import rfc3339
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.syncing.conditions import Standing, conditions, same_conditions
 from skerry.runtime.client import WriteOptions
 from skerry.runtime.transport import TransportError

@@ -17,7 +17,7 @@ from typing import Any
 
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.quantity import Quantity
 
 Usage = dict[str, Quantity]

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skerry.api.objects import Object
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.conditions import find_condition, is_true
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

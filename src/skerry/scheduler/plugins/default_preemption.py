@@ -17,7 +17,7 @@ import numpy as np
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.cache.node import NodeInfo

@@ -11,7 +11,8 @@ from typing import Any
 
 from skerry.api.errors import Forbidden, Invalid
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
 from skerry.server.security.authorization import MASTERS

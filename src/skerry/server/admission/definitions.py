@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from skerry.api.errors import MethodNotAllowed
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.server.admission.operation import Operation

@@ -15,7 +15,8 @@ from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS, SIGNER
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
-from skerry.kit.clock import Clock, parse_rfc3339, rfc3339, rfc3339_micro
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import parse_rfc3339, rfc3339, rfc3339_micro
 from skerry.logic.machinery.edges.rights import (
     LEASES,
     REQUESTS,

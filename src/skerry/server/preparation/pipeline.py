@@ -15,8 +15,8 @@ import msgspec
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339
 from skerry.kit.invariant import present
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from skerry.server.codec import decode, encode

@@ -14,7 +14,7 @@ from typing import Any
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.kinds import GroupVersion, GroupVersionKind
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.builtin import definitions
 from skerry.logic.machinery.builtin.metadata import validate_metadata
 from skerry.logic.machinery.names import generated_name

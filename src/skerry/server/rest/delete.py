@@ -15,7 +15,8 @@ from typing import Any
 
 from skerry.api.errors import Conflict, NotFound
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.server.admission.operation import Admission, Operation, Validation
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Answer, Response

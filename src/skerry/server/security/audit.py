@@ -23,9 +23,10 @@ from typing import Any
 
 import orjson
 
-from skerry.kit.clock import Clock, rfc3339_micro
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.text import shortened
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.server.http.message import Request
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User

@@ -23,8 +23,9 @@ import orjson
 
 from skerry.api.errors import BadRequest, MethodNotAllowed, NotFound
 from skerry.api.keys import PLAIN, ObjectKey, type_prefix
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.server.change import Change
 from skerry.server.codec import dump

@@ -19,9 +19,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from skerry.api.keys import PLAIN
-from skerry.kit.clock import Clock, parse_rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.security.pem import blocks, key_id
 from skerry.server.user import User

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from skerry.api.errors import ApiError, BadRequest, Conflict, Forbidden, TooManyRequests
 from skerry.api.keys import type_prefix
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.selectors import Selector
 from skerry.server.codec import decode, dump, encode
 from skerry.server.http.message import Answer, Response

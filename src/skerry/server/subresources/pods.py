@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.decoding import Limits
 from skerry.server.codec import dump

@@ -8,7 +8,7 @@ from typing import Any
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, NotFound
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare

@@ -15,8 +15,9 @@ from skerry.api.kcp.building import Raw
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.logic.machinery.resource import Resource

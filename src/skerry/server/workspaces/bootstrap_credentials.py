@@ -32,8 +32,9 @@ from skerry.api.edge_identity import (
 from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests, Unauthorized
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, parse_rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import may_decide
 from skerry.server.admission.operation import Operation

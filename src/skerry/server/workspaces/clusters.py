@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces import workspace_content
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, initializer_label
 from skerry.server.admission.operation import Operation

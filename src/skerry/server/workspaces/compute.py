@@ -12,8 +12,9 @@ from skerry.api.kcp.compute import SCHEDULING, WORKLOAD
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.names import label_hash
 from skerry.server.admission.operation import Operation
 from skerry.server.seeding import Seeder

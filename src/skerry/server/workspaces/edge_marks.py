@@ -19,7 +19,8 @@ from skerry.api.edge_identity import (
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339_micro
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import may_decide, signer_of

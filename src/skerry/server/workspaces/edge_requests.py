@@ -26,7 +26,8 @@ from skerry.api.edge_identity import (
 from skerry.api.errors import FieldError, Forbidden, Invalid, TooManyRequests
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, parse_rfc3339, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Authorizer
 from skerry.server.admission.certificates import (

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from skerry.api.keys import type_prefix
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.bindings import FINALIZER
 from skerry.logic.machinery.workspaces.remaining import Remaining
 from skerry.logic.machinery.workspaces.workspace_content import CLUSTER_FINALIZER

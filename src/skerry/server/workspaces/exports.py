@@ -10,8 +10,9 @@ from skerry.api.errors import FieldError, Forbidden, Invalid, MethodNotAllowed
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.machinery.workspaces.bindings import (
     EXPORT_LABEL,

@@ -15,7 +15,8 @@ from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.kit.clock import Clock, parse_rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name, home_path
 from skerry.logic.machinery.workspaces.types import TypeName, resolve
 from skerry.server.access import Authorizer

@@ -25,7 +25,7 @@ from skerry.api.edge_identity import (
 )
 from skerry.api.kcp.compute import WORKLOAD
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.edges.scope import NOTHING, Scope, scope_of, united
 from skerry.logic.machinery.workspaces.names import parent_path
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.bindings import Export

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from skerry.api.errors import FieldError, Forbidden
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.admission.operation import Operation
 from skerry.server.workspaces.state import TENANCY, HubState

@@ -14,8 +14,9 @@ from functools import partial
 from skerry.api.kcp.compute import TOPOLOGY
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,
     agreed_spec,

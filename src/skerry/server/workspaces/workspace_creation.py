@@ -16,8 +16,9 @@ from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.kcp.tenancy import WORKSPACE_NAME
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.kit.clock import Clock, rfc3339
+from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces import workspace_content
 from skerry.logic.machinery.workspaces.bindings import (
     FINALIZER,

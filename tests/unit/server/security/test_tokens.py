@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skerry.api.keys import PLAIN
-from skerry.kit.clock import rfc3339
 from skerry.kit.ids import SeededIds
+from skerry.kit.timestamps import rfc3339
 from skerry.server.security.tokens import (
     BoundObject,
     ServiceAccountTokens,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from skerry.api.edge_identity import BootstrapToken, bootstrap_secret
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from tests.kit.server.edges import (
     REQUESTS,
     SECRETS,

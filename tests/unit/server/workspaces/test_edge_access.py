@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from skerry.api.edge_identity import EDGES
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.server.http.message import Stream
 from tests.kit.server.edges import (
     ACCOUNTS,

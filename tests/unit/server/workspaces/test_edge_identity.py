@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from skerry.api.edge_identity import EDGES, BootstrapToken, bootstrap_secret
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.server.security.pki import Authority, Credential
 from tests.kit.server.certificates import encoded_csr, subject
 from tests.kit.server.edges import (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from skerry.api.edge_identity import REVOKED
-from skerry.kit.clock import rfc3339_micro
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.server.http.message import Response, Stream
 from tests.kit.server.edges import ESPW, IMW, Edge, EdgeHub, running_edge_hub
 from tests.kit.server.hub import BINDERS, CLUSTERS, binding, grants

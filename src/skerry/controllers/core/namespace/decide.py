@@ -9,7 +9,7 @@ from datetime import datetime
 from skerry.api.objects import Object
 from skerry.controllers.core.namespace.keys import NAMESPACES
 from skerry.controllers.core.namespace.observe import KUBERNETES_FINALIZER, Content, Observed
-from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.plan import Action, Delete, DeleteCollection, Plan, Target, Update
 

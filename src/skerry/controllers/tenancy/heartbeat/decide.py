@@ -8,7 +8,7 @@ from typing import Any
 
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.controllers.tenancy.heartbeat.observe import Observed
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import heartbeat_health
 from skerry.logic.machinery.conditions import dated
 from skerry.logic.machinery.plan import Patch, Plan, Target

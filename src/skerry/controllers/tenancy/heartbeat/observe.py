@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.fleet.placement.heartbeat import USUAL_LEASE_SECONDS, lease_seconds_reported
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer

@@ -17,7 +17,7 @@ from skerry.api.kcp.resources import PLACEMENTS
 from skerry.api.objects import Object
 from skerry.controllers.tenancy.placement.keys import NAMESPACES, PLACED
 from skerry.controllers.tenancy.placement.observe import Choice, Instance, Observed, Seen
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import ready_first, set_conditions
 from skerry.logic.machinery.plan import Action, Patch, Plan, Target
 

@@ -16,7 +16,7 @@ from skerry.controllers.tenancy.placement.keys import (
     own_cluster,
     wanted_workspace,
 )
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.fleet.placement.records import is_being_deleted, is_ready
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.names import label_hash

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from skerry.api.objects import Object
 from skerry.controllers.workload.cronjob.observe import Observed
 from skerry.controllers.workload.kinds import CRON_JOBS, JOBS
-from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.machinery.builtin.cron import ScheduleError
 from skerry.logic.machinery.conditions import find_condition, is_true
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skerry.api.objects import Object
-from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.machinery.conditions import condition_of, dated
 from skerry.logic.workloads.rollout import limits_of
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from skerry.api.objects import Object
 from skerry.controllers.workload.job.observe import Observed
 from skerry.controllers.workload.kinds import JOBS, PODS
-from skerry.kit.clock import parse_rfc3339, rfc3339
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.machinery.conditions import find_condition, is_true, set_conditions
 from skerry.logic.machinery.plan import (
     NOTHING,

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from skerry.api.edge import HEARTBEAT_LEASE_SECONDS, MAX_LEASE_SECONDS
 from skerry.api.kinds import GroupVersionResource
-from skerry.kit.clock import parse_rfc3339
+from skerry.kit.timestamps import parse_rfc3339
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 

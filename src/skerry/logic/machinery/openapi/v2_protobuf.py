@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from skerry.logic.machinery.protobuf.wire import delimited_field, fixed64_field, number_field
+from skerry.wire.protobuf import delimited_field, fixed64_field, number_field
 
 Write = Callable[[int, Any], bytes]
 

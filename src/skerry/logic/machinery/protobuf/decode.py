@@ -16,7 +16,7 @@ from typing import Any
 from skerry.api.kinds import GroupVersionKind
 from skerry.logic.machinery.protobuf.table import Field, fields_of, message_of
 from skerry.logic.machinery.protobuf.values import SPECIAL, json_value, strings, texts, utf8
-from skerry.logic.machinery.protobuf.wire import (
+from skerry.wire.protobuf import (
     DELIMITED,
     FIXED64,
     VARINT,

@@ -16,7 +16,7 @@ import orjson
 from skerry.logic.machinery.protobuf.decode import MAGIC
 from skerry.logic.machinery.protobuf.table import Field, fields_of, message_of
 from skerry.logic.machinery.protobuf.values import SPECIAL
-from skerry.logic.machinery.protobuf.wire import delimited_field, fixed64_field, number_field
+from skerry.wire.protobuf import delimited_field, fixed64_field, number_field
 
 
 def encode(obj: Mapping[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from skerry.logic.machinery.protobuf.wire import (
+from skerry.wire.protobuf import (
     delimited_field,
     number_field,
     read_fields,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
-from skerry.kit.clock import rfc3339
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     heartbeat_health,
     last_renewal,

@@ -22,8 +22,8 @@ from skerry.logic.machinery.openapi import (
     swagger_document,
     swagger_document_protobuf,
 )
-from skerry.logic.machinery.protobuf.wire import read_fields
 from skerry.logic.machinery.resource import Resource
+from skerry.wire.protobuf import read_fields
 
 KIND = GroupVersionKind("example.com", "v1", "Widget")
 WIDGET_SCHEMA: dict[str, Any] = {

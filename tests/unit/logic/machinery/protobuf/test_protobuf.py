@@ -21,13 +21,10 @@ from skerry.api.kinds import GroupVersionKind
 from skerry.logic.machinery.protobuf import decode, encode
 from skerry.logic.machinery.protobuf.decode import DEEPEST, MAGIC
 from skerry.logic.machinery.protobuf.table import Field, built_in_kinds, fields_of
-from skerry.logic.machinery.protobuf.wire import (
+from skerry.wire.protobuf import (
     delimited_field,
     fixed64_field,
     number_field,
-    read_fields,
-    read_varint,
-    signed,
     varint,
 )
 
@@ -291,15 +288,3 @@ def test_packed_numbers_are_understood() -> None:
 def test_an_object_that_does_not_fit_cannot_be_encoded(obj: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
         encode(obj)
-
-
-@given(st.integers(-(2**63), 2**63 - 1))
-def test_numbers_survive_the_wire(number: int) -> None:
-    data = varint(number)
-    value, end = read_varint(data, 0)
-    assert (signed(value), end) == (number, len(data))
-
-
-def test_fixed_fields_are_skipped_by_their_size() -> None:
-    data = b"\x0d" + b"1234" + b"\x11" + b"12345678"
-    assert list(read_fields(data)) == [(1, 5, b"1234"), (2, 1, b"12345678")]

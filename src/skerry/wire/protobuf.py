@@ -14,7 +14,10 @@ FIXED64: Final = 1
 DELIMITED: Final = 2
 FIXED32: Final = 5
 
-_MAX_VARINT = 10
+# Ten bytes of seven bits each hold what a number of 64 bits needs.
+_MAX_VARINT_BITS = 70
+_MAX_VARINT = 0xFFFFFFFFFFFFFFFF
+_ONE_BYTE = [bytes((number,)) for number in range(0x80)]
 _FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
 
 
@@ -26,39 +29,41 @@ def read_fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         number, wire_type = tag >> 3, tag & 7
         if number == 0:
             raise ValueError("field number 0 does not exist")
-        if wire_type == VARINT:
+        if wire_type == DELIMITED:
+            size, position = read_varint(data, position)
+        elif wire_type == VARINT:
             value, position = read_varint(data, position)
-            yield number, wire_type, value
+            yield number, VARINT, value
             continue
-        size, position = _size(data, position, number, wire_type)
-        if position + size > end:
+        elif wire_type in _FIXED_SIZES:
+            size = _FIXED_SIZES[wire_type]
+        else:
+            raise ValueError(f"field {number} has the unknown wire type {wire_type}")
+        after = position + size
+        if after > end:
             raise ValueError(f"field {number} claims {size} bytes where {end - position} are left")
-        yield number, wire_type, data[position : position + size]
-        position += size
-
-
-def _size(data: bytes, position: int, number: int, wire_type: int) -> tuple[int, int]:
-    if wire_type == DELIMITED:
-        return read_varint(data, position)
-    if wire_type in _FIXED_SIZES:
-        return _FIXED_SIZES[wire_type], position
-    raise ValueError(f"field {number} has the unknown wire type {wire_type}")
+        yield number, wire_type, data[position:after]
+        position = after
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Return the unsigned number at *position* and where it ends."""
-    if position < len(data) and data[position] < 0x80:
-        # Nearly all tags and most sizes are one byte.
-        return data[position], position + 1
-    result = 0
-    for index in range(_MAX_VARINT):
-        if position + index >= len(data):
-            raise ValueError("the message ends within a number")
-        byte = data[position + index]
-        result |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            return result & 0xFFFFFFFFFFFFFFFF, position + index + 1
-    raise ValueError(f"a number has more than {_MAX_VARINT} bytes")
+    try:
+        byte = data[position]
+        if byte < 0x80:  # nearly all tags and most sizes are one byte
+            return byte, position + 1
+        result, shift = byte & 0x7F, 7
+        while True:
+            position += 1
+            byte = data[position]
+            result |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return result & _MAX_VARINT, position + 1
+            shift += 7
+            if shift >= _MAX_VARINT_BITS:
+                raise ValueError(f"a number has more than {_MAX_VARINT_BITS // 7} bytes")
+    except IndexError as error:
+        raise ValueError("the message ends within a number") from error
 
 
 def signed(value: int) -> int:
@@ -68,7 +73,9 @@ def signed(value: int) -> int:
 
 def varint(value: int) -> bytes:
     """Return *value* as a varint; negative numbers take ten bytes."""
-    value &= 0xFFFFFFFFFFFFFFFF
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
+    value &= _MAX_VARINT
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.server.http.spdy import (
+from skerry.wire.spdy import (
     DICTIONARY,
     Asked,
     Event,
