@@ -15,6 +15,7 @@ from skerry.api.edge import (
     HEARTBEAT_NAMESPACE,
     SINGLE_PLACEMENT_SLICES,
     SYNC_TARGET_NAME,
+    edge_placement_ref,
     mailbox_named,
 )
 from skerry.api.errors import ApiError
@@ -77,6 +78,95 @@ async def test_many_destinations_are_spread_over_slices_that_never_collide(seed:
         async with hub.controlled(SMALL_SLICES):
             await hub.settle()
         assert await hub.store.revision() == revision, "a second pass writes nothing"
+
+
+_STAYING = [f"stay-{number}" for number in range(7)]
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_a_destination_that_stays_is_in_some_slice_after_every_single_write(
+    seed: int,
+) -> None:
+    hub = Hub(seed, Rates())
+    people = People(hub)
+    # They sort before, between and behind those that stay.
+    passing = [f"{head}-{number}" for head in ("a", "stay-3", "z") for number in range(3)]
+    async with hub.running("imw", "wmw"):
+        for name in _STAYING:
+            await hub.target("root:imw", name, {})
+        for _ in range(3):  # each time by a new process, that the last one left at any point
+            async with hub.controlled(SMALL_SLICES):
+                with suppress(ApiError):
+                    await hub.place("root:wmw", "web", {})
+                await asyncio.sleep(people.one_of(0.01, 1, 5))
+                for _ in range(12):
+                    name, namesake = people.one_of(*passing), people.one_of("web-2", "web-3")
+                    deed = people.one_of(
+                        lambda name=name: hub.target("root:imw", name, {}),
+                        lambda name=name: hub.remove("root:imw", SYNC_TARGETS, name),
+                        lambda name=namesake: hub.place("root:wmw", name, {}),
+                        lambda name=namesake: hub.remove("root:wmw", EDGE_PLACEMENTS, name),
+                    )
+                    with suppress(ApiError):
+                        await deed()
+                    await asyncio.sleep(hub.ids.fraction() * people.one_of(0.01, 2))
+        async with hub.controlled(SMALL_SLICES):
+            await hub.settle()
+            await hub.collect_garbage()
+            await hub.settle()
+            await hub.assert_scheduled()
+        cluster = (await hub.at("root").get(WORKSPACES, "wmw"))["spec"]["cluster"]
+        await hub.assert_never_missing(edge_placement_ref(cluster, "web"), set(_STAYING))
+
+
+@virtual
+async def test_one_more_location_rewrites_one_slice_and_an_upgrade_none() -> None:
+    hub = Hub()
+    async with hub.running("imw", "wmw"):
+        for number in range(9):
+            await hub.target("root:imw", f"t{number}", {})
+        async with hub.controlled("edge-scheduler"):  # all of them in one slice
+            await hub.place("root:wmw", "web", {})
+            await asyncio.sleep(10)
+        before = await hub.everything(SINGLE_PLACEMENT_SLICES)
+        async with hub.controlled(SMALL_SLICES):
+            await asyncio.sleep(10)
+            assert await hub.everything(SINGLE_PLACEMENT_SLICES) == before
+            for name, slices in (("a", ["web-2"]), ("b", ["web-2"]), ("c", ["web-3"])):
+                known = {each["metadata"]["resourceVersion"] for each in before}
+                await hub.target("root:imw", name, {})
+                await asyncio.sleep(10)
+                before = await hub.everything(SINGLE_PLACEMENT_SLICES)
+                written = [
+                    each["metadata"]["name"]
+                    for each in before
+                    if each["metadata"]["resourceVersion"] not in known
+                ]
+                assert written == slices
+            await hub.assert_scheduled()
+
+
+@virtual
+async def test_a_further_slice_restored_without_its_owner_is_adopted() -> None:
+    hub = Hub()
+    ownerless = {"metadata": {"ownerReferences": None}}
+    async with hub.running("imw", "wmw"):
+        for name in ("a", "b", "c"):
+            await hub.target("root:imw", name, {})
+        async with hub.controlled(SMALL_SLICES):
+            await hub.place("root:wmw", "web", {})
+            await asyncio.sleep(10)
+        await hub.at("root:wmw").patch(SINGLE_PLACEMENT_SLICES, "web-2", ownerless)
+        await hub.remove("root:imw", SYNC_TARGETS, "c")
+        async with hub.controlled(SMALL_SLICES):
+            await asyncio.sleep(10)
+            # To the translator it is web's, so what it holds must not stay for ever.
+            await hub.assert_scheduled()
+            names = [
+                each["metadata"]["name"] for each in await hub.everything(SINGLE_PLACEMENT_SLICES)
+            ]
+            assert names == ["web"]
 
 
 @virtual

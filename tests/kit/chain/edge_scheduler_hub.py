@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import orjson
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.edge import (
@@ -244,14 +245,14 @@ class Hub:
         return (await view.list(gvr)).items
 
     async def destinations(self) -> dict[ObjectRef, list[Destination]]:
-        """Return what the slices of each placement say, in the order of their numbers."""
+        """Return what the slices of each placement say together, in order; what is twice, twice."""
         found: dict[ObjectRef, list[Destination]] = {}
         placed = {
             ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
             for obj in await self.everything(EDGE_PLACEMENTS)
         }
         pieces = await self.everything(SINGLE_PLACEMENT_SLICES)
-        for piece in sorted(pieces, key=_number):
+        for piece in pieces:
             ref = edge_placement_ref(
                 ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, piece).cluster,
                 placement_of_slice(piece),
@@ -259,7 +260,34 @@ class Hub:
             if ref not in placed and slice_owner(piece["metadata"]) is None:
                 continue  # somebody took it from its owner, which has gone since
             found.setdefault(ref, []).extend(destinations_in(piece))
-        return found
+        return {ref: sorted(each) for ref, each in found.items()}
+
+    async def assert_never_missing(self, placement: ObjectRef, sync_targets: set[str]) -> None:
+        """Check that after no single write the slices of a placement lacked one of these.
+
+        *sync_targets* are names; what was before the slices first held all of them is no matter.
+        """
+        slices: dict[str, Object] = {}
+        begun = False
+        for event in await self.store.history("", after=0, limit=1_000_000):
+            # Group, resource with the hash of its export, cluster, namespace, name.
+            _, group, resource, cluster, *_ = event.key.split("/")
+            kind = (group, resource.partition(":")[0])
+            if kind != SINGLE_PLACEMENT_SLICES.group_resource or cluster != placement.cluster:
+                continue
+            slices.pop(event.key, None)
+            if event.value is not None:
+                slices[event.key] = orjson.loads(event.value[event.value.index(b"{") :])
+            union = {
+                each.sync_target
+                for piece in slices.values()
+                if placement_of_slice(piece) == placement.name
+                for each in destinations_in(piece)
+            }
+            begun = begun or sync_targets <= union
+            missing = sorted(sync_targets - union)
+            assert not begun or not missing, f"revision {event.revision}: {missing} are nowhere"
+        assert begun
 
     async def reference(self) -> Reference:
         """Return everything there is, to be scanned."""
@@ -333,16 +361,10 @@ async def _run(environment: EdgeEnvironment, name: str) -> None:
             for group in ("scheduling", "workload", "tenancy")
         ]
         views = Views(environment.context(edge.factory), scheduling, workload, tenancy)
-        await EdgeScheduler(views, per_slice=2).run()
+        await EdgeScheduler(views, max_destinations=2).run()
         return
     controller = await EDGE_CONTROLLERS[name].build(environment)
     await controller.run()
-
-
-def _number(piece: Object) -> int:
-    """Return which of its placement's slices one is."""
-    rest = str(piece["metadata"]["name"]).removeprefix(placement_of_slice(piece))
-    return int(rest[1:]) if rest[1:].isdecimal() else 1
 
 
 def _labelled(obj: Object) -> Object:

@@ -6,14 +6,20 @@ placement asks for their labels or a LocationGrant for their paths. Writes slice
 status, and for each inventory workspace with grants their status and its LocationConsent.
 
 Invariants: the slices of a placement, read together, hold exactly the destinations the index
-gives, in order, and belong to it; whoever edits or deletes one sees it restored. A slice is
-written only when it differs. An invalid selector changes no slice at all: what was placed stays,
-and a condition tells. A placement that is gone keeps its slices until the garbage collector,
-which looks at the owner itself, takes them.
+gives, and belong to it; whoever edits or deletes one sees it restored. After no single write do
+they lack a destination that stays. A slice is written only when it differs. An invalid selector
+changes no slice at all: what was placed stays, and a condition says why. A placement that is gone
+keeps its slices until the garbage collector, which knows the owner itself, takes them.
 
 Where an inventory workspace enforces its grants, no destination comes in that none of them admits,
 and none that is in the slices goes for the lack of a grant until a person has confirmed that.
 
-The work is proportional to the change: a handler puts what it was told into the index, which
+The work is proportional to the change: an event handler puts what it got into the index, which
 answers with the placements touched; those are the keys.
+
+* ``events``: which event enqueues which placement; the only writers of the index.
+* ``observe``: the index and the slices' cache, with our own writes on top, at one moment.
+* ``decide``: slices; ``status``: the placement's status; ``consent``: grants and their reports.
+* ``logging_executor``: carries plans out, receivers before givers.
+* ``memory``: what is kept from one reconcile to the next; ``running``: the part that holds need.
 """

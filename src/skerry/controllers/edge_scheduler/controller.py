@@ -24,23 +24,31 @@ from skerry.controllers.edge_scheduler.consent import (
     decide_consent,
 )
 from skerry.controllers.edge_scheduler.decide import decide
-from skerry.controllers.edge_scheduler.keys import NAME, Waking
-from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, Observed, Observer, slice_owners
+from skerry.controllers.edge_scheduler.events import EventHandlers
+from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
+from skerry.controllers.edge_scheduler.memory import PlacementMemory
+from skerry.controllers.edge_scheduler.observe import (
+    BY_PLACEMENT,
+    NAME,
+    Gone,
+    Observed,
+    Observer,
+    slice_owners,
+)
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
-from skerry.controllers.edge_scheduler.telling import SliceExecutor
-from skerry.controllers.edge_scheduler.written import WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS
 from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
-from skerry.logic.fleet.placement.slices import DESTINATIONS_PER_SLICE, lean_slice
+from skerry.logic.fleet.placement.slices import lean_slice, slice_as_written
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
-from skerry.logic.machinery.plan import Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.workqueue import WorkQueue
+from skerry.runtime.write_overlay import InformerOverlay
 from skerry.scheduler.placement import location_chooser
 
 # Writes in flight: enough to keep a hub of two cores busy from afar, few enough to be fair.
@@ -80,11 +88,13 @@ class EdgeScheduler:
         views: Views,
         *,
         workers: int = WORKERS,
-        per_slice: int = DESTINATIONS_PER_SLICE,
+        max_destinations: int = MAX_DESTINATIONS,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        """*tell* gets a line for people about each placement that is looked at."""
-        self._per_slice = per_slice
+        """*tell* gets a line for people about each placement that is reconciled.
+
+        *max_destinations* is how many a slice may hold.
+        """
         self._views = views
         self._tell = tell
         edge = views.edge
@@ -92,45 +102,44 @@ class EdgeScheduler:
         self.queue: WorkQueue[ObjectRef] = edge.queue(NAME)
         self.status_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-status")
         self.consent_queue: WorkQueue[InventoryKey] = edge.queue(f"{NAME}-consent")
-        self._consent = ConsentState(self.index, self._look_at_consent)
+        self._consent = ConsentState(self.index, self._enqueue_consent)
         self._workspaces: Informer | None = None
         self._workspaces_asked_for = asyncio.Event()
-        # Placements whose status is to be looked at, in order.
-        self._untold: dict[ObjectRef, None] = {}
-        self._anything_untold = asyncio.Event()
+        # Placements whose status is to be reconciled, in order.
+        self._status_due: dict[ObjectRef, None] = {}
+        self._any_status_due = asyncio.Event()
         placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
-        written = WrittenSlices(lambda: slices.resource_version)
-        self._waking = Waking(
+        overlay = InformerOverlay(
+            slices, project=slice_as_written, fingerprint_of=lambda obj: obj["members"]
+        )
+        self._memory = PlacementMemory(self._consent)
+        self._handlers = EventHandlers(
             self.index,
-            written,
+            overlay,
+            self._memory.causes,
             self.queue.add,
-            self._look_at_status,
+            self._enqueue_status,
             self._follow_workspaces,
             self._consent.enqueue,
         )
         self._observer = Observer(
-            self.index,
-            placements,
-            slices,
-            written,
-            self._waking,
-            edge.client,
-            self._consent,
-            per_slice,
+            self.index, placements, overlay, self._memory, edge.client, max_destinations
         )
         grants = self._grants()
         informers = [*(grants or ()), *self._inventory(), slices, placements]
-        slices.add_handler(self._waking.slice_changed)
-        placements.add_handler(self._waking.placement_changed)
-        executor = SliceExecutor(
+        slices.add_handler(self._handlers.slice_changed)
+        placements.add_handler(self._handlers.placement_changed)
+        executor = LoggingExecutor(
             edge.client,
-            written,
-            self._waking,
-            self._consent.running,
+            overlay,
+            self._memory,
+            self._reconciling,
             metrics=edge.metrics,
             dry_run=edge.dry_run,
         )
-        reconciler = Reconciler(self._observe, self._decide, executor)
+        reconciler: Reconciler[ObjectRef, Observed | Gone] = Reconciler(
+            self._observe, lambda observed: decide(observed, max_destinations), executor
+        )
         self._slices = edge.controller(NAME, reconciler, self.queue, informers, workers)
         self._status = self._status_loop(informers)
         self._reports = [self._consent_loop(*grants, informers)] if grants is not None else []
@@ -139,7 +148,7 @@ class EdgeScheduler:
         edge = self._views.edge
         clock = edge.client.clock
         reconciler = Reconciler(
-            StatusObserver(self._observer, self._quiet).observe,
+            StatusObserver(self._observer.placement, self._memory.result, self._quiet).observe,
             lambda observed: decide_status(observed, clock.now()),
             edge.executor(NAME),
         )
@@ -175,11 +184,11 @@ class EdgeScheduler:
         """Follow LocationGrants and LocationConsents, if there can be any."""
         if not self._views.has_grants:
             return None
-        factory, waking = self._views.edge.factory, self._waking
+        factory, handlers = self._views.edge.factory, self._handlers
         consents = factory.informer(LOCATION_CONSENTS, transform=lean_record)
         grants = factory.informer(LOCATION_GRANTS, transform=lean_grant)
-        consents.add_handler(waking.consent_changed)
-        grants.add_handler(waking.grant_changed)
+        consents.add_handler(handlers.consent_changed)
+        grants.add_handler(handlers.grant_changed)
         return grants, consents
 
     def _slices_informer(self) -> Informer:
@@ -188,11 +197,11 @@ class EdgeScheduler:
         return slices
 
     def _inventory(self) -> list[Informer]:
-        views, waking = self._views, self._waking
+        views, handlers = self._views, self._handlers
         locations = views.scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
         targets = views.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
-        locations.add_handler(waking.location_changed)
-        targets.add_handler(waking.sync_target_changed)
+        locations.add_handler(handlers.location_changed)
+        targets.add_handler(handlers.sync_target_changed)
         return [locations, targets]
 
     async def run(self) -> None:
@@ -206,10 +215,10 @@ class EdgeScheduler:
                 tasks.create_task(loop.run())
             if self._views.edge.recorder is not None:
                 tasks.create_task(self._views.edge.recorder.run())
-            tasks.create_task(self._wake_when_workspaces_are_known())
-            tasks.create_task(self._wake_statuses())
+            tasks.create_task(self._enqueue_when_workspaces_are_known())
+            tasks.create_task(self._enqueue_statuses())
 
-    async def _wake_when_workspaces_are_known(self) -> None:
+    async def _enqueue_when_workspaces_are_known(self) -> None:
         await self._workspaces_asked_for.wait()
         if self._workspaces is not None:
             await self._workspaces.wait_synced()
@@ -227,43 +236,41 @@ class EdgeScheduler:
     def _knows_workspaces(self) -> bool:
         return self._workspaces is not None and self._workspaces.synced.is_set()
 
-    async def _observe(self, ref: ObjectRef) -> Observed | None:
+    async def _observe(self, ref: ObjectRef) -> Observed | Gone | None:
         if not self._knows_workspaces() and self._asks_for_workspaces(ref):
             # What is not known yet is not absent; the placement is enqueued again.
             return None
         return await self._observer.observe(ref)
 
-    def _look_at_consent(self, key: InventoryKey) -> None:
+    def _enqueue_consent(self, key: InventoryKey) -> None:
         self.consent_queue.add_after(key, _CONSENT_AFTER_SECONDS)
 
-    def _decide(self, observed: Observed) -> Plan:
-        ref = observed.ref
+    def _reconciling(self, ref: ObjectRef) -> None:
         if self._tell is not None:
             self._tell(f"reconciling EdgePlacement {ref.name} in Workspace {ref.cluster}")
-        self._look_at_status(ref)
-        return decide(observed, self._per_slice)
+        self._enqueue_status(ref)
 
-    def _look_at_status(self, ref: ObjectRef) -> None:
-        self._untold[ref] = None
-        self._anything_untold.set()
+    def _enqueue_status(self, ref: ObjectRef) -> None:
+        self._status_due[ref] = None
+        self._any_status_due.set()
 
-    async def _wake_statuses(self) -> None:
-        """Have statuses looked at while the slices are quiet, or when they never are."""
+    async def _enqueue_statuses(self) -> None:
+        """Enqueue statuses while the slices are quiet, or when they never are."""
         sleep = self._views.edge.client.clock.sleep
         while True:
-            await self._anything_untold.wait()
+            await self._any_status_due.wait()
             await sleep(_STATUS_AFTER_SECONDS)
             await self._quiet()
-            self._anything_untold.clear()
-            for ref in self._untold:
+            self._any_status_due.clear()
+            for ref in self._status_due:
                 self.status_queue.add(ref)
-            self._untold.clear()
+            self._status_due.clear()
 
     def _follow_workspaces(self) -> None:
         """Watch Workspaces from the first placement on that asks for their labels."""
         if self._workspaces is None:
             self._workspaces = self._views.tenancy.informer(WORKSPACES, transform=lean_workspace)
-            self._workspaces.add_handler(self._waking.workspace_changed)
+            self._workspaces.add_handler(self._handlers.workspace_changed)
             self._workspaces_asked_for.set()
 
     async def _quiet(self) -> None:

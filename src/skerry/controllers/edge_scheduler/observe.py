@@ -1,37 +1,51 @@
-"""What a placement should have, from the index, and what it has, from the slices' cache."""
+"""What a placement should have, from the index, and what it has, from the slices' cache.
+
+Reading changes nothing: what is to be remembered is part of what is observed, and is remembered
+when the plan is carried out. Only what a process that has just started does not know yet is read
+from the server first (``recall``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     SliceOwner,
     placement_of_slice,
     slice_owner,
-    slice_ref,
 )
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.controllers.edge_scheduler.consent import ConsentState
-from skerry.controllers.edge_scheduler.keys import NAME, Waking
-from skerry.controllers.edge_scheduler.written import HeldSlice, WrittenSlices
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.index import NOWHERE, Chosen, PlacementIndex
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
-from skerry.logic.fleet.placement.slices import destinations_in, slice_names
+from skerry.logic.fleet.placement.slices import destinations_in, page_names, page_number
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer
+from skerry.runtime.write_overlay import InformerOverlay
 
+if TYPE_CHECKING:
+    from skerry.controllers.edge_scheduler.memory import PlacementMemory
+
+NAME = "edge-scheduler"
 BY_PLACEMENT = "placement"
 # Locations with a broken instanceSelector that a condition names; the rest are counted.
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 _log = Logger(NAME)
+
+
+class Cause(NamedTuple):
+    """The object whose event enqueued a placement."""
+
+    kind: str
+    ref: ObjectRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,13 @@ class Consent:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """A placement that is no more."""
+
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """One placement: its destinations, and the slices that are thought to be its own."""
 
@@ -72,9 +93,16 @@ class Observed:
     owner: SliceOwner
     result: Result
     destinations: tuple[Destination, ...] = ()
-    slices: Mapping[str, HeldSlice] = field(default_factory=dict)
-    # Names that are other placements' own.
-    taken: frozenset[str] = frozenset()
+    # As the cache keeps them (``lean_slice``), by name.
+    slices: Mapping[str, Object] = field(default_factory=dict)
+    # Names that its slices may have, in order.
+    page_names: tuple[str, ...] = ()
+    cause: Cause | None = None
+    # The Locations that its strategy chose; None without one.
+    chosen: frozenset[ObjectRef] | None = None
+    # What grants have to do with it, and the Locations that refuse it; where there are grants.
+    found: Chosen | None = None
+    refused: tuple[ObjectRef, ...] = ()
     # Whether what the slices hold is to be remembered, because some Location refuses it.
     tracked: bool = False
 
@@ -85,132 +113,153 @@ def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
 
 
 class Observer:
-    """Looks at one placement at a time."""
+    """Observes one placement at a time."""
 
     def __init__(
         self,
         index: PlacementIndex,
         placements: Informer,
-        slices: Informer,
-        written: WrittenSlices,
-        waking: Waking,
+        slices: InformerOverlay,
+        memory: PlacementMemory,
         client: Client,
-        consent: ConsentState,
-        per_slice: int,
+        limit: int,
     ) -> None:
-        self._consent = consent
+        """*limit* is how many destinations a slice may hold."""
         self._index = index
         self._placements = placements
         self._slices = slices
-        self._written = written
-        self._waking = waking
+        self._memory = memory
         self._client = client
-        self._per_slice = per_slice
-        # Locations chosen, by placement; only those with a strategy have memory.
-        self._chosen: dict[ObjectRef, frozenset[ObjectRef]] = {}
-        # What was found last, for the status.
-        self.results: dict[ObjectRef, Result] = {}
+        self._limit = limit
 
-    async def observe(self, ref: ObjectRef) -> Observed | None:
+    async def observe(self, ref: ObjectRef) -> Observed | Gone | None:
         """Return what is to be compared; None when there is nothing to do."""
         _log.info("processing key", v=2, key=ref.qualified_name)
         obj = self.placement(ref)
         if obj is None:
             _log.info("object deleted before handled", v=2, key=ref.qualified_name)
-            self._chosen.pop(ref, None)
-            self.results.pop(ref, None)
-            self._consent.forget(ref)
-            self._waking.cause(ref)
-            return None
+            return Gone(ref)
         if is_being_deleted(obj):
             return None
-        return await self._observed(ref, obj)
+        await self.recall(ref)
+        # No waiting from here on: the index and the caches are read at one moment.
+        obj = self.placement(ref)
+        return Gone(ref) if obj is None else self._observed(ref, obj)
 
     def placement(self, ref: ObjectRef) -> Object | None:
         """Return the EdgePlacement called *ref*."""
         return self._placements.index.get(Key(ref.cluster, "", ref.name))
 
-    async def _observed(self, ref: ObjectRef, obj: Object) -> Observed:
+    def _observed(self, ref: ObjectRef, obj: Object) -> Observed:
         metadata = obj["metadata"]
-        owner = SliceOwner(metadata["name"], metadata["uid"])
-        await self._remember(ref)
-        # No waiting from here on: the index and the caches are read at one moment.
+        owner, cause = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
         placement = self._index.placement(ref)
         generation = int(metadata.get("generation") or 0)
         if placement is None or placement.errors:
             errors = placement.errors if placement is not None else ()
-            self.results[ref] = Result(generation, errors=errors)
-            return Observed(ref, owner, self.results[ref])
-        running = self._consent.running.destinations(ref)
+            return Observed(ref, owner, Result(generation, errors=errors), cause=cause)
+        index, inventory = self._index, self._index.inventory
+        running = self._memory.running.destinations(ref)
         pairs = {each.location_ref for each in running}
-        found = self._index.chosen(ref, self._chosen.get(ref, NOWHERE), pairs)
-        chosen = found.locations
-        if placement.strategy is not None:
-            located = (self._index.inventory.location_at(number).ref for number in chosen)
-            self._chosen[ref] = frozenset(located)
-        destinations = tuple(self._index.destinations_of(found, running))
-        self.results[ref] = Result(
+        found = index.chosen(ref, self._memory.chosen(ref) or NOWHERE, pairs)
+        destinations = tuple(index.destinations_of(found, running))
+        strategy = placement.strategy
+        result = Result(
             generation,
             len(found.matching),
-            len(chosen),
+            len(found.locations),
             len(destinations),
             unsatisfiable=placement.unsatisfiable,
-            wanted_locations=placement.strategy.number if placement.strategy else None,
+            wanted_locations=strategy.number if strategy else None,
             shortage=found.shortage,
-            broken_locations=self._broken(chosen),
-            consent=self._consented(ref, found),
+            broken_locations=self._broken(found.locations),
+            consent=self._consent(found),
         )
-        more = len(destinations) > self._per_slice
-        taken: frozenset[str] = self._taken(ref) if more else frozenset()
-        pages = -(-len(destinations) // self._per_slice)
-        held = self._held(ref, slice_names(ref.name, pages, taken))
+        slices, names = self._pages(ref, len(destinations))
+        granted = index.consent.is_used
         return Observed(
-            ref, owner, self.results[ref], destinations, held, taken, bool(found.refused)
+            ref,
+            owner,
+            result,
+            destinations,
+            slices,
+            names,
+            cause,
+            frozenset(inventory.location_at(n).ref for n in found.locations) if strategy else None,
+            found if granted else None,
+            tuple(inventory.location_at(n).ref for n in found.refused) if granted else (),
+            bool(found.refused),
         )
 
-    def _consented(self, ref: ObjectRef, found: Chosen) -> Consent | None:
-        """Return what grants have to do with a placement, and note it for their owners."""
-        state = self._consent
-        if not self._index.consent.is_used:
+    def _consent(self, found: Chosen) -> Consent | None:
+        """Return what grants have to do with a placement."""
+        consent = self._index.consent
+        if not consent.is_used or not consent.is_about(found.matching):
             return None
-        state.note(ref, found)
-        if not found.refused:
-            state.running.forget(ref)
-        refused = (self._index.inventory.location_at(n).ref for n in found.refused)
-        state.running.settle(ref, refused)
-        if not self._index.consent.is_about(found.matching):
-            return None
-        refusing = self._index.consent.refusing_names(found.refused or found.observed)
+        refusing = consent.refusing_names(found.refused or found.observed)
         return Consent(len(found.refused), len(found.held), len(found.observed), refusing)
 
-    def _held(self, ref: ObjectRef, ours: Sequence[str]) -> dict[str, HeldSlice]:
-        """Return the slices that belong to the placement, or have names that are its own."""
-        keys = self._slices.index.keys_by(BY_PLACEMENT, (ref.cluster, ref.name))
-        names = {*ours, *(key.name for key in keys), *self._written.names(ref)}
-        found: dict[str, HeldSlice] = {}
-        for name in sorted(names):
-            cached = self._slices.index.get(Key(ref.cluster, "", name))
-            held = self._written.newest(slice_ref(ref.cluster, name), cached)
-            if held is not None and (name in ours or _owned(held, ref.name)):
-                found[name] = held
-        return found
+    # -- slices ------------------------------------------------------------------------------
 
-    def _taken(self, ref: ObjectRef) -> frozenset[str]:
-        prefix = f"{ref.name}-"
-        return frozenset(
-            key.name
-            for key in self._placements.index
-            if key.cluster == ref.cluster and key.name.startswith(prefix)
-        )
+    def _pages(self, ref: ObjectRef, count: int) -> tuple[dict[str, Object], tuple[str, ...]]:
+        """Return the slices of a placement, and the names that they may have.
 
-    def _broken(self, chosen: list[int]) -> tuple[str, ...]:
+        Among the slices are those of these names that are nobody's, to be taken over.
+        """
+        own = self._own_slices(ref)
+        # One page holds them all, unless its name is not to be had.
+        fresh = -(-count // self._limit)
+        is_taken = self._is_taken(ref)
+        if count <= self._limit and not is_taken(ref.name):
+            fresh = 0
+        names = tuple(page_names(ref.name, own, fresh, is_taken))
+        for name in names:
+            if name not in own:
+                cached = self._slices.get(Key(ref.cluster, "", name))
+                if cached is not None:
+                    own[name] = cached
+        return own, names
+
+    def _own_slices(self, ref: ObjectRef) -> dict[str, Object]:
+        """Return the slices that everybody reads as the placement's."""
+        found = self._slices.by(BY_PLACEMENT, (ref.cluster, ref.name))
+        return {each["metadata"]["name"]: each for each in found}
+
+    def _is_taken(self, ref: ObjectRef) -> Callable[[str], bool]:
+        """Return what tells whether a name of a slice belongs to another placement.
+
+        It does if a placement is called so. And the placement's own name does, as long as another
+        one has a page there: it will remove it when it has put its destinations elsewhere.
+        """
+
+        def is_taken(name: str) -> bool:
+            if name != ref.name:
+                return Key(ref.cluster, "", name) in self._placements.index
+            held = self._slices.get(Key(ref.cluster, "", name))
+            return held is not None and self._is_anothers_page(ref, held)
+
+        return is_taken
+
+    def _is_anothers_page(self, ref: ObjectRef, held: Object) -> bool:
+        name = placement_of_slice(held)
+        if name == ref.name or page_number(name, ref.name) is None:
+            return False
+        other = self._placements.index.get(Key(ref.cluster, "", name))
+        if other is None or is_being_deleted(other):
+            return False
+        owner = slice_owner(held["metadata"])
+        return owner is None or owner.uid == other["metadata"]["uid"]
+
+    def _broken(self, chosen: Sequence[int]) -> tuple[str, ...]:
         inventory = self._index.inventory
         if not inventory.broken:
             return ()
         named = [inventory.location_at(number) for number in chosen if number in inventory.broken]
-        return tuple(f"{each.ref.qualified_name}: {each.errors[0]}" for each in named[:_MOST_NAMED])
+        return tuple(f"{each.ref.qualified_name}: {each.errors[0]}" for each in named[:_MAX_NAMED])
 
-    async def _remember(self, ref: ObjectRef) -> None:
+    # -- what a new process does not know ----------------------------------------------------
+
+    async def recall(self, ref: ObjectRef) -> None:
         """Learn from the slices what was chosen before we started, and what is running.
 
         Again when the index changed meanwhile: who is refused then must be known to run or not.
@@ -219,27 +268,26 @@ class Observer:
             found = await self._read_slices(ref)
             if self._forgot_choice(ref):
                 everywhere = (each for piece in found for each in destinations_in(piece))
-                self._chosen[ref] = frozenset(each.location_ref for each in everywhere)
-            self._consent.running.note(ref, self._own(ref, found))
+                self._memory.note_chosen(ref, frozenset(each.location_ref for each in everywhere))
+            self._memory.running.note(ref, self._held_by(ref, found))
 
     def _forgot_choice(self, ref: ObjectRef) -> bool:
         placement = self._index.placement(ref)
         strategy = placement.strategy if placement is not None else None
-        return strategy is not None and ref not in self._chosen
+        return strategy is not None and self._memory.chosen(ref) is None
 
     def _forgot_running(self, ref: ObjectRef) -> bool:
-        return not self._consent.running.knows(ref) and self._index.refuses(ref)
+        return not self._memory.running.knows(ref) and self._index.refuses(ref)
 
     async def _read_slices(self, ref: ObjectRef) -> list[Object]:
         found: list[Object] = []
-        for name in self._held(ref, [ref.name]):
+        for name in sorted({ref.name, *self._own_slices(ref)}):
             with suppress(NotFound):
-                found.append(
-                    await self._client.for_cluster(ref.cluster).get(SINGLE_PLACEMENT_SLICES, name)
-                )
+                client = self._client.for_cluster(ref.cluster)
+                found.append(await client.get(SINGLE_PLACEMENT_SLICES, name))
         return found
 
-    def _own(self, ref: ObjectRef, slices: Sequence[Object]) -> set[Destination]:
+    def _held_by(self, ref: ObjectRef, slices: Sequence[Object]) -> set[Destination]:
         """Return what slices hold that belong to no other object than the placement there is.
 
         Those of a namesake that was deleted say nothing of this one.
@@ -252,7 +300,3 @@ class Observer:
             if (owner := slice_owner(piece["metadata"])) is None or owner.uid == uid
             for destination in destinations_in(piece)
         }
-
-
-def _owned(held: HeldSlice, placement: str) -> bool:
-    return placement_of_slice({"metadata": held.metadata}) == placement

@@ -16,7 +16,7 @@ from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.conditions import Condition, merged
-from skerry.controllers.edge_scheduler.observe import Consent, Observer, Result
+from skerry.controllers.edge_scheduler.observe import Consent, Result
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 
@@ -37,15 +37,21 @@ class ObservedStatus:
 
 
 class StatusObserver:
-    """Looks at placements whose slices have been looked at, when no others need that first."""
+    """Observes placements whose slices are up to date, when no others need that first."""
 
-    def __init__(self, observer: Observer, quiet: Callable[[], Awaitable[None]]) -> None:
-        self._observer = observer
+    def __init__(
+        self,
+        placement: Callable[[ObjectRef], Object | None],
+        result: Callable[[ObjectRef], Result | None],
+        quiet: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._placement = placement
+        self._result = result
         self._quiet = quiet
 
     async def observe(self, ref: ObjectRef) -> ObservedStatus | None:
         await self._quiet()
-        placement, result = self._observer.placement(ref), self._observer.results.get(ref)
+        placement, result = self._placement(ref), self._result(ref)
         if placement is None or result is None or is_being_deleted(placement):
             return None
         return ObservedStatus(ref, placement, result)

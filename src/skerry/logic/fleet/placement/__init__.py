@@ -11,7 +11,7 @@ labels of a Location find the selectors they satisfy. So a change costs what it 
 * ``strategy``: what a placement says of choosing some of them; ``choosing``: who does.
 * ``grants``: whom the owner of an inventory lets in; ``workspace_tree``: paths of workspaces;
   ``consent``: which Locations are open to whom.
-* ``slices``: destinations as SinglePlacementSlices.
+* ``pages``: which destination is in which slice; ``slices``: those as SinglePlacementSlices.
 * ``explain``, ``whatif``: why, why not, and what would change.
 * ``warnings``: what the writer of a placement or a grant hears at once.
 * ``heartbeat``: what a syncer's sign of life means.

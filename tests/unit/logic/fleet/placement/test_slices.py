@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner, placement_of_slice, slice_owner
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
-    DESTINATIONS_PER_SLICE,
-    WantedSlice,
     base_names,
     corrected_metadata,
     destinations_in,
-    digest_of,
     label_for,
     lean_slice,
+    member,
     metadata_is_right,
     new_slice,
-    slice_names,
-    wanted_slices,
+    packed_members,
+    page_names,
+    page_number,
+    slice_as_written,
+    unpacked_members,
 )
 
 OWNER = SliceOwner("web", "uid-1")
@@ -31,44 +31,63 @@ def destinations(count: int) -> list[Destination]:
     return [Destination("c", f"l{n:05}", f"t{n:05}", f"u{n}") for n in range(count)]
 
 
-def wanted(name: str = "web", count: int = 1) -> WantedSlice:
-    return wanted_slices(name, destinations(count))[0]
+def nobody(_: str) -> bool:
+    return False
 
 
-def test_a_placement_without_destinations_has_one_empty_slice() -> None:
-    (only,) = wanted_slices("web", [])
-    assert (only.name, only.destinations, dict(only.labels)) == ("web", [], {})
+@given(st.integers(0, 20))
+def test_what_a_slice_holds_comes_back_in_order(count: int) -> None:
+    assert destinations_in(new_slice("web", OWNER, destinations(count))) == destinations(count)
 
 
-def test_five_thousand_destinations_fit_one_slice_and_one_more_does_not() -> None:
-    assert [s.name for s in wanted_slices("web", destinations(DESTINATIONS_PER_SLICE))] == ["web"]
-    first, second = wanted_slices("web", destinations(DESTINATIONS_PER_SLICE + 1))
-    assert (first.name, len(first.destinations)) == ("web", 5000)
-    assert (second.name, len(second.destinations)) == ("web-2", 1)
-    assert second.labels == {SOURCE_PLACEMENT: "web"}
-    assert not first.labels
+@given(st.integers(0, 20))
+def test_members_are_those_of_the_destinations_in_order(count: int) -> None:
+    packed = packed_members(destinations(count))
+    assert list(unpacked_members(packed)) == [member(each) for each in destinations(count)]
+    assert len(packed) == 8 * count
+    assert len(set(unpacked_members(packed))) == count
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 3 * DESTINATIONS_PER_SLICE))
-def test_slices_read_together_give_every_destination_in_order(count: int) -> None:
-    found = [
-        each
-        for piece in wanted_slices("web", destinations(count))
-        for each in destinations_in(new_slice(piece, OWNER))
-    ]
-    assert found == destinations(count)
+def test_the_own_name_comes_first_and_further_ones_are_numbered() -> None:
+    assert page_names("web", (), 0, nobody) == ["web"]
+    assert page_names("web", (), 2, nobody) == ["web", "web-2", "web-3"]
 
 
 def test_names_of_other_placements_are_left_out() -> None:
-    assert slice_names("web", 4, {"web-2", "web-4"}) == ["web", "web-3", "web-5", "web-6"]
+    taken = {"web-2", "web-4"}
+    found = page_names("web", ["web", "web-2", "web-7", "other"], 2, taken.__contains__)
+    assert found == ["web", "web-3", "web-5", "web-7"]
+
+
+def test_without_its_own_name_a_placement_begins_with_another() -> None:
+    assert page_names("web-2", ["web-2"], 0, {"web-2"}.__contains__) == ["web-2-2"]
+    assert page_names("web-2", ["web-2-5"], 0, {"web-2"}.__contains__) == ["web-2-5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("web", 1),
+        ("web-2", 2),
+        ("web-31", 31),
+        ("web-1", None),
+        ("web-02", None),
+        ("web-x", None),
+        ("other-2", None),
+        ("web-2-2", None),
+        ("web-" + "9" * 30, None),
+    ],
+)
+def test_the_number_of_a_page_is_in_its_name(name: str, number: int | None) -> None:
+    assert page_number("web", name) == number
 
 
 def test_long_names_give_names_and_labels_that_fit() -> None:
     name = "a" * 252
-    (_, second) = slice_names(name, 2, frozenset())
+    (_, second) = page_names(name, (), 1, nobody)
     assert len(second) <= 253
     assert second.endswith("-2")
+    assert page_number(name, second) == 2
     assert len(label_for(name)) <= 63
     assert label_for(name) != label_for("a" * 251)
     assert label_for("web") == "web"
@@ -80,14 +99,13 @@ def test_only_numbered_names_have_a_base() -> None:
         assert list(base_names(name)) == []
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("ab"), st.text(max_size=3)), max_size=4))
-def test_digests_are_equal_for_equal_lists_only(items: list[Any]) -> None:
-    assert digest_of(items) == digest_of([dict(reversed(item.items())) for item in items])
-    assert digest_of(items) != digest_of([*items, {"more": "x"}])
+def test_only_further_slices_are_labelled() -> None:
+    assert "labels" not in new_slice("web", OWNER, ())["metadata"]
+    assert new_slice("web-2", OWNER, ())["metadata"]["labels"] == {SOURCE_PLACEMENT: "web"}
 
 
 def test_a_slice_belongs_to_its_owner_or_else_to_its_namesake() -> None:
-    obj = new_slice(wanted(), OWNER)
+    obj = new_slice("web-2", OWNER, ())
     assert placement_of_slice(obj) == "web"
     assert slice_owner(obj["metadata"]) == OWNER
     orphan = {"metadata": {"name": "other", "ownerReferences": [{"kind": "Pod", "name": "p"}]}}
@@ -104,8 +122,8 @@ def test_correcting_keeps_what_others_wrote() -> None:
         "ownerReferences": [stranger],
         "managedFields": [],
     }
-    assert not metadata_is_right(metadata, wanted(), OWNER)
-    corrected = corrected_metadata(metadata, wanted(), OWNER)
+    assert not metadata_is_right(metadata, OWNER)
+    corrected = corrected_metadata(metadata, OWNER)
     assert corrected == {
         "name": "web",
         "uid": "x",
@@ -113,17 +131,26 @@ def test_correcting_keeps_what_others_wrote() -> None:
         "labels": {"mine": "1"},
         "ownerReferences": [OWNER.reference(), stranger],
     }
-    assert metadata_is_right(corrected, wanted(), OWNER)
+    assert metadata_is_right(corrected, OWNER)
 
 
 def test_an_owner_of_the_same_name_but_another_life_is_wrong() -> None:
-    metadata = new_slice(wanted(), SliceOwner("web", "uid-0"))["metadata"]
-    assert not metadata_is_right(metadata, wanted(), OWNER)
+    metadata = new_slice("web", SliceOwner("web", "uid-0"), ())["metadata"]
+    assert not metadata_is_right(metadata, OWNER)
 
 
-def test_what_is_cached_of_a_slice_tells_its_content_without_holding_it() -> None:
-    obj = new_slice(wanted(count=3), OWNER)
+def test_what_is_cached_of_a_slice_names_its_members_without_holding_them() -> None:
+    obj = new_slice("web", OWNER, destinations(3))
+    obj["metadata"]["managedFields"] = [{}]
     lean = lean_slice(obj)
-    assert lean["digest"] == wanted(count=3).digest
-    assert "destinations" not in lean
-    assert slice_owner(lean["metadata"]) == OWNER
+    assert lean.keys() == {"metadata", "members"}
+    assert lean["members"] == packed_members(destinations(3))
+    assert "managedFields" not in lean["metadata"]
+
+
+def test_an_answer_without_destinations_is_kept_with_those_that_were_sent() -> None:
+    sent = new_slice("web", OWNER, destinations(3))
+    answer = {"metadata": {**sent["metadata"], "resourceVersion": "7"}}
+    kept = slice_as_written(sent, answer)
+    assert kept["members"] == packed_members(destinations(3))
+    assert kept["metadata"]["resourceVersion"] == "7"

@@ -1,0 +1,89 @@
+"""Carries out the plans for slices, and logs them in the words the first edge scheduler had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.decide import SlicePlan
+from skerry.controllers.edge_scheduler.memory import PlacementMemory
+from skerry.controllers.edge_scheduler.observe import NAME, Cause, Gone
+from skerry.kit.log import Logger
+from skerry.logic.machinery.plan import Create, Plan, Update
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Executor, Outcome, WriteRecorder
+from skerry.runtime.metrics import RuntimeMetrics
+
+_log = Logger(NAME)
+_KEYS = {
+    "Location": ("locationWorkspace", "location"),
+    "SyncTarget": ("syncTargetWorkspace", "syncTarget"),
+    "EdgePlacement": ("workspace", "edgePlacement"),
+    "Workspace": ("parentWorkspace", "workspace"),
+    "SinglePlacementSlice": ("workspace", "slice"),
+    "LocationGrant": ("locationWorkspace", "locationGrant"),
+    "LocationConsent": ("locationWorkspace", "locationConsent"),
+}
+
+
+class LoggingExecutor(Executor):
+    """An executor of ``SlicePlan``: receivers before givers, and a memory of what is found."""
+
+    def __init__(
+        self,
+        client: Client,
+        overlay: WriteRecorder,
+        memory: PlacementMemory,
+        reconciling: Callable[[ObjectRef], None],
+        *,
+        metrics: RuntimeMetrics,
+        dry_run: bool = False,
+    ) -> None:
+        """*reconciling* hears of each placement that a plan is for, before it is carried out."""
+        super().__init__(client, NAME, metrics=metrics, dry_run=dry_run, overlay=overlay)
+        # We write nothing twice and nothing unknown, so the server need not look for it; and we
+        # know what we sent, so it need not send it back.
+        self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
+        self._memory = memory
+        self._reconciling = reconciling
+        self._writes = not dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        if not isinstance(plan, SlicePlan) or plan.observed is None:
+            return await super().execute(plan)
+        observed = plan.observed
+        if isinstance(observed, Gone):
+            self._memory.forget(observed.ref)
+            return []
+        self._reconciling(observed.ref)
+        self._memory.found(observed)
+        if observed.tracked and self._writes:
+            # Until everything is written nobody knows which of it is.
+            self._memory.running.forget(observed.ref)
+        first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
+        outcomes = await super().execute(Plan(first, unordered=True))
+        outcomes += await super().execute(Plan(rest, unordered=True))
+        if observed.tracked and self._writes:
+            self._memory.running.note(observed.ref, observed.destinations)
+        for outcome in outcomes:
+            _log_slice(outcome, observed.cause or Cause("EdgePlacement", observed.ref))
+        self._memory.causes.discharge(observed.ref, observed.cause)
+        return outcomes
+
+
+def _log_slice(outcome: Outcome, cause: Cause) -> None:
+    action, answer = outcome.action, outcome.object
+    if answer is None or not isinstance(action, Create | Update):
+        return
+    workspace, name = _KEYS[cause.kind]
+    _log.info(
+        f"{outcome.result} SinglePlacementSlice",
+        v=2,
+        triggeringKind=cause.kind,
+        key=cause.ref.qualified_name,
+        **{workspace: cause.ref.cluster, name: cause.ref.name},
+        workloadWorkspace=action.target.cluster,
+        singlePlacementSlice=action.target.name,
+        resourceVersion=answer["metadata"].get("resourceVersion", ""),
+    )

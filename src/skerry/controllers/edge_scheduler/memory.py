@@ -1,0 +1,73 @@
+"""What the edge scheduler remembers of placements from one reconcile to the next.
+
+Everything here could be found out again, at the price of a request or of a vaguer log line; so a
+process that starts with nothing reaches the same slices. Observers read it, executors and event
+handlers write it.
+"""
+
+from __future__ import annotations
+
+from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.observe import Cause, Observed, Result
+
+
+class Causes:
+    """The event that enqueued a placement last, for the log line that names it."""
+
+    def __init__(self) -> None:
+        self._causes: dict[ObjectRef, Cause] = {}
+
+    def note(self, ref: ObjectRef, cause: Cause) -> None:
+        self._causes[ref] = cause
+
+    def of(self, ref: ObjectRef) -> Cause | None:
+        """Return what enqueued a placement; None where no event is known."""
+        return self._causes.get(ref)
+
+    def discharge(self, ref: ObjectRef, cause: Cause | None) -> None:
+        """Say that what *cause* asked for is done; a later one stays."""
+        if cause is not None and self._causes.get(ref) == cause:
+            del self._causes[ref]
+
+
+class PlacementMemory:
+    """Results for the status, choices for strategies, causes for the log, and what is running."""
+
+    def __init__(self, consent: ConsentState) -> None:
+        self._consent = consent
+        self.running = consent.running
+        self.causes = Causes()
+        self._chosen: dict[ObjectRef, frozenset[ObjectRef]] = {}
+        self._results: dict[ObjectRef, Result] = {}
+
+    def chosen(self, ref: ObjectRef) -> frozenset[ObjectRef] | None:
+        """Return the Locations that a strategy chose before; None when that is not known."""
+        return self._chosen.get(ref)
+
+    def note_chosen(self, ref: ObjectRef, locations: frozenset[ObjectRef]) -> None:
+        """Take *locations* for those that a strategy chose before."""
+        self._chosen[ref] = locations
+
+    def result(self, ref: ObjectRef) -> Result | None:
+        """Return what was found for a placement last."""
+        return self._results.get(ref)
+
+    def found(self, observed: Observed) -> None:
+        """Take what was found for a placement."""
+        ref = observed.ref
+        self._results[ref] = observed.result
+        if observed.chosen is not None:
+            self._chosen[ref] = observed.chosen
+        if observed.found is not None:
+            self._consent.note(ref, observed.found)
+            if not observed.found.refused:
+                self.running.forget(ref)
+            self.running.settle(ref, observed.refused)
+
+    def forget(self, ref: ObjectRef) -> None:
+        """Take that a placement is gone."""
+        self._chosen.pop(ref, None)
+        self._results.pop(ref, None)
+        self._consent.forget(ref)
+        self.causes.discharge(ref, self.causes.of(ref))
