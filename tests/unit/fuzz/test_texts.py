@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from skerry.api.errors import ApiError
 from skerry.logic.fleet.customization.paths import PathError, parse_path
 from skerry.logic.machinery import names
-from skerry.logic.machinery.builtin.cron import ScheduleError
 from skerry.logic.machinery.builtin.pod_defaults import pull_policy
 from skerry.logic.machinery.crd.jsonpath import compiled as compiled_path
+from skerry.logic.machinery.cron import ScheduleError, parse_schedule
 from skerry.logic.machinery.decoding import DecodeError, decode_json, decode_yaml
 from skerry.logic.machinery.decoding.scalars import resolved
 from skerry.logic.machinery.durations import DurationError, parse_duration
@@ -28,7 +28,6 @@ from skerry.logic.machinery.quantity import Quantity, QuantityError
 from skerry.logic.machinery.schema import formats
 from skerry.logic.machinery.schema.duplicates import duplicate_keys
 from skerry.logic.machinery.selectors import FieldSelector, Selector, SelectorError
-from skerry.logic.workloads.cron import parse_schedule
 from skerry.server.http.target import parsed_target
 from skerry.server.request.options import decode_continue
 from skerry.server.response.negotiate import negotiate

@@ -9,10 +9,9 @@ from skerry.api.objects import Object
 from skerry.controllers.workload.cronjob.observe import Observed
 from skerry.controllers.workload.kinds import CRON_JOBS, JOBS
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
-from skerry.logic.machinery.builtin.cron import ScheduleError
 from skerry.logic.machinery.conditions import find_condition, is_true
+from skerry.logic.machinery.cron import Schedule, ScheduleError, missed_times, parse_schedule
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
-from skerry.logic.workloads.cron import Schedule, missed_times, parse_schedule
 from skerry.logic.workloads.owners import TargetOf, oldest_first, owner_reference
 
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.machinery.builtin.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.builtin.job_policies import failure_policy_errors, success_policy_errors
 from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.pod_defaults import default_template
@@ -34,6 +33,7 @@ from skerry.logic.machinery.builtin.workload_parts import (
     named_workload_warnings,
     selects,
 )
+from skerry.logic.machinery.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain, http_path
 from skerry.logic.machinery.selectors import label_selector_errors
 

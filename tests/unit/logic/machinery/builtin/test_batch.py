@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
-from skerry.logic.machinery.builtin.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.builtin.job_policies import index_count
-from skerry.logic.workloads.cron import parse_schedule
+from skerry.logic.machinery.cron import ScheduleError, check_schedule, parse_schedule
 from tests.kit.counting import growth
 from tests.kit.machinery.objects import (
     created,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skerry.logic.machinery.builtin.cron import ScheduleError
-from skerry.logic.workloads.cron import missed_times, parse_schedule
+from skerry.logic.machinery.cron import ScheduleError, check_schedule, missed_times, parse_schedule
 
 
 def at(text: str) -> datetime:
@@ -78,3 +77,15 @@ def test_missed_times_are_reported_oldest_first_and_bounded() -> None:
     missed = missed_times(schedule, start, start + timedelta(minutes=5))
     assert missed == [start + timedelta(minutes=n) for n in range(1, 6)]
     assert len(missed_times(schedule, start, start + timedelta(days=9), maximum=101)) == 101
+
+
+def test_a_star_with_an_end_is_every_value_as_it_is_in_kubernetes() -> None:
+    """It was accepted when written, and the controller could not read it."""
+    assert parse_schedule("*-5 * * * *") == parse_schedule("* * * * *")
+
+
+def test_a_zone_in_the_text_counts_before_the_field() -> None:
+    assert parse_schedule("TZ=UTC 0 0 * * *", "Europe/Berlin").zone == UTC
+    with pytest.raises(ScheduleError, match="unknown time zone Nowhere"):
+        parse_schedule("TZ=Nowhere 0 0 * * *")
+    check_schedule("TZ=Nowhere 0 0 * * *")  # what is written is not looked up
