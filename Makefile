@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 SIM_SEEDS ?= 1000
 AGREEMENT_EXAMPLES ?= 500
 TEST_ARGS ?=
+# One more than cores: a third of the time tests wait for processes they started.
+TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check fmt sim e2e bench lock docs sbom
@@ -33,7 +35,7 @@ demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS=
 	$(BIN)/skerry demo $(if $(ONCE),--once,) $(if $(PORTS),--ports $(PORTS),)
 
 test: $(STAMP) $(VENV)/.packages ## Run every test
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 300 $(TEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal --timeout 300 $(TEST_ARGS)
 
 check: $(STAMP) ## Format, lint, types and import contracts
 	$(BIN)/ruff format --check src tests bench requirements

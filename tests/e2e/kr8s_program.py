@@ -34,7 +34,7 @@ async def reads_writes_and_waits(api: Any) -> None:
     solo = await Pod(pod("solo"), api=api)
     await solo.create()
     await solo.delete()
-    await solo.wait("delete", timeout=20)
+    await solo.wait("delete", timeout=60)
     assert not await solo.exists()
 
 

@@ -42,7 +42,7 @@ def test_it_stays_up_for_kubectl_until_it_is_stopped(tmp_path: Path) -> None:
             break
     assert (tmp_path / "d" / "admin.kubeconfig").exists()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert errors == ""
 

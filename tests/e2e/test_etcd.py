@@ -84,7 +84,7 @@ def test_a_definition_made_at_one_server_is_served_by_the_other(
     two.until("tugs", "api-resources", "--api-group", group, "-o", "name")
     two("create", "-f", "-", stdin=tug)
     assert one.rows("get", "tugs")[1] == ["t", "1", "red"]
-    one("delete", "crd", f"tugs.{group}", "--timeout=20s")
+    one("delete", "crd", f"tugs.{group}", "--timeout=60s")
     assert "could not find" in two("get", "--raw", f"/apis/{group}/v1/tugs", fails=1).err
 
 
@@ -94,7 +94,7 @@ def test_a_namespace_is_emptied_and_owners_take_dependents_along(
     one, two = pair
     one("create", "namespace", "going")
     two.within("going")("create", "configmap", "c")
-    one("delete", "namespace", "going", "--timeout=30s")
+    one("delete", "namespace", "going", "--timeout=60s")
     assert two("get", "namespace", "going", "--ignore-not-found").out == ""
 
 

@@ -26,7 +26,7 @@ def test_a_kind_is_usable_when_its_definition_is_created(kubectl: Kubectl) -> No
     assert row == ["b", "3", "red"]
     assert kubectl("get", "bo", "-o", "name").out == f"boat.{group}/b\n"
     assert f"boat.{group}/b" in kubectl("get", "all").out
-    result = kubectl("wait", "--for=condition=Established", f"crd/boats.{group}", "--timeout=5s")
+    result = kubectl("wait", "--for=condition=Established", f"crd/boats.{group}", "--timeout=60s")
     assert "condition met" in result.out
 
 
@@ -96,7 +96,7 @@ def test_deleting_a_definition_deletes_its_objects_first(kubectl: Kubectl) -> No
     kubectl("delete", "crd", f"canoes.{group}", "--wait=false")
     kubectl.until("canoe.deleted.example.org/held\n", "get", "canoes", "-o", "name")
     kubectl("patch", "canoe", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl("wait", "--for=delete", f"crd/canoes.{group}", "--timeout=20s")
+    kubectl("wait", "--for=delete", f"crd/canoes.{group}", "--timeout=60s")
     path = f"/apis/{group}/v1/canoes"
     result = kubectl("get", "--raw", path, fails=1).err
     assert "the server could not find the requested resource" in result

@@ -44,7 +44,7 @@ def test_deleting_by_name_label_file_and_all(kubectl: Kubectl) -> None:
 def test_background_deletion_takes_the_dependents_with_it(kubectl: Kubectl) -> None:
     family(kubectl)
     kubectl("delete", "cm", "parent", "--cascade=background")
-    kubectl("wait", "--for=delete", "cm/child", "--timeout=20s")
+    kubectl("wait", "--for=delete", "cm/child", "--timeout=60s")
 
 
 def test_foreground_deletion_waits_for_the_dependents(kubectl: Kubectl) -> None:
@@ -57,7 +57,7 @@ def test_foreground_deletion_waits_for_the_dependents(kubectl: Kubectl) -> None:
     assert parent["finalizers"] == ["foregroundDeletion"]
     letting_go = '{"metadata":{"finalizers":null}}'
     kubectl("patch", "cm", "child", "--type=merge", "-p", letting_go)
-    kubectl("wait", "--for=delete", "cm/parent", "--timeout=20s")
+    kubectl("wait", "--for=delete", "cm/parent", "--timeout=60s")
 
 
 def test_orphaning_deletion_leaves_the_dependents_alone(kubectl: Kubectl) -> None:
@@ -94,7 +94,7 @@ def test_a_namespace_goes_with_everything_in_it(admin: Kubectl, namespace: str) 
     admin("create", "namespace", namespace)
     inside = admin.within(namespace)
     inside("create", "-f", "-", stdin=[deployment("web"), config_map("c"), pod("solo")])
-    admin("delete", "namespace", namespace, "--timeout=30s")
+    admin("delete", "namespace", namespace, "--timeout=60s")
     assert admin("get", "namespace", namespace, "--ignore-not-found").out == ""
     assert "No resources found" in inside("get", "deployments,pods,cm").err
 
@@ -111,7 +111,7 @@ def test_a_namespace_says_what_it_is_waiting_for(admin: Kubectl, namespace: str)
     refused = inside("create", "configmap", "late", fails=1).err
     assert "because it is being terminated" in refused
     inside("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    admin("wait", "--for=delete", f"namespace/{namespace}", "--timeout=20s")
+    admin("wait", "--for=delete", f"namespace/{namespace}", "--timeout=60s")
 
 
 def test_the_namespaces_of_the_system_cannot_be_deleted(admin: Kubectl) -> None:
@@ -133,7 +133,7 @@ def test_drain_evicts_and_respects_budgets(kubectl: Kubectl, admin: Kubectl) -> 
     result = admin("drain", kubectl.namespace, "--force", "--timeout=1s", fails=1)
     assert "Cannot evict pod as it would violate the pod's disruption budget" in result.err
     kubectl("delete", "pdb", "keep")
-    admin("drain", kubectl.namespace, "--force", "--grace-period=0", "--timeout=20s")
+    admin("drain", kubectl.namespace, "--force", "--grace-period=0", "--timeout=60s")
     assert kubectl("get", "pod", "solo", "--ignore-not-found").out == ""
     assert admin.json("get", "node", kubectl.namespace)["spec"]["unschedulable"] is True
     admin("uncordon", kubectl.namespace)

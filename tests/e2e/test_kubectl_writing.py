@@ -217,11 +217,11 @@ def test_replace_needs_the_object_and_force_makes_it_anew(kubectl: Kubectl) -> N
 
 def test_wait_returns_when_the_condition_comes(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=[deployment("web"), pod("solo")])
-    waiting = kubectl.start("wait", "--for=condition=Available", "deployment/web", "--timeout=20s")
+    waiting = kubectl.start("wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
     status = '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
     kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", status)
     assert waiting.communicate()[0] == "deployment.apps/web condition met\n"
-    waiting = kubectl.start("wait", "--for=delete", "pod/solo", "--timeout=20s")
+    waiting = kubectl.start("wait", "--for=delete", "pod/solo", "--timeout=60s")
     kubectl("delete", "pod", "solo", "--wait=false")
     waiting.communicate()
     assert waiting.returncode == 0

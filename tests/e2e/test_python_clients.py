@@ -183,7 +183,7 @@ class Informer:
 
     def seen(self, kind: str, name: str) -> None:
         """Wait until a change was seen."""
-        while self.changes.get(timeout=30) != (kind, name):
+        while self.changes.get(timeout=60) != (kind, name):
             pass
 
     def stop(self) -> None:

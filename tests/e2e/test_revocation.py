@@ -43,7 +43,7 @@ async def test_an_open_watch_ends_when_the_right_or_the_account_goes(
         bare = replace(configuration, certificate=b"", key=b"", token=granted["status"]["token"])
         robot = Client(kubeconfig.connect(bare))
         selection = Selection(namespace="default")
-        async with asyncio.timeout(20), robot.watch(CONFIG_MAPS, selection) as events:
+        async with asyncio.timeout(60), robot.watch(CONFIG_MAPS, selection) as events:
             await admin.create(CONFIG_MAPS, {"metadata": {"name": "seen"}}, "default")
             async for event in events:
                 if event.object["metadata"]["name"] == "seen":

@@ -18,7 +18,7 @@ SKERRY = Path(sys.executable).with_name("skerry")
 
 def run_skerry(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(SKERRY), *arguments], capture_output=True, text=True, check=False, timeout=30
+        [str(SKERRY), *arguments], capture_output=True, text=True, check=False, timeout=60
     )
 
 
@@ -39,7 +39,7 @@ def test_it_ends_with_zero_and_finds_everything_again(
     assert watching.stdout is not None
     watching.stdout.readline()
     assert own_server.stop() == 0
-    watching.communicate(timeout=20)
+    watching.communicate(timeout=60)
     own_server.start()
     assert kubectl("get", "cm", "kept", "-o", "name").out == "configmap/kept\n"
 

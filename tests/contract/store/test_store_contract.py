@@ -37,7 +37,7 @@ async def delete(store: Store, key: str, expected: int | None = None) -> int:
 
 async def take(watch: AsyncIterator[Sequence[Event]], count: int) -> list[Event]:
     events: list[Event] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(events) < count:
             events.extend(await anext(watch))
     return events
@@ -273,7 +273,7 @@ async def test_a_waiting_watcher_is_notified_of_its_prefix_only(store: Store) ->
         await put(store, f"/theirs/{number}", b"")
     assert not waiting.done()
     revision = await put(store, "/mine/1", b"")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         (event,) = await waiting
     assert event.revision == revision
 
@@ -362,7 +362,7 @@ async def test_history_is_bounded_by_bytes(store: Store) -> None:
             written.append(await put(store, f"/{number % 3}", b"x" * 4096))
             for event in await take(watch, 1):
                 history.add(event)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await store.compacted() < history.excess:
                 await asyncio.sleep(0.001)
         compacting.cancel()

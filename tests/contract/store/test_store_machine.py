@@ -186,7 +186,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Return the first *count* events of a watch, proving that no more are ready."""
         watch = self._store.watch(prefix, after=revision)
         events: list[Event] = []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(events) < count:
                 events.extend(await anext(watch))
         return events

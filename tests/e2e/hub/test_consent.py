@@ -109,7 +109,7 @@ def world(hub: Hub, shell_at: Callable[[Hub], Shell], tmp_path: Path) -> Iterato
         def run(name: str, *words: str) -> None:
             log = stack.enter_context((tmp_path / f"{name}.log").open("w"))
             process = subprocess.Popen([SKERRY, *words], stdout=log, stderr=log)
-            stack.callback(process.wait, timeout=30)
+            stack.callback(process.wait, timeout=60)
             stack.callback(process.terminate)
 
         run(
@@ -166,7 +166,7 @@ def test_the_owner_of_an_inventory_observes_enforces_confirms_and_opens(world: W
 
     # Enforce: the granted workspace goes on, the other stays as it is.
     world.apply("root:imw", grant("Enforce"))
-    wait = "kubectl wait --for=condition=Enforced locationgrant/only-shop --timeout=30s"
+    wait = "kubectl wait --for=condition=Enforced locationgrant/only-shop --timeout=60s"
     world.at("root:imw", wait)
     eventually(lambda: world.record().get("held", 0) > 0, wanted=True)
     for tenant in ("shop", "bank"):

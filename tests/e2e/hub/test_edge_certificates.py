@@ -180,7 +180,7 @@ def test_a_lapsed_certificate_gets_through_the_handshake_and_requests_its_succes
     name = device.ask("first")
     shell(f"kubectl certificate approve {name}")
     device.take("first", name)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         result = device.kubectl("first", f"get --raw {device.path}/api || true")
         if "orbidden" in result:
@@ -220,6 +220,6 @@ def test_an_annotation_revokes_the_edge_and_ends_its_watch(
         shell("kubectl annotate logicalcluster cluster edge.kcp.io/edge-revoked=lost")
         # Nothing else ends it for half an hour.
         assert watching.stdout.read() == ""
-        assert watching.wait(timeout=5) == 0
+        assert watching.wait(timeout=60) == 0
     result = device.kubectl("first", "get configmaps -A", code=1)
     assert "logged in" in result or "nauthorized" in result, result

@@ -12,7 +12,7 @@ MakeShell = Callable[..., Shell]
 
 def until(shell: Shell, script: str, wanted: str) -> str:
     """Repeat *script* until it prints *wanted*; for what controllers bring about."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while wanted not in (printed := shell(script)):
         assert time.monotonic() < deadline, f"{script}: never {wanted!r}: {printed}"
     return printed

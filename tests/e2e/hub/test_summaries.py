@@ -73,12 +73,12 @@ def controllers(hub: Hub) -> Iterator[None]:
         )  # fmt: skip
     yield
     process.terminate()
-    assert process.wait(timeout=30) == 0, (hub.directory / "controllers.log").read_text()
+    assert process.wait(timeout=60) == 0, (hub.directory / "controllers.log").read_text()
 
 
 def until(shell: Shell, command: str, wanted: Callable[[Any], bool]) -> Any:
     """Repeat a command that prints JSON until it prints what is *wanted*."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         found = json.loads(shell(command))
         if wanted(found):

@@ -80,7 +80,7 @@ def test_a_hub_started_by_hand_is_seen_respected_and_ended(data: Path) -> None:
     assert refused.stderr.count("\n") == 1
     assert _parts(data)["hub"]["running"]
     assert _run("down", "--data-dir", str(data)).returncode == 0
-    hub.communicate(timeout=20)
+    hub.communicate(timeout=60)
     assert hub.returncode == 0, "it was asked, not killed"
     assert not (data / "hub.json").exists()
     assert not _parts(data)["hub"]["running"]

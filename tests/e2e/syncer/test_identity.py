@@ -126,7 +126,7 @@ async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
         await revoke(places.access, places.name, places.mailbox)
         with pytest.raises((Unauthorized, Forbidden)):
             await client.list(NAMESPACES, Selection())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             with pytest.raises((Unauthorized, Forbidden)):
                 await client.create(CONFIG_MAPS, {"metadata": {"name": "x"}}, "default")
         await client.transport.close()
@@ -190,7 +190,7 @@ async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path,
                 if "watch" not in orjson.loads(line):
                     break  # all watches have caught up
             await revoke(places.access, places.name, places.mailbox)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 rest = [orjson.loads(line) async for line in events]
             # It may be told first that it lost the right to a type; then it ends.
             assert all(event["type"] == "ERROR" for event in rest)

@@ -237,7 +237,7 @@ async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets
         # The syncer that still runs takes up the new credential, and shows a new key.
         bootstrap = ("bootstrap", places.name, "--require-approval")
         places.admin(*bootstrap, "-o", str(places.hub_kubeconfig))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not (waiting := places.waiting_keys()):
                 await asyncio.sleep(0.2)
         run("kubectl", "certificate", "approve", waiting[0]["request"], kubeconfig=places.inside())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 # Several heartbeats. Beyond 75 s the syncer gives its connections up, which takes the other way
-# back: there it meets a hub that was away, as in ``test_a_minute_without_the_hub``.
+# back: there it meets a hub that was away, as in ``test_a_while_without_the_hub``.
 _SECONDS = "5"
 ROOT = Path(__file__).resolve().parents[3]
 

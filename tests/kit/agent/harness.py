@@ -40,7 +40,7 @@ EVENTS = GroupVersionResource("", "v1", "events")
 ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 QUICK = AgentSettings(backoff_seconds=0.05, mount_retry_seconds=0.05)
 DNS = "10.96.0.10"
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 class Edge(EngineWorld):

@@ -59,7 +59,7 @@ class Hub:
         if self._process is None:
             return 0
         self._process.send_signal(how)
-        code = self._process.wait(timeout=30)
+        code = self._process.wait(timeout=60)
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None
@@ -88,7 +88,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert done.returncode == code, f"{script}\nexit code {done.returncode}\n{done.stdout}"

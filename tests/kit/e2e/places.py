@@ -94,7 +94,7 @@ class SyncerProcess:
         if self.process is None:
             return 0
         self.process.send_signal(how)
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=60)
         assert self.process.stdout is not None
         self.process.stdout.close()
         self.process = None

@@ -84,7 +84,7 @@ class ServerProcess:
         if self._process is None:
             return 0
         self._process.send_signal(how)
-        code = self._process.wait(timeout=30)
+        code = self._process.wait(timeout=120)
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None
@@ -126,7 +126,7 @@ class Kubectl:
     ) -> Result:
         """Run kubectl; it must succeed, or end with the code *fails*."""
         process = self.start(*arguments, **environment)
-        out, err = process.communicate(_text(stdin), timeout=60)
+        out, err = process.communicate(_text(stdin), timeout=120)
         wanted = fails or 0
         assert process.returncode == wanted, (
             f"kubectl {' '.join(arguments)}: exit code {process.returncode}, want {wanted}\n"
@@ -156,7 +156,7 @@ class Kubectl:
 
     def until(self, wanted: str, *arguments: str) -> str:
         """Repeat a command until it prints *wanted*; for what other processes bring about."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             out = self(*arguments).out
             if wanted in out:
@@ -165,10 +165,10 @@ class Kubectl:
 
     def again(self, *arguments: str) -> None:
         """Repeat a command until it succeeds; for a server that is finding its feet."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             process = self.start(*arguments)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=120)
             if process.returncode == 0:
                 return
             assert time.monotonic() < deadline, f"{arguments}: never succeeded: {err}"

@@ -343,6 +343,6 @@ async def revoke(hub: EdgeHub, edge: Edge) -> None:
 
 
 async def ended(sender: MemorySender) -> None:
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(60):
         while not sender.closed:
             await asyncio.sleep(0.001)

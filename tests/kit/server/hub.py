@@ -90,7 +90,7 @@ class Hub:
 
     async def gone(self, where: str, path: str) -> None:
         """Wait until there is nothing at *path* any more, and the server itself knows."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await self.ask("kcp-admin", "GET", f"/clusters/{where}{path}")).status != 404:
                 await self.settled()
             api = self.running.api
@@ -103,7 +103,7 @@ class Hub:
     async def until(self, where: str, path: str, *wanted: Any) -> Any:
         """Wait until the member at *wanted*'s path has its last value; return the object."""
         *members, value = wanted
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 node = found = await self.get(where, path)
                 for member in members:

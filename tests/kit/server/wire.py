@@ -16,7 +16,7 @@ from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 
 GET = b"GET /%b HTTP/1.1\r\nHost: a\r\n\r\n"
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 async def echo(request: Request) -> Answer:

@@ -33,7 +33,7 @@ class Wire:
         self._sent.put_nowait(data)
 
     async def hear(self, count: int) -> list[Event]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return [await self._heard.get() for _ in range(count)]
 
 

@@ -139,7 +139,7 @@ class Client:
         return int(head.split()[1])
 
     async def line(self) -> bytes:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             return await self.reader.readuntil(b"}\n")
 
 
@@ -201,7 +201,7 @@ def name_of(root: bytes) -> str:
 
 async def ended(client: Client) -> bool:
     """Tell whether a stream ends, one way or another."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             try:
                 chunk = await client.reader.readuntil(b"\r\n")
@@ -225,7 +225,7 @@ async def published(server: Server, *authorities: bytes) -> None:
     data = config["clusters"][0]["cluster"]["certificate-authority-data"]
     assert found(base64.b64decode(data).decode()) == wanted
     path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             code, published = await server.ask("GET", path)
             if code == 200 and found(published["data"]["ca.crt"]) == wanted:

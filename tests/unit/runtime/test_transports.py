@@ -341,7 +341,7 @@ async def test_a_packed_stream_is_read_as_it_comes_though_its_packer_rests_in_be
     listening = HttpServer(handle)
     port = await listening.start()
     transport = HttpTransport("127.0.0.1", port, None, gzip=True)
-    async with asyncio.timeout(10), transport.stream("GET", "/") as stream:
+    async with asyncio.timeout(60), transport.stream("GET", "/") as stream:
         chunks = lines(aiter(stream))
         assert await anext(chunks) == b"one"
         went_on.set()

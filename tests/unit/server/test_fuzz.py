@@ -77,7 +77,7 @@ async def readable(server: Server) -> None:
 
 
 @settings(
-    max_examples=120,
+    max_examples=60,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -102,7 +102,7 @@ async def test_the_loop_does_not_wait_for_its_time_when_there_are_too_many_bytes
 
     store, history = MemoryStore("test"), HistoryBytes(1600)
     task = asyncio.ensure_future(run(store, MINUTES, Still(), history))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for number in range(40):
             (revision,) = await store.commit([Write("/a", b"x" * 98)])
             history.add(Event(revision, "/a", b"x" * 98, None, 0))

@@ -47,7 +47,7 @@ def place(life: ContainerLife) -> Path:
 async def until(conversation: Attached, wanted: bytes) -> bytes:
     """Read what is written until *wanted* is among it."""
     found = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for chunk in conversation.output():
             found += chunk
             if wanted in found:
@@ -108,7 +108,7 @@ async def test_without_input_only_what_is_written_from_now_on_is_heard(edge: Edg
     waiting = asyncio.ensure_future(anext(heard))
     await asyncio.sleep(0)
     (edge.root / "now").touch()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await waiting == b"late\n"
 
 

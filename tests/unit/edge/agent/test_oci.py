@@ -132,7 +132,7 @@ async def test_commands_run_inside_and_the_agent_may_come_and_go(edge: Edge) -> 
     async with edge.agents():
         pod = await edge.pod("lasting", ready)
         assert record(edge, pod) == found
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (life := edge.by_name["node-0"].life(pod["metadata"]["uid"], "c")):
                 await asyncio.sleep(0.01)  # nothing announces that it was taken over
             while life.running is None:

@@ -31,7 +31,7 @@ async def test_a_process_is_waited_for_to_its_end() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     assert end_group(process)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await waiting
     assert child.wait() == -signal.SIGKILL
     assert not alive(process)

@@ -122,7 +122,7 @@ async def test_an_object_that_is_no_copy_cannot_be_read_by_name(hub: EdgeHub) ->
 
 
 async def seen(sender: MemorySender, count: int) -> list[dict[str, Any]]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return [await sender.lines.get() for _ in range(count)]
 
 

@@ -27,7 +27,7 @@ def etcd(tmp_path: Path) -> Iterator[StoreSettings]:
 async def follows(edge: Edge, hub: EdgeHub) -> None:
     """Wait until *hub* knows what was written through another."""
     store, dispatcher = hub.running.api.store, hub.running.api.dispatcher
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await dispatcher.reached(await store.revision())
     edge.hub = hub
 

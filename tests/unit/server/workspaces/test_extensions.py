@@ -50,7 +50,7 @@ async def streamed(hub: Hub, user: str, path: str, body: Any, count: int) -> lis
 
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             lines = [await sender.lines.get() for _ in range(count)]
         running.cancel()
     return lines

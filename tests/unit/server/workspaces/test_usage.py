@@ -153,7 +153,7 @@ async def test_one_object_written_again_and_again_does_not_fill_the_store(tmp_pa
             reply = await ask(hub, "alice", shop, "PATCH", f"{CONFIG_MAPS}/a", change)
             assert reply.status == 200
         store = hub.running.api.store
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await _history_bytes(store) > 1_200_000:
                 await hub.settled()
         reply = await hub.ask("alice", "GET", f"/clusters/{shop}{CONFIG_MAPS}/a")

@@ -56,7 +56,7 @@ def test_items_keep_the_live_order_as_far_as_the_applied_one_allows(
 LETTERS = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(LETTERS, LETTERS)
 def test_merged_lists_hold_both_in_the_applied_order(live: list[str], applied: list[str]) -> None:
     found = merged_names(live, applied)

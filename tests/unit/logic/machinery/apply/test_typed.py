@@ -222,14 +222,14 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_comparing_backwards_swaps_added_and_removed(old: Object, new: Object) -> None:
     there, back = compare(old, new, None), compare(new, old, None)
     assert (there.added, there.modified, there.removed) == (back.removed, back.modified, back.added)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_no_field_is_reported_of_twice(old: Object, new: Object) -> None:
     changes = [set(paths(fields)) for fields in compare(old, new, None)]

@@ -327,7 +327,7 @@ def _theirs(text: str, value: dict[str, Any]) -> Any:
     return "error" if result.type() == cel.Type.ERROR else result.value()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     _truths,
     st.fixed_dictionaries(
@@ -382,7 +382,7 @@ _tokens = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(_tokens, max_size=12).map("".join) | st.text(max_size=10))
 def test_any_text_compiles_or_is_refused_and_runs_or_fails(text: str) -> None:
     try:

@@ -53,7 +53,7 @@ _schemas: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(_schemas)
 def test_any_schema_is_judged_and_one_that_passes_can_be_served(spec: Any) -> None:
     crd = cron_tab()
@@ -64,7 +64,7 @@ def test_any_schema_is_judged_and_one_that_passes_can_be_served(spec: Any) -> No
         resource.validate_create({"spec": {}})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_part_of_a_definition_may_be_nonsense(data: st.DataObject) -> None:
     crd = cron_tab()
@@ -83,7 +83,7 @@ def test_any_part_of_a_definition_may_be_nonsense(data: st.DataObject) -> None:
     establish(crd, [cron_tab()], NOW)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(json_values, json_values)
 def test_objects_of_any_shape_are_pruned_defaulted_and_validated(new: Any, old: Any) -> None:
     (resource,) = resources_of(cron_tab())

@@ -265,7 +265,7 @@ def test_what_is_no_path_is_refused(path: str) -> None:
         compiled(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(json_values, st.lists(st.sampled_from(["a", "b", "c", 0, 1]), max_size=4))
 def test_a_plain_path_finds_exactly_what_stepping_finds(value: Any, way: list[str | int]) -> None:
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in way)
@@ -281,7 +281,7 @@ def _stepped(value: Any, step: str | int) -> list[Any]:
     return [value[step]] if isinstance(value, list) and step < len(value) else []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=".[]()?@'\"ab01:*,=<> \\-{}$", max_size=12), json_values)
 def test_any_text_is_a_path_or_is_refused(path: str, value: Any) -> None:
     try:

@@ -193,7 +193,7 @@ OPERATIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(OBJECTS, st.lists(OPERATIONS, max_size=6))
 def test_any_patch_gives_what_a_simple_reference_gives(
     obj: Object, operations: list[Object]

@@ -54,7 +54,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_any_patch_gives_what_the_rfc_s_own_pseudocode_gives(obj: Object, patch: Object) -> None:
     before = copy.deepcopy((obj, patch))

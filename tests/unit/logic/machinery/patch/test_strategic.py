@@ -306,7 +306,7 @@ PODS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(PODS, PODS)
 def test_the_patch_between_two_objects_turns_one_into_the_other(old: Object, new: Object) -> None:
     patch = two_way_merge_patch(old, new, pod_schema())

@@ -117,7 +117,7 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, **body}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(objects())
 def test_decoding_undoes_encoding(obj: dict[str, Any]) -> None:
     assert decode(encode(obj)) == obj
@@ -126,7 +126,7 @@ def test_decoding_undoes_encoding(obj: dict[str, Any]) -> None:
 # ---- bodies nobody should send ----------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_decoded_or_refused(tail: bytes) -> None:
     pod = delimited_field(1, delimited_field(1, b"v1") + delimited_field(2, b"Pod"))
@@ -137,7 +137,7 @@ def test_arbitrary_bytes_are_decoded_or_refused(tail: bytes) -> None:
             continue
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.sampled_from(SAMPLES), st.integers(0, 10_000), st.integers(0, 255), st.booleans())
 def test_damaged_bodies_are_decoded_or_refused(
     sample: dict[str, Any], position: int, byte: int, cut: bool

@@ -277,7 +277,7 @@ def _is(subject: Object, who: str, groups: list[str]) -> bool:
     return who == f"system:serviceaccount:{subject['namespace']}:{subject['name']}"
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     steps=st.lists(st.tuples(st.booleans(), st.one_of(ROLES, BINDINGS)), max_size=12),
     who=st.sampled_from(["a", "b", "system:serviceaccount:n1:a"]),

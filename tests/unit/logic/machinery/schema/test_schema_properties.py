@@ -15,14 +15,14 @@ from tests.kit.machinery.schemas import json_values, schemas, values_of
 fitting = schemas.flatmap(lambda raw: st.tuples(st.just(raw), values_of(raw)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fitting)
 def test_a_value_generated_to_fit_a_schema_is_valid(pair: tuple[dict[str, Any], Any]) -> None:
     raw, value = pair
     assert validate(Schema(raw), value) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fitting)
 def test_pruning_leaves_a_fitting_value_as_it_is(pair: tuple[dict[str, Any], Any]) -> None:
     raw, value = pair
@@ -31,7 +31,7 @@ def test_pruning_leaves_a_fitting_value_as_it_is(pair: tuple[dict[str, Any], Any
     assert value == before
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(schemas, json_values)
 def test_pruning_twice_is_pruning_once(raw: dict[str, Any], value: Any) -> None:
     schema = Schema(raw)
@@ -41,7 +41,7 @@ def test_pruning_twice_is_pruning_once(raw: dict[str, Any], value: Any) -> None:
     assert value == once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(schemas, json_values)
 def test_defaulting_twice_is_defaulting_once(raw: dict[str, Any], value: Any) -> None:
     schema = Schema(raw)
@@ -51,7 +51,7 @@ def test_defaulting_twice_is_defaulting_once(raw: dict[str, Any], value: Any) ->
     assert value == once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fitting)
 def test_a_pruned_and_defaulted_fitting_value_is_valid(pair: tuple[dict[str, Any], Any]) -> None:
     raw, value = pair
@@ -62,13 +62,13 @@ def test_a_pruned_and_defaulted_fitting_value_is_valid(pair: tuple[dict[str, Any
     assert validate(schema, value) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(schemas, json_values)
 def test_an_update_that_changes_nothing_is_always_forgiven(raw: dict[str, Any], value: Any) -> None:
     assert validate_update(Schema(raw), value, copy.deepcopy(value)) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(schemas, json_values, json_values)
 def test_an_update_is_refused_for_no_more_than_a_create(
     raw: dict[str, Any], new: Any, old: Any

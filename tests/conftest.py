@@ -1,0 +1,15 @@
+"""What holds for every test: how properties are tried.
+
+The examples are the same in every run, so that a run tells of the change under test and of
+nothing else, and no example is judged by the time it took, which on a busy machine says nothing.
+``pytest --hypothesis-profile=explore tests/unit`` tries other and many more examples.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+_ANY_PACE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", _ANY_PACE, max_examples=50, derandomize=True)
+settings.register_profile("explore", _ANY_PACE, max_examples=1000)
+settings.load_profile("suite")
