@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from skerry.app.edge_process import EdgeProcess
-from tests.kit.e2e.processes import free_ports, reserved
+from tests.kit.e2e.processes import reserved
+from tests.kit.ports import free_ports
 
 SKERRY = Path(sys.executable).with_name("skerry")
 
@@ -24,7 +25,7 @@ def _play(*flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
-    ended = _play("--ports", *free_ports(3), "--data-dir", str(tmp_path / "demo"))
+    ended = _play("--ports", *map(str, free_ports(3)), "--data-dir", str(tmp_path / "demo"))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     stages = [line for line in ended.stdout.splitlines() if line.startswith("ok   Stage")]
     assert len(stages) == 9, ended.stdout
@@ -37,7 +38,9 @@ def test_every_stage_of_the_scenario_holds(tmp_path: Path) -> None:
 def test_ports_that_are_taken_are_reported_in_one_sentence(tmp_path: Path) -> None:
     with reserved(2) as taken:
         ports = [str(each.getsockname()[1]) for each in taken]
-        ended = _play("--ports", *ports, *free_ports(1), "--data-dir", str(tmp_path / "demo"))
+        ended = _play(
+            "--ports", *ports, *map(str, free_ports(1)), "--data-dir", str(tmp_path / "demo")
+        )
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert ended.stderr.startswith(f"Error: ports {', '.join(ports)} are taken by another program")
@@ -48,7 +51,7 @@ def test_ports_that_are_taken_are_reported_in_one_sentence(tmp_path: Path) -> No
 def test_what_a_killed_demo_left_is_ended_by_the_next_one(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     first = subprocess.Popen(
-        [str(SKERRY), "demo", "--ports", *free_ports(3)],
+        [str(SKERRY), "demo", "--ports", *map(str, free_ports(3))],
         stdout=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
     assert first.stdout is not None

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.kit.e2e.processes import free_ports
+from tests.kit.ports import free_ports
 
 _PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "two-edges.md"
 # A page that fails half-way leaves no syncer behind.
@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def test_the_tutorial_works_as_printed(tmp_path: Path) -> None:
     script = "\n".join(_BLOCK.findall(_PAGE.read_text()))
-    for printed, free in zip(("18091", "18092"), free_ports(2), strict=True):
+    for printed, free in zip(("18091", "18092"), map(str, free_ports(2)), strict=True):
         script = script.replace(printed, free)
     # Jobs are named by number in the last block, which an interactive shell allows.
     ended = subprocess.run(

@@ -20,6 +20,7 @@ import pytest
 
 from skerry.edge.agent.processes import Process, alive
 from tests.kit.e2e.processes import refuse_old_kubectl
+from tests.kit.ports import free_ports
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,16 +98,6 @@ spec:
           name: httpd-htdocs
           optional: false
 """
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for item in sockets:
-        item.bind(("127.0.0.1", 0))
-    ports = [item.getsockname()[1] for item in sockets]
-    for item in sockets:
-        item.close()
-    return ports
 
 
 class Machine:

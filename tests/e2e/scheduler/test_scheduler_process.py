@@ -15,6 +15,7 @@ import pytest
 
 from tests.kit.e2e.manifests import pod
 from tests.kit.e2e.processes import Kubectl, ServerProcess, refuse_old_kubectl
+from tests.kit.ports import free_ports
 
 SKERRY = Path(sys.executable).with_name("skerry")
 CONFIG = """\
@@ -70,13 +71,6 @@ class SchedulerProcess:
         return code
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
-
-
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(SKERRY), "scheduler", *words], capture_output=True, text=True, check=False, timeout=60
@@ -99,7 +93,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 
 def test_pods_are_bound_or_reported_why_not(cluster: Kubectl, tmp_path: Path) -> None:
-    port = free_port()
+    (port,) = free_ports(1)
     process = SchedulerProcess(
         tmp_path / "log",
         *("--kubeconfig", str(cluster.kubeconfig), "--leader-elect", "-v=2"),

@@ -24,7 +24,7 @@ from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import Overrides
 from skerry.runtime.transport import TransportError
-from tests.kit.e2e.processes import free_ports
+from tests.kit.ports import free_ports
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 KILLS = 8
@@ -106,7 +106,7 @@ def _fetched(port: int) -> str:
 
 @asynccontextmanager
 async def playing(folder: Path) -> AsyncIterator[World]:
-    scenario = Scenario(folder, Ports(*map(int, free_ports(3))))
+    scenario = Scenario(folder, Ports(*free_ports(3)))
     try:
         for _, stop in scenario.stops()[:5]:
             await stop()

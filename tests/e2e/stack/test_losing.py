@@ -19,7 +19,8 @@ import yaml
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
 from skerry.runtime.kubeconfig import load, tls_context
-from tests.kit.e2e.processes import ServerProcess, free_ports
+from tests.kit.e2e.processes import ServerProcess
+from tests.kit.ports import free_ports
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "lose-something.md"
 _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -40,7 +41,7 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_ports(1)[0]
+        self.port = str(free_ports(1)[0])
         self.variables = ""
         self.environment = {
             "PATH": f"{_BIN}:{os.environ['PATH']}",

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.kit.ports import free_ports
+
 _READY = re.compile(r"skerry hub ready at (https://\S+)")
 _BIN = Path(sys.executable).parent
 _SKERRY = str(_BIN / "skerry")
@@ -24,7 +26,7 @@ class Hub:
         self.data_dir = directory / "data"
         self.flags = flags
         self.url = ""
-        self._port = "0"
+        self._port = str(free_ports(1)[0])
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -47,7 +49,6 @@ class Hub:
         ready = _READY.search(self._process.stdout.readline())
         assert ready is not None, f"the hub did not start: {self.log}"
         self.url = ready[1]
-        self._port = self.url.rpartition(":")[2]
         return self
 
     @property

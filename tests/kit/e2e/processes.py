@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from tests.kit.ports import free_ports
+
 OLDEST_KUBECTL = (1, 30)
 _READY = re.compile(r"skerry \w+ ready at (https://\S+)")
 SKERRY = str(Path(sys.executable).with_name("skerry"))
@@ -35,7 +37,7 @@ class ServerProcess:
         self.data_dir = directory / "data"
         self._flags = flags
         self._log = directory / "server.log"
-        self._port = 0
+        (self._port,) = free_ports(1)
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
 
@@ -48,7 +50,7 @@ class ServerProcess:
         return self._log.read_text()
 
     def start(self) -> None:
-        """Start and return once requests are answered; the port stays the same from then on."""
+        """Start and return once requests are answered; always on the same port."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
@@ -70,7 +72,6 @@ class ServerProcess:
             self._process.wait()
             raise AssertionError(f"the server did not start: {line}{self.log}")
         self.url = ready[1]
-        self._port = int(self.url.rsplit(":", 1)[1])
 
     def kill(self) -> None:
         """End it as a power switch would."""
@@ -210,9 +211,3 @@ def kubectl_version(printed: str) -> tuple[int, int]:
 def reserved(count: int) -> Iterator[list[socket.socket]]:
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-
-
-def free_ports(count: int) -> list[str]:
-    """Return ports that nobody has now."""
-    with reserved(count) as sockets:
-        return [str(each.getsockname()[1]) for each in sockets]

