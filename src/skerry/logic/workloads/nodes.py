@@ -1,8 +1,8 @@
-"""Which nodes a DaemonSet's pods belong on: selection and taints, nothing about room."""
+"""Which nodes a DaemonSet's pods belong on, by name, labels and affinity."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from skerry.api.objects import Object
@@ -48,25 +48,3 @@ def _fits(term: Mapping[str, Any], node: Object) -> bool:
 
 def _requirement(item: Mapping[str, Any]) -> Requirement:
     return Requirement(item["key"], _OPERATORS[item["operator"]], tuple(item.get("values") or ()))
-
-
-def untolerated(
-    tolerations: Sequence[Mapping[str, Any]], taints: Sequence[Mapping[str, Any]], effects: set[str]
-) -> list[Mapping[str, Any]]:
-    """Return the taints of the given effects that no toleration covers."""
-    return [
-        taint
-        for taint in taints
-        if taint.get("effect") in effects and not any(_covers(item, taint) for item in tolerations)
-    ]
-
-
-def _covers(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    if toleration.get("effect") not in (None, "", taint.get("effect")):
-        return False
-    key = toleration.get("key") or ""
-    if key and key != taint["key"]:
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return bool(key) and (toleration.get("value") or "") == (taint.get("value") or "")

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from skerry.api.objects import Object
+from skerry.logic.machinery.taints import Taint, taints_of
 from skerry.scheduler.cache.pod import HostPort, PodInfo
 from skerry.scheduler.cache.resources import CPU, MEMORY, PODS, amounts
-from skerry.scheduler.cache.terms import Taint, taints_of
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"

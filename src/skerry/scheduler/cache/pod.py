@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from skerry.api.objects import Object
+from skerry.logic.machinery.taints import Toleration, tolerations_of
 from skerry.scheduler.cache.resources import (
     CPU,
     MEMORY,
@@ -24,14 +25,12 @@ from skerry.scheduler.cache.resources import (
 from skerry.scheduler.cache.terms import (
     AffinityTerm,
     NodeRequirement,
-    Toleration,
     WeightedAffinity,
     WeightedTerm,
     node_requirement,
     preferred_affinity,
     preferred_node_terms,
     required_affinity,
-    tolerations_of,
 )
 
 DEFAULT_SCHEDULER = "default-scheduler"

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from skerry.api.objects import Object
 from skerry.kit.invariant import invariant
 from skerry.logic.machinery.selectors import Requirement, Selector
+from skerry.logic.machinery.taints import Taint
 from skerry.scheduler.cache.counts import PodCounts
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.cache.terms import NodeRequirement, NodeTerm, Taint
+from skerry.scheduler.cache.terms import NodeRequirement, NodeTerm
 from skerry.scheduler.table import ChangeLog, Rows
 
 Ints = NDArray[np.int64]

@@ -1,11 +1,11 @@
-"""Tolerations, node selectors and affinity terms, compiled.
+"""Node selectors and affinity terms, compiled.
 
 All are hashable by what they say, so that pods saying the same share what is computed from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,73 +19,6 @@ from skerry.logic.machinery.selectors import (
     Requirement,
     Selector,
 )
-
-NO_SCHEDULE = "NoSchedule"
-NO_EXECUTE = "NoExecute"
-PREFER_NO_SCHEDULE = "PreferNoSchedule"
-
-
-class Taint(NamedTuple):
-    """A mark that keeps pods away unless they tolerate it."""
-
-    key: str
-    value: str
-    effect: str
-
-    def __str__(self) -> str:
-        return f"{{{self.key}: {self.value}}}"
-
-
-class Toleration(NamedTuple):
-    """A pod's indifference to some taints; an empty key or effect stands for any."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        return self.operator == "Exists" or (
-            self.operator in ("", "Equal") and self.value == taint.value
-        )
-
-
-def taints_of(listed: Sequence[Mapping[str, Any]] | None) -> tuple[Taint, ...]:
-    """Read ``spec.taints``."""
-    return tuple(
-        Taint(item.get("key", ""), item.get("value", ""), item.get("effect", ""))
-        for item in listed or ()
-    )
-
-
-def tolerations_of(listed: Sequence[Mapping[str, Any]] | None) -> tuple[Toleration, ...]:
-    """Read ``spec.tolerations``."""
-    return tuple(
-        Toleration(
-            item.get("key", ""),
-            item.get("operator", ""),
-            item.get("value", ""),
-            item.get("effect", ""),
-        )
-        for item in listed or ()
-    )
-
-
-def untolerated(
-    taints: Sequence[Taint], tolerations: Sequence[Toleration], effects: frozenset[str]
-) -> Taint | None:
-    """Return the first taint with one of *effects* that nothing tolerates."""
-    for taint in taints:
-        if taint.effect in effects and not any(t.tolerates(taint) for t in tolerations):
-            return taint
-    return None
-
-
-REPELLING = frozenset({NO_SCHEDULE, NO_EXECUTE})
 
 _OPERATORS = {
     "In": IN,

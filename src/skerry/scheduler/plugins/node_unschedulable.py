@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from skerry.logic.machinery.taints import NO_SCHEDULE, Taint
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.cache.terms import NO_SCHEDULE, Taint
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
 from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.plugin import Scope, Verdicts

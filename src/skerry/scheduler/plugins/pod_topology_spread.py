@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skerry.logic.machinery.selectors import Selector
+from skerry.logic.machinery.taints import REPELLING, first_untolerated
 from skerry.scheduler.cache.counts import Question, Tally, domain_sums
 from skerry.scheduler.cache.node import HOSTNAME, ZONE, NodeInfo
 from skerry.scheduler.cache.owners import default_selector
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.table import LabelColumn
-from skerry.scheduler.cache.terms import REPELLING, untolerated
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
 from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.plugin import MAX_SCORE, PreFilterResult, Scores, Verdicts
@@ -217,7 +217,9 @@ class PodTopologySpread:
             passing &= table.matching(pod.spec.requirement, rows)
         if item.honor_taints:
             tolerations = pod.spec.tolerations
-            lists = [untolerated(t, tolerations, REPELLING) is None for t in table.taint_lists]
+            lists = [
+                first_untolerated(t, tolerations, REPELLING) is None for t in table.taint_lists
+            ]
             passing &= np.array(lists, np.bool_)[table.taint_list[rows]]
         for column in columns:
             # Lacking this constraint's own key excludes a row from its sums anyway.

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from skerry.scheduler.cache.node import NodeInfo
-from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.cache.terms import (
+from skerry.logic.machinery.taints import (
     PREFER_NO_SCHEDULE,
     REPELLING,
     Taint,
     Toleration,
-    untolerated,
+    first_untolerated,
 )
+from skerry.scheduler.cache.node import NodeInfo
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
 from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.normalize import proportional
@@ -41,13 +41,13 @@ class TaintToleration:
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         if not node.taints:
             return None
-        taint = untolerated(node.taints, pod.spec.tolerations, REPELLING)
+        taint = first_untolerated(node.taints, pod.spec.tolerations, REPELLING)
         return None if taint is None else _refusal(taint)
 
     def filter_all(self, state: CycleState, pod: PodInfo, rows: Rows) -> Verdicts | None:
         codes, statuses = [0] * len(self._table.taint_lists), list[Status]()
         for number, taints in enumerate(self._table.taint_lists):
-            taint = untolerated(taints, pod.spec.tolerations, REPELLING)
+            taint = first_untolerated(taints, pod.spec.tolerations, REPELLING)
             if taint is not None:
                 statuses.append(_refusal(taint))
                 codes[number] = len(statuses)
@@ -76,8 +76,8 @@ class TaintToleration:
 
     def _after_node_change(self, pod: PodInfo, old: Any, new: Any) -> Hint:
         tolerations = pod.spec.tolerations
-        repelled = old is None or untolerated(old.taints, tolerations, REPELLING) is not None
-        welcome = new is not None and untolerated(new.taints, tolerations, REPELLING) is None
+        repelled = old is None or first_untolerated(old.taints, tolerations, REPELLING) is not None
+        welcome = new is not None and first_untolerated(new.taints, tolerations, REPELLING) is None
         return Hint.QUEUE if repelled and welcome else Hint.SKIP
 
     def _after_toleration_change(self, pod: PodInfo, old: Any, new: Any) -> Hint:

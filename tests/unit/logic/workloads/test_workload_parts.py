@@ -15,7 +15,7 @@ from skerry.logic.machinery.plan import Create, Delete, Patch
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
 from skerry.logic.workloads.indexes import format_indexes, parse_indexes
-from skerry.logic.workloads.nodes import selects, untolerated
+from skerry.logic.workloads.nodes import selects
 from skerry.logic.workloads.owners import (
     TargetOf,
     claim,
@@ -239,16 +239,6 @@ class TestNodes:
         by_zone = {"key": "zone", "operator": "NotIn", "values": ["a"]}
         assert not selects(self.affine({"matchExpressions": [by_zone]}), self.node)
         assert not selects(self.affine({}), self.node), "an empty term allows nothing"
-
-    def test_a_taint_needs_a_toleration_of_its_key_and_effect(self) -> None:
-        taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
-        assert untolerated([], [taint], {"NoSchedule"}) == [taint]
-        assert not untolerated([], [taint], {"NoExecute"})
-        assert not untolerated([{"operator": "Exists"}], [taint], {"NoSchedule"})
-        assert not untolerated([{"key": "k", "value": "v"}], [taint], {"NoSchedule"})
-        assert untolerated([{"key": "k", "value": "w"}], [taint], {"NoSchedule"})
-        wrong = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
-        assert untolerated([wrong], [taint], {"NoSchedule"})
 
 
 @given(st.sets(st.integers(0, 60)))

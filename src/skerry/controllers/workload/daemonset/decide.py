@@ -12,8 +12,9 @@ from skerry.controllers.workload.daemonset.observe import Observed
 from skerry.controllers.workload.kinds import DAEMON_SETS, PODS
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.logic.machinery.selectors import Selector
+from skerry.logic.machinery.taints import REPELLING, first_untolerated, taints_of, tolerations_of
 from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
-from skerry.logic.workloads.nodes import selects, untolerated
+from skerry.logic.workloads.nodes import selects
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
 from skerry.logic.workloads.pods import (
     is_active,
@@ -110,9 +111,8 @@ def should_run(owner: Object, node: Object) -> bool:
     spec = copy.deepcopy(owner["spec"]["template"]["spec"])
     if not selects(spec, node):
         return False
-    tolerations = [*(spec.get("tolerations") or ()), *_tolerations(spec)]
-    taints = node["spec"].get("taints") or ()
-    return not untolerated(tolerations, taints, {"NoSchedule", "NoExecute"})
+    tolerations = tolerations_of([*(spec.get("tolerations") or ()), *_tolerations(spec)])
+    return first_untolerated(taints_of(node["spec"].get("taints")), tolerations, REPELLING) is None
 
 
 def _tolerations(spec: Object) -> list[Object]:
