@@ -34,12 +34,12 @@ from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox, e
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.summary.accumulator import Accumulator, total
 from skerry.logic.fleet.summary.content import MAX_DETAILS, NAMESPACED, Subject, summary_content
-from skerry.logic.fleet.summary.ledger import Ledger, Source
 from skerry.logic.fleet.summary.report import Report, report_of
+from skerry.logic.fleet.summary.tables import Source, SummaryTables
+from skerry.logic.fleet.summary.tally import Detail, Tally, total
 from skerry.runtime.client import Client, WatchEvent
 
 _SUITE = "summary"
@@ -85,48 +85,57 @@ def _copy(number: int) -> Object:
 
 
 def _destination(number: int) -> Destination:
-    return Destination("imw", f"loc-{number:05}", f"st-{number:05}", f"uid-{number:05}")
+    return Destination("imw", f"loc-{number:05}", f"st-{number:05}", _uid(number))
+
+
+def _uid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012}"
 
 
 def _pure() -> list[Row]:
     copies = [_copy(number) for number in range(_DESTINATIONS)]
     reading, reports = _timed(lambda: [report_of("apps", "Deployment", copy) for copy in copies])
     destinations = [_destination(number) for number in range(_DESTINATIONS)]
-    accumulator = Accumulator(zip(destinations, reports, strict=True))
+    details = list(map(Detail, destinations, reports))
+    tally = Tally((detail.destination.uid, detail) for detail in details)
     turned = reports[1:] + reports[:1]
+    changed = list(map(Detail, destinations, turned))
 
     def change() -> None:
-        for destination, report in zip(destinations, turned, strict=True):
-            accumulator.put(destination, report)
+        for old, new in zip(details, changed, strict=True):
+            tally.replace(old.destination.uid, old, new)
 
     changing, _ = _timed(change)
-    telling, totals = _timed(lambda: accumulator.totals(MAX_DETAILS))
-    scratch, _ = _timed(lambda: total(dict(zip(destinations, turned, strict=True)), MAX_DETAILS))
+    telling, totals = _timed(lambda: tally.totals(MAX_DETAILS))
+    scratch, _ = _timed(lambda: total(changed, MAX_DETAILS))
     size = len(orjson.dumps(summary_content("everywhere", _WEB, totals)))
     note = f"{_DESTINATIONS:,} destinations"
     each = changing * 1e6 / _DESTINATIONS
-    through = _through_ledger(turned) * 1e6
+    through = _through_tables(turned) * 1e6
     return [
         Row(_SUITE, "read one copy", reading * 1e6 / _DESTINATIONS, "µs"),
         Row(_SUITE, "one report into its totals", each, "µs", "< 100", each < 100, note),
-        Row(_SUITE, "one report through the ledger", through, "µs", "", None, note),
+        Row(_SUITE, "one report through the tables", through, "µs", "", None, note),
         Row(_SUITE, "tell the totals", telling * 1e3, "ms", "", None, note),
         Row(_SUITE, "the same from scratch", scratch * 1e3, "ms", "", None, note),
         Row(_SUITE, "summary object", size / 1e3, "kB", "< 100", size < 100_000, note),
     ]
 
 
-def _through_ledger(reports: Sequence[Report]) -> float:
-    ledger, ref = Ledger(), edge_placement_ref("wmw", "p")
+def _through_tables(reports: Sequence[Report]) -> float:
+    tables, placement = SummaryTables(), edge_placement_ref("wmw", "p")
     item = ObjectRef("", "apps", "deployments", "shop", "web")
-    ledger.put_placement(ref, lambda *_: True)
-    ledger.set_destinations(ref, [_destination(number) for number in range(_DESTINATIONS)])
-    ledger.put_namespace("wmw", "shop", {})
-    ledger.put_source("wmw", item, Source({}))
+    tables.placements.put(placement, lambda *_: True)
+    found = [_destination(number) for number in range(_DESTINATIONS)]
+    tables.set_destinations(placement, found)
+    tables.namespaces.put(namespace_ref("shop", "wmw"), {})
+    tables.sources.put(item.at("wmw"), Source({}))
+    tables.settle()
 
     def report() -> None:
-        for number, each in enumerate(reports):
-            ledger.put_copy(f"uid-{number:05}", item, each)
+        for destination, each in zip(found, reports, strict=True):
+            tables.reports.put_pair(item, destination.uid, each)
+            tables.settle()
 
     return _timed(report)[0] / _DESTINATIONS
 
@@ -158,7 +167,7 @@ async def _furnish(client: Client) -> list[str]:
     clusters = [""] * _EDGES
 
     async def edge(number: int) -> None:
-        name = Mailbox("imw", f"uid-{number:05}").workspace
+        name = Mailbox("imw", _uid(number)).workspace
         path = await make_workspace(client, PROVIDER, name)
         made = await client.at("", PROVIDER).get(WORKSPACES, name)
         clusters[number] = made["spec"]["cluster"]

@@ -384,7 +384,7 @@ async def test_a_placement_whose_workspace_goes_holds_nobody_up() -> None:
         await furnished(hub, "florin")
         await asyncio.sleep(60)
         assert set(await hub.summaries("shop")) == {"p-deployments-web"}
-        assert not summarizer.board.is_workload(other)
+        assert not summarizer.inputs.is_workload(other)
         assert summarizer.queue.idle
 
 
@@ -396,7 +396,7 @@ async def test_a_mailbox_made_anew_is_followed_where_it_is_now() -> None:
         await hub.report("florin", DEPLOYMENTS, "web", "shop", running())
         await asyncio.sleep(2)
         assert (await hub.summaries("shop"))["p-deployments-web"]["healthy"] == 1
-        await hub.at(PROVIDER).delete(WORKSPACES, Mailbox("imw", "uid-florin").workspace)
+        await hub.at(PROVIDER).delete(WORKSPACES, Mailbox("imw", hub.uids["florin"]).workspace)
         await asyncio.sleep(5)
         summary = (await hub.summaries("shop"))["p-deployments-web"]
         assert (summary["healthy"], summary["details"][0]["reason"]) == (0, "NotInMailbox")

@@ -10,7 +10,6 @@ from skerry.api.errors import ApiError
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
-from skerry.logic.fleet.summary.accumulator import total
 from skerry.logic.fleet.summary.content import (
     MAX_DETAILS,
     NAMESPACED,
@@ -19,6 +18,7 @@ from skerry.logic.fleet.summary.content import (
     summary_name,
 )
 from skerry.logic.fleet.summary.report import ABSENT, Report, report_of
+from skerry.logic.fleet.summary.tally import Detail, total
 from skerry.runtime.client import Selection
 from tests.kit.chain.summarizer_hub import DEPLOYMENTS, NAMESPACES, Hub, deployment, running
 
@@ -134,7 +134,7 @@ class History:
                 space = source["metadata"]["namespace"]
                 if space in chosen:
                     subject = _subject(space, source["metadata"]["name"])
-                    reports = {each: await self._reported(each, subject) for each in where}
+                    reports = [Detail(d, await self._reported(d, subject)) for d in where]
                     content = summary_content(name, subject, total(reports, MAX_DETAILS))
                     wanted[(space, summary_name(name, subject))] = content
         return wanted

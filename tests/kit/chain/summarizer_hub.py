@@ -160,7 +160,7 @@ class Hub:
 
     async def add_edge(self, name: str) -> None:
         """Make a mailbox, as the mailbox controller would."""
-        self.uids[name] = f"uid-{name}"
+        self.uids.setdefault(name, f"00000000-0000-4000-8000-{len(self.uids):012}")
         workspace = Mailbox("imw", self.uids[name]).workspace
         await self.workspace(PROVIDER, workspace)
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")

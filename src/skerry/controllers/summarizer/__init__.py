@@ -10,7 +10,11 @@ Writes StatusSummary and ClusterStatusSummary objects, ``EdgePlacement.status.de
 and the status of a source object where a placement with exactly one destination asks for it.
 
 Invariants: once quiet, there is one summary for each placed object whose kind has a status, equal
-to what ``logic.fleet.summary`` computes from the copies; and no other. A summary is looked at a few
-times per second at most, however many reports come in. None is deleted before everything that
-could be its cause has been read.
+to what ``logic.fleet.summary`` computes from the copies; and no other. A summary is observed twice
+a second at most, however many reports come in. None is deleted before everything that could be its
+cause has been read.
+
+``events`` feeds the tables of ``logic.fleet.summary.tables`` and enqueues what they say has
+changed; ``watches`` knows which kinds there are and what has been read of them; ``observe`` and
+``decide`` compare one summary with its tally.
 """

@@ -1,57 +1,63 @@
-"""Write the summary that is true, take away one without a cause, and give a status back."""
+"""Write the summary that is true, delete one without a cause, and return a status."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
-from skerry.controllers.summarizer.forms import summary_digest
-from skerry.controllers.summarizer.observe import Observed, Returned, Wanted
+from skerry.api.refs import ClusterName
+from skerry.controllers.summarizer.observe import (
+    DesiredSummary,
+    Observed,
+    ObservedDelivery,
+    ReturnedStatus,
+)
+from skerry.controllers.summarizer.projections import summary_digest
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
+from skerry.logic.fleet.tables.completeness import Verdict, verdict
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target, Update
 from skerry.runtime.index import Key
 
 
 def decide(observed: Observed) -> Plan:
-    """Make the summary say what the copies do."""
+    """Make the summary say what the copies do; nothing while something has to be read first."""
     actions = _summary(observed)
-    if observed.returned is not None:
-        actions.append(_give_back(observed.key.cluster, observed.returned))
+    if observed.returned is not None and observed.missing is None:
+        actions.append(_return_status(observed.key.cluster, observed.returned))
     return Plan(actions) if actions else NOTHING
 
 
 def _summary(observed: Observed) -> list[Action]:
-    existing, wanted, target = observed.existing, observed.wanted, _target(observed.key)
-    if wanted is None:
-        if existing is None:
-            return []
-        return [Delete(target, reason="CauseGone", uid=existing["metadata"]["uid"])]
-    obj = _object(observed.key, wanted)
-    if existing is None:
+    existing, target = observed.existing, _target(observed.key)
+    obj = None if observed.desired is None else _object(observed.key, observed.desired)
+    same = existing is not None and obj is not None and _is_same(existing, obj)
+    found = verdict(obj, existing, same=same, missing=observed.missing)
+    if found is Verdict.CREATE and obj is not None:
         return [Create(target, obj, reason="ObjectPlaced")]
-    if existing["digest"] == summary_digest(obj) and _is_marked(existing, obj):
-        return []
+    if found is Verdict.DELETE and existing is not None:
+        return [Delete(target, reason="CauseGone", uid=existing["metadata"]["uid"])]
+    if found is Verdict.UPDATE and existing is not None and obj is not None:
+        return [Update(target, _merged(existing, obj), reason="ReportsChanged")]
+    return []
+
+
+def _is_same(existing: Object, desired: Object) -> bool:
+    """Tell whether content, owner and label are ours; further labels may stay."""
+    actual, ours = existing["metadata"], desired["metadata"]
+    labels: dict[str, str] = actual.get("labels") or {}
+    owned = bool(actual.get("ownerReferences") == ours["ownerReferences"])
+    marked = owned and labels.items() >= ours["labels"].items()
+    return marked and bool(existing["digest"] == summary_digest(desired))
+
+
+def _merged(existing: Object, desired: Object) -> Object:
+    """Return the desired summary as the next version of the existing one."""
     metadata = existing["metadata"]
-    labels = {**(metadata.get("labels") or {}), **obj["metadata"]["labels"]}
-    obj["metadata"] |= {
-        "labels": labels,
-        "uid": metadata["uid"],
-        "resourceVersion": metadata["resourceVersion"],
-    }
-    return [Update(target, obj, reason="ReportsChanged")]
+    labels = {**(metadata.get("labels") or {}), **desired["metadata"]["labels"]}
+    kept = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+    return {**desired, "metadata": {**desired["metadata"], "labels": labels, **kept}}
 
 
-def _is_marked(existing: Object, wanted: Object) -> bool:
-    """Tell whether owner and label are ours; further labels may stay."""
-    there, ours = existing["metadata"], wanted["metadata"]
-    labels: dict[str, str] = there.get("labels") or {}
-    owned = bool(there.get("ownerReferences") == ours["ownerReferences"])
-    return owned and labels.items() >= ours["labels"].items()
-
-
-def _give_back(cluster: str, returned: Returned) -> Action:
+def _return_status(cluster: ClusterName, returned: ReturnedStatus) -> Action:
     source = returned.source
     metadata = source["metadata"]
     target = Target(returned.gvr, metadata["name"], metadata.get("namespace", ""), cluster)
@@ -59,24 +65,15 @@ def _give_back(cluster: str, returned: Returned) -> Action:
     return Update(target, obj, reason="SingletonReported", subresource="status")
 
 
-def _object(key: Key, wanted: Wanted) -> Object:
+def _object(key: Key, desired: DesiredSummary) -> Object:
     return summary_object(
-        key.name, wanted.ref.name, wanted.owner_uid, wanted.subject, wanted.totals
+        key.name, desired.placement.name, desired.owner_uid, desired.subject, desired.totals
     )
 
 
 def _target(key: Key) -> Target:
     gvr = NAMESPACED if key.namespace else CLUSTER_SCOPED
     return Target(gvr, key.name, key.namespace, key.cluster)
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedDelivery:
-    """A placement, and how many of its objects without status have been delivered."""
-
-    ref: ObjectRef
-    placement: Object
-    delivered: int
 
 
 def decide_delivery(observed: ObservedDelivery) -> Plan:
@@ -86,7 +83,8 @@ def decide_delivery(observed: ObservedDelivery) -> Plan:
     been written there is nothing to add to.
     """
     status = observed.placement.get("status") or {}
-    if "specGeneration" not in status or status.get("deliveredObjects") == observed.delivered:
+    known = "specGeneration" in status and observed.missing is None
+    if not known or status.get("deliveredObjects") == observed.delivered:
         return NOTHING
     target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
     patch = {"status": {"deliveredObjects": observed.delivered}}

@@ -17,7 +17,7 @@ from skerry.runtime.index import Key
 class Cause(NamedTuple):
     """What a summary is there for: an object, placed by a placement."""
 
-    ref: ObjectRef
+    placement: ObjectRef
     item: ObjectRef
 
 
@@ -68,6 +68,7 @@ class Names:
 
 
 def _key(cause: Cause, *, hashed: bool) -> Key:
-    ref, item = cause
+    placement, item = cause
     subject = Subject(item.group, "", item.resource, "", item.namespace, item.name)
-    return Key(ref.cluster, item.namespace, summary_name(ref.name, subject, hashed=hashed))
+    name = summary_name(placement.name, subject, hashed=hashed)
+    return Key(placement.cluster, item.namespace, name)

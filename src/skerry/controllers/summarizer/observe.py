@@ -7,33 +7,36 @@ from dataclasses import dataclass
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
-from skerry.controllers.summarizer.board import Board
-from skerry.controllers.summarizer.keys import Pace
-from skerry.controllers.summarizer.kinds import Kinds
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.controllers.summarizer.events import Owner, SummaryInputs
 from skerry.controllers.summarizer.names import Cause
-from skerry.logic.fleet.summary.accumulator import Accumulator, Totals
+from skerry.controllers.summarizer.pace import Pace
+from skerry.controllers.summarizer.watches import EVERY_KIND, KindWatches, Parked
 from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject
-from skerry.logic.fleet.summary.ledger import Source
 from skerry.logic.fleet.summary.report import digest_of
 from skerry.logic.fleet.summary.selection import comes_back
+from skerry.logic.fleet.summary.tables import Source
+from skerry.logic.fleet.summary.tally import Tally, Totals
+from skerry.logic.fleet.tables.completeness import Scope
 from skerry.runtime.client import Client
-from skerry.runtime.index import Key
-from skerry.runtime.informer import Informer
+from skerry.runtime.index import Index, Key
+
+SUMMARIES = "summaries"
+DELIVERIES = "deliveries"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredSummary:
     """What a summary should say, and on whose behalf."""
 
-    ref: ObjectRef
+    placement: ObjectRef
     owner_uid: str
     subject: Subject
     totals: Totals
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ReturnedStatus:
     """A source object as it is, and the status its only destination reports."""
 
     gvr: GroupVersionResource
@@ -43,98 +46,138 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """``wanted`` None: the summary has no cause. ``existing`` None: it is not there."""
+    """``desired`` None: the summary has no cause. ``existing`` None: it is not there.
+
+    ``missing`` is a scope that has to be read before either means anything.
+    """
 
     key: Key
     existing: Object | None
-    wanted: Wanted | None
-    returned: Returned | None = None
+    desired: DesiredSummary | None
+    returned: ReturnedStatus | None = None
+    missing: Scope | None = None
 
 
-class Observer:
-    """Looks at one summary at a time."""
+@dataclass(frozen=True, slots=True)
+class ObservedDelivery:
+    """A placement, and how many of its objects without status have been delivered."""
+
+    ref: ObjectRef
+    placement: Object
+    delivered: int
+    missing: Scope | None = None
+
+
+class SummaryObserver:
+    """Reads one summary at a time."""
 
     def __init__(
         self,
-        board: Board,
-        kinds: Kinds,
-        summaries: Informer,
-        cluster_summaries: Informer,
+        inputs: SummaryInputs,
+        watches: KindWatches,
+        summaries: Index,
+        cluster_summaries: Index,
         client: Client,
         pace: Pace[Key],
     ) -> None:
-        self._board = board
-        self._kinds = kinds
+        self._inputs = inputs
+        self._watches = watches
         self._summaries = summaries
         self._cluster_summaries = cluster_summaries
         self._client = client
         self._pace = pace
 
     async def observe(self, key: Key) -> Observed | None:
-        """Return what is to be compared; None when there is nothing to do, or not yet."""
-        cause = self._board.names.cause(key)
-        if not self._is_readable(key, cause):
-            self._kinds.call_again(key.cluster, key, lambda: self._pace.wake(key))
-            return None
-        self._pace.looking(key)
+        """Return what is to be compared; None when there is nothing to compare."""
+        cause = self._inputs.names.cause(key)
         held = self._summaries if key.namespace else self._cluster_summaries
-        existing = held.index.get(key)
-        wanted = None if cause is None else self._wanted(cause)
-        if cause is None or wanted is None:
+        existing = held.get(key)
+        # That there is a cause says the kind; that there is none says so of everything.
+        kind = EVERY_KIND if cause is None else cause.item.group_resource
+        missing = self._watches.missing(key.cluster, kind)
+        if missing is not None:
+            self._watches.park(Parked(SUMMARIES, key), missing)
+            return Observed(key, existing, None, missing=missing)
+        self._pace.observing(key)
+        found = None if cause is None else self._found(cause)
+        if cause is None or found is None:
             return None if existing is None else Observed(key, existing, None)
-        return Observed(key, existing, wanted, await self._returned(cause))
+        owner, tally, source = found
+        desired = DesiredSummary(
+            cause.placement, owner.uid, _subject(cause.item, source), tally.totals(MAX_DETAILS)
+        )
+        returned = await self._returned(cause, owner, tally, source)
+        return Observed(key, existing, desired, returned)
 
-    def _is_readable(self, key: Key, cause: Cause | None) -> bool:
-        """Tell whether enough has been read: of the object's kind, or to know it has gone."""
-        if cause is None:
-            return self._kinds.is_settled(key.cluster)
-        return self._kinds.is_readable(key.cluster, cause.item.group_resource)
-
-    def _wanted(self, cause: Cause) -> Wanted | None:
-        ref, item = cause
-        owner = self._board.owners.get(ref)
-        tally, source = self._found(cause)
+    def _found(self, cause: Cause) -> tuple[Owner, Tally, Source] | None:
+        placement, item = cause
+        owner = self._inputs.owners.get(placement)
+        tally = self._inputs.tables.tally(placement, item)
+        source = self._inputs.tables.sources.get(item.at(placement.cluster))
         if owner is None or tally is None or source is None:
             return None
-        subject = Subject(
-            item.group, source.version, item.resource, source.kind, item.namespace, item.name
-        )
-        return Wanted(ref, owner.uid, subject, tally.totals(MAX_DETAILS))
+        return owner, tally, source
 
-    def _found(self, cause: Cause) -> tuple[Accumulator | None, Source | None]:
-        ledger = self._board.ledger
-        return (
-            ledger.tally(cause.ref, cause.item),
-            ledger.source(cause.ref.cluster, cause.item),
-        )
-
-    async def _returned(self, cause: Cause) -> Returned | None:
-        """Return the status to give back; None where none is asked for or it is there already."""
-        ref, item = cause
-        owner = self._board.owners.get(ref)
-        tally, source = self._found(cause)
-        if owner is None or not owner.singleton or tally is None or source is None:
+    async def _returned(
+        self, cause: Cause, owner: Owner, tally: Tally, source: Source
+    ) -> ReturnedStatus | None:
+        """Return the status to return; None where none is asked for or it is there already."""
+        placement, item = cause
+        if not owner.singleton or not comes_back(item.group_resource):
             return None
-        if not comes_back(item.group_resource):
-            return None
-        details = list(tally.details())
-        if len(details) != 1 or details[0].report.digest in ("", source.digest):
+        only = tally.only()
+        if only is None or only.report.digest in ("", source.digest):
             return None
         gvr = GroupVersionResource(item.group, source.version, item.resource)
-        mailbox = self._board.mailbox_cluster(details[0].destination.uid)
-        copy = await self._read(mailbox, gvr, item.name, item.namespace)
-        live = await self._read(ref.cluster, gvr, item.name, item.namespace)
+        mailbox = self._inputs.mailbox_cluster(only.destination.uid)
+        copy = await self._read(mailbox, gvr, item)
+        live = await self._read(placement.cluster, gvr, item)
         status = (copy or {}).get("status")
         if not status or live is None or digest_of(live.get("status")) == digest_of(status):
             return None
-        return Returned(gvr, live, status)
+        return ReturnedStatus(gvr, live, status)
 
     async def _read(
-        self, cluster: str, gvr: GroupVersionResource, name: str, namespace: str
+        self, cluster: ClusterName, gvr: GroupVersionResource, item: ObjectRef
     ) -> Object | None:
         if not cluster:
             return None
         try:
-            return await self._client.for_cluster(cluster).get(gvr, name, namespace)
+            return await self._client.for_cluster(cluster).get(gvr, item.name, item.namespace)
         except NotFound:
             return None
+
+
+class DeliveryObserver:
+    """Reads the count of one placement at a time."""
+
+    def __init__(
+        self,
+        inputs: SummaryInputs,
+        watches: KindWatches,
+        placements: Index,
+        pace: Pace[ObjectRef],
+    ) -> None:
+        self._inputs = inputs
+        self._watches = watches
+        self._placements = placements
+        self._pace = pace
+
+    async def observe(self, ref: ObjectRef) -> ObservedDelivery | None:
+        """Return a placement and its count; None when there is neither."""
+        missing = self._watches.missing(ref.cluster)
+        if missing is not None:
+            self._watches.park(Parked(DELIVERIES, ref), missing)
+        else:
+            self._pace.observing(ref)
+        placement = self._placements.get(Key(ref.cluster, "", ref.name))
+        delivered = self._inputs.tables.delivered(ref)
+        if placement is None or delivered is None:
+            return None
+        return ObservedDelivery(ref, placement, delivered, missing)
+
+
+def _subject(item: ObjectRef, source: Source) -> Subject:
+    return Subject(
+        item.group, source.version, item.resource, source.kind, item.namespace, item.name
+    )

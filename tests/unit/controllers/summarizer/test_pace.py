@@ -1,11 +1,11 @@
-"""Looks at one summary are spaced out; nothing is forgotten."""
+"""Observations of one summary are spaced out; nothing is forgotten."""
 
 from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
 
-from skerry.controllers.summarizer.keys import SHORTEST_INTERVAL_SECONDS, Pace
+from skerry.controllers.summarizer.pace import MIN_INTERVAL_SECONDS, Pace
 from skerry.kit.clock import LoopClock
 from skerry.runtime.index import Key
 from skerry.runtime.workqueue import WorkQueue
@@ -15,28 +15,28 @@ KEY = Key("c", "shop", "p-deployments-web")
 
 
 @virtual
-async def test_a_key_is_looked_at_at_once_and_then_no_more_often_than_allowed() -> None:
+async def test_a_key_is_observed_at_once_and_then_no_more_often_than_allowed() -> None:
     queue: WorkQueue[Key] = WorkQueue("q")
     pace = Pace(queue, LoopClock())
-    looks: list[float] = []
+    times: list[float] = []
 
-    async def look() -> None:
+    async def observe() -> None:
         while True:
             key = await queue.get()
-            pace.looking(key)
-            looks.append(asyncio.get_running_loop().time())
+            pace.observing(key)
+            times.append(asyncio.get_running_loop().time())
             queue.done(key)
 
     async with asyncio.TaskGroup() as tasks:
-        looking = tasks.create_task(look())
+        observing = tasks.create_task(observe())
         for _ in range(100):
-            pace.wake(KEY)
+            pace.enqueue(KEY)
             await asyncio.sleep(0.02)
         await asyncio.sleep(5)
-        looking.cancel()
-    assert looks[0] == 0
-    gaps = [later - earlier for earlier, later in pairwise(looks)]
-    assert min(gaps) >= SHORTEST_INTERVAL_SECONDS
-    # The last wake at 1.98 s was not lost.
-    assert looks[-1] >= 1.98
-    assert len(looks) == 5
+        observing.cancel()
+    assert times[0] == 0
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert min(gaps) >= MIN_INTERVAL_SECONDS
+    # The last one at 1.98 s was not lost.
+    assert times[-1] >= 1.98
+    assert len(times) == 5

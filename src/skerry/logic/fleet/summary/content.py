@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.slices import label_for
-from skerry.logic.fleet.summary.accumulator import Detail, Totals
 from skerry.logic.fleet.summary.report import Number
+from skerry.logic.fleet.summary.tally import Detail, Totals
 from skerry.logic.machinery.names import dns1123_subdomain
 from skerry.logic.machinery.workspaces.names import base36
 
@@ -25,9 +25,9 @@ CLUSTER_SCOPED: Final = GroupVersionResource(GROUP, VERSION, "clusterstatussumma
 # has mended the first hundred unhealthy ones sees the next.
 MAX_DETAILS: Final = 100
 # Fields and condition types over all destinations; each edge may name others.
-MOST_FIELDS: Final = 128
+MAX_FIELDS: Final = 128
 
-_MAX_NAME = 253
+_MAX_NAME_LENGTH = 253
 _UNFIT = re.compile(r"[^a-z0-9]+")
 _HASH_LENGTH = 10
 _INT64 = 2**63 - 1
@@ -57,7 +57,7 @@ def summary_name(placement: str, subject: Subject, *, hashed: bool = False) -> s
     fit = _UNFIT.sub("-", plain.lower())
     identity = "\n".join((placement, subject.group, subject.resource, subject.name))
     mark = base36(hashlib.sha224(identity.encode()).digest())[:_HASH_LENGTH]
-    return f"{fit[: _MAX_NAME - _HASH_LENGTH - 1].strip('-')}-{mark}"
+    return f"{fit[: _MAX_NAME_LENGTH - _HASH_LENGTH - 1].strip('-')}-{mark}"
 
 
 def summary_content(placement: str, subject: Subject, totals: Totals) -> Raw:
@@ -73,14 +73,14 @@ def summary_content(placement: str, subject: Subject, totals: Totals) -> Raw:
             {
                 "field": each.field,
                 "sum": _bounded(each.sum),
-                "min": _bounded(each.least),
-                "max": _bounded(each.most),
+                "min": _bounded(each.min),
+                "max": _bounded(each.max),
             }
-            for each in totals.numbers[:MOST_FIELDS]
+            for each in totals.numbers[:MAX_FIELDS]
         ],
         "conditionCounts": [
             {"type": c.type, "true": c.true, "false": c.false, "unknown": c.unknown}
-            for c in totals.conditions[:MOST_FIELDS]
+            for c in totals.conditions[:MAX_FIELDS]
         ],
         "details": [_detail(detail) for detail in totals.details],
         "detailsOmitted": totals.destinations - len(totals.details),

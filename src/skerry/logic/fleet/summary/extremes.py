@@ -1,61 +1,41 @@
-"""The least and the most of values that come and go.
+"""The minimum and the maximum of values that come and go.
 
-Two heaps of distinct values and a count of each. A value that has gone stays in the heaps until
-it would be the answer, so adding and removing cost O(log n); heaps that are mostly such leftovers
-are rebuilt, so memory stays within a factor of what is there.
+A count of each value, and the distinct values in order. Adding and removing cost a binary search
+and, where a value is the first or the last of its kind, a memory move of eight bytes a value: at
+ten thousand distinct values a microsecond or two. (Two heaps with leftovers were measured: slower,
+because comparing from the top needs Python code, and six times the memory.)
 """
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-from typing import Any, Generic, Protocol, TypeVar
+from bisect import bisect_left, insort
+from typing import Generic, TypeVar
 
-# Rebuilding smaller heaps would cost more than their leftovers do.
-_SMALL = 32
-
-
-class Ordered(Protocol):
-    """What can be compared with its like."""
-
-    def __lt__(self, other: Any, /) -> bool: ...
-
-    def __hash__(self) -> int: ...
-
+from skerry.logic.fleet.tables.table import Ordered
 
 T = TypeVar("T", bound=Ordered)
 
 
-class _Reversed(Generic[T]):
-    __slots__ = ("value",)
-
-    def __init__(self, value: T) -> None:
-        self.value = value
-
-    def __lt__(self, other: _Reversed[T]) -> bool:
-        return other.value < self.value
-
-
 class Extremes(Generic[T]):
-    """A bag of values that knows its least and most."""
+    """A bag of values that knows its minimum and maximum."""
 
-    __slots__ = ("_counts", "_least", "_most")
+    __slots__ = ("_counts", "_order")
 
     def __init__(self) -> None:
         self._counts: dict[T, int] = {}
-        self._least: list[T] = []
-        self._most: list[_Reversed[T]] = []
+        self._order: list[T] = []
 
     def __bool__(self) -> bool:
         """Tell whether there is any value."""
         return bool(self._counts)
 
     def add(self, value: T) -> None:
-        count = self._counts.get(value, 0)
-        self._counts[value] = count + 1
-        if not count:
-            heappush(self._least, value)
-            heappush(self._most, _Reversed(value))
-            self._tidy()
+        count = self._counts.get(value)
+        if count is None:
+            self._counts[value] = 1
+            insort(self._order, value)
+        else:
+            self._counts[value] = count + 1
 
     def remove(self, value: T) -> None:
         """Take out one of what was added; KeyError when there is none."""
@@ -64,24 +44,12 @@ class Extremes(Generic[T]):
             self._counts[value] = count - 1
         else:
             del self._counts[value]
+            del self._order[bisect_left(self._order, value)]
 
-    def least(self) -> T:
-        """Return the least value; there must be one."""
-        while self._least[0] not in self._counts:
-            heappop(self._least)
-        return self._least[0]
+    def min(self) -> T:
+        """Return the smallest value; there must be one."""
+        return self._order[0]
 
-    def most(self) -> T:
+    def max(self) -> T:
         """Return the greatest value; there must be one."""
-        while self._most[0].value not in self._counts:
-            heappop(self._most)
-        return self._most[0].value
-
-    def _tidy(self) -> None:
-        bound = 2 * len(self._counts) + _SMALL
-        if len(self._least) > bound:
-            self._least = list(self._counts)
-            heapify(self._least)
-        if len(self._most) > bound:
-            self._most = [_Reversed(value) for value in self._counts]
-            heapify(self._most)
+        return self._order[-1]

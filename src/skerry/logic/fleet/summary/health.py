@@ -18,8 +18,8 @@ Raw = Mapping[str, Any]
 Verdict = Literal["True", "False", "Unknown"]
 
 # Kubernetes allows 1024 and 32768; a person reads a line. Summaries hold a hundred of them.
-LONGEST_REASON = 64
-LONGEST_MESSAGE = 256
+MAX_REASON_LENGTH = 64
+MAX_MESSAGE_LENGTH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _pod(spec: Raw, status: Raw) -> Health:
     if phase == "Succeeded":
         return Health("True", "Succeeded")
     if phase == "Failed":
-        return _said(status.get("reason") or "Failed", status.get("message"))
+        return _unhealthy_because(status.get("reason") or "Failed", status.get("message"))
     if phase == "Unknown":
         return Health("Unknown", "NodeLost", "the node does not answer")
     stuck = _stuck_container(status)
@@ -137,7 +137,9 @@ def _pod(spec: Raw, status: Raw) -> Health:
     scheduled = _condition(status, "PodScheduled")
     if scheduled is not None and scheduled.get("status") == "False":
         return _unhealthy(scheduled, "Unschedulable")
-    return _said("NotReady" if phase == "Running" else "Pending", (ready or {}).get("message"))
+    return _unhealthy_because(
+        "NotReady" if phase == "Running" else "Pending", (ready or {}).get("message")
+    )
 
 
 def _stuck_container(status: Raw) -> Health | None:
@@ -148,7 +150,7 @@ def _stuck_container(status: Raw) -> Health | None:
             waiting = _map(_map(container, "state"), "waiting")
             reason = waiting.get("reason")
             if reason and reason not in ("ContainerCreating", "PodInitializing"):
-                return _said(reason, waiting.get("message"))
+                return _unhealthy_because(reason, waiting.get("message"))
     return None
 
 
@@ -163,7 +165,7 @@ def _in_phase(*healthy: str) -> Rule:
         phase = status.get("phase")
         if not isinstance(phase, str) or not phase:
             return _by_conditions(spec, status)
-        return HEALTHY if phase in healthy else _said(phase, status.get("message"))
+        return HEALTHY if phase in healthy else _unhealthy_because(phase, status.get("message"))
 
     return rule
 
@@ -182,8 +184,10 @@ def _by_conditions(_: Raw, status: Raw) -> Health:
             return HEALTHY
         if condition.get("status") == "False":
             return _unhealthy(condition, f"Not{kind}")
-        said = _said(condition.get("reason") or f"{kind}Unknown", condition.get("message"))
-        return Health("Unknown", said.reason, said.message)
+        found = _unhealthy_because(
+            condition.get("reason") or f"{kind}Unknown", condition.get("message")
+        )
+        return Health("Unknown", found.reason, found.message)
     return Health("Unknown", "NoStandardCondition", "the status has no condition to judge by")
 
 
@@ -226,10 +230,10 @@ def _short(reason: str, found: int, wanted: int, what: str) -> Health:
 
 
 def _unhealthy(condition: Raw, otherwise: str) -> Health:
-    return _said(condition.get("reason") or otherwise, condition.get("message"))
+    return _unhealthy_because(condition.get("reason") or otherwise, condition.get("message"))
 
 
-def _said(reason: object, message: object) -> Health:
+def _unhealthy_because(reason: object, message: object) -> Health:
     """Return a False with an edge's own words, cut to what a summary has room for."""
     text = str(message) if message else ""
-    return Health("False", str(reason)[:LONGEST_REASON], text[:LONGEST_MESSAGE])
+    return Health("False", str(reason)[:MAX_REASON_LENGTH], text[:MAX_MESSAGE_LENGTH])

@@ -1,4 +1,4 @@
-"""What one copy of an object tells about its place, read once and kept small.
+"""``report``: what one copy of an object tells about its place, read once and kept small.
 
 *Delivered* means that the syncer has applied the content the mailbox holds now; its marks on the
 copy say so, and say why where it could not be applied. What cannot be applied is not healthy,
@@ -17,10 +17,11 @@ from typing import Any, Final
 
 import orjson
 
-from skerry.api.edge import SYNC_ERROR
+from skerry.api.edge import SYNC_ERROR, is_projected, is_system_object
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.summary.health import (
-    LONGEST_MESSAGE,
-    LONGEST_REASON,
+    MAX_MESSAGE_LENGTH,
+    MAX_REASON_LENGTH,
     NOT_REPORTED,
     Health,
     conditions_of,
@@ -32,15 +33,18 @@ Raw = Mapping[str, Any]
 Number = int | float
 
 # An edge may report what it likes; a summary has room for so much of it.
-MOST_NUMBERS = 64
-MOST_CONDITIONS = 32
-LONGEST_FIELD = 128
-_DEEPEST = 8
+MAX_NUMBERS = 64
+MAX_CONDITIONS = 32
+MAX_FIELD_LENGTH = 128
+_MAX_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The state at one destination. ``digest`` tells one status from another."""
+    """The state at one destination. ``digest`` tells one status from another.
+
+    How fresh it is will be a member here; it comes from the destination's lease, not from the copy.
+    """
 
     delivered: bool = False
     reported: bool = False
@@ -68,8 +72,8 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
         reported=True,
         health=error or health(group, kind, obj),
         time=reported_at(obj),
-        numbers=tuple(sorted(_first(MOST_NUMBERS, _numbers(status)))),
-        conditions=tuple(sorted(_first(MOST_CONDITIONS, _conditions(status)))),
+        numbers=tuple(sorted(_first(MAX_NUMBERS, _numbers(status)))),
+        conditions=tuple(sorted(_first(MAX_CONDITIONS, _conditions(status)))),
         digest=digest_of(status),
     )
 
@@ -77,6 +81,37 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
 def delivery_of(obj: Raw) -> Report:
     """Read of a copy only whether it was delivered: all that counts where there is no status."""
     return _DELIVERED if is_delivered(obj) else _UNDELIVERED
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An object of some kind in some cluster, whole, as ``reference`` reads it."""
+
+    kind: str
+    has_status: bool
+    obj: Raw
+
+
+def reference(
+    mailboxes: Mapping[ClusterName, str], copies: Mapping[ObjectRef, Copy]
+) -> dict[tuple[ObjectRef, str], Report]:
+    """Compute every report from scratch, by item and SyncTarget UID.
+
+    *mailboxes* are SyncTarget UIDs by the cluster of the mailbox. What is in no mailbox, or there
+    without being a copy, reports nothing.
+    """
+    found = {}
+    for ref, copy in copies.items():
+        uid = mailboxes.get(ref.cluster)
+        if (
+            uid is None
+            or not is_projected(copy.obj)
+            or is_system_object(ref.group_resource, copy.obj)
+        ):
+            continue
+        whole = report_of(ref.group, copy.kind, copy.obj)
+        found[ref.at(""), uid] = whole if copy.has_status else Report(delivered=whole.delivered)
+    return found
 
 
 def _unreported(delivered: bool) -> Health:
@@ -89,7 +124,7 @@ def _sync_error(obj: Raw) -> Health | None:
     if not isinstance(text, str) or not text:
         return None
     reason, _, message = text.partition(": ")
-    return Health("False", reason[:LONGEST_REASON], message[:LONGEST_MESSAGE])
+    return Health("False", reason[:MAX_REASON_LENGTH], message[:MAX_MESSAGE_LENGTH])
 
 
 def digest_of(status: object) -> str:
@@ -110,12 +145,12 @@ def reported_at(obj: Raw) -> str:
     return max(times, default="")
 
 
-def _first(most: int, pairs: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield the first *most* pairs with different names."""
+def _first(limit: int, pairs: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield the first *limit* pairs with different names."""
     seen: set[str] = set()
     for name, value in pairs:
         if name not in seen:
-            if len(seen) == most:
+            if len(seen) == limit:
                 return
             seen.add(name)
             yield name, value
@@ -126,9 +161,9 @@ def _numbers(section: Raw, prefix: str = "", depth: int = 1) -> Iterator[tuple[s
     for name, value in sorted(section.items()):
         field = f"{prefix}{name}"
         if isinstance(value, Mapping):
-            if depth < _DEEPEST:
+            if depth < _MAX_DEPTH:
                 yield from _numbers(value, f"{field}.", depth + 1)
-        elif _is_number(value) and len(field) <= LONGEST_FIELD:
+        elif _is_number(value) and len(field) <= MAX_FIELD_LENGTH:
             yield field, value
 
 
@@ -136,8 +171,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _conditions(status: Raw) -> Iterator[tuple[str, str]]:
-    for condition in sorted(conditions_of(status), key=lambda found: str(found["type"])):
-        said = condition.get("status")
-        name = condition["type"][:LONGEST_REASON]
-        yield name, said if said in ("True", "False") else "Unknown"
+def _conditions(section: Raw) -> Iterator[tuple[str, str]]:
+    for condition in sorted(conditions_of(section), key=lambda found: str(found["type"])):
+        status = condition.get("status")
+        name = condition["type"][:MAX_REASON_LENGTH]
+        yield name, status if status in ("True", "False") else "Unknown"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.summary.ledger import Labels, Selects
+from skerry.logic.fleet.summary.tables import Labels, Selects
 from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.what import What
 

@@ -111,6 +111,20 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
         reference="",
     ),
     _watched("leases", "SyncTarget", "fresh or lapsed", _SUMMARIZER, "heartbeat of a SyncTarget"),
-    _derived("report", "item, SyncTarget", "delivered, health", _SUMMARIZER, "", ""),
-    _derived("tally", "placement, item", "counts, worst", _SUMMARIZER, "", ""),
+    _derived(
+        "report",
+        "item, SyncTarget",
+        "delivered, health, numbers, conditions",
+        _SUMMARIZER,
+        derived_by="skerry.logic.fleet.summary.report:report_of",
+        reference="skerry.logic.fleet.summary.report:reference",
+    ),
+    _derived(
+        "tally",
+        "placement, item",
+        "counts, extremes, worst destinations",
+        _SUMMARIZER,
+        derived_by="skerry.logic.fleet.summary.tally:tally",
+        reference="skerry.logic.fleet.summary.tally:reference",
+    ),
 )

@@ -47,13 +47,17 @@ class Settled:
     It compares with the rows as they are, so nothing is copied for whoever does not ask.
     """
 
+    __slots__ = ("_batch", "_before", "_flow", "_touched")
+
     def __init__(
         self,
-        is_current: Callable[[], bool],
+        flow: Dataflow,
+        batch: int,
         before: dict[Any, dict[Any, Any]],
         touched: dict[Any, set[Any]],
     ) -> None:
-        self._is_current = is_current
+        self._flow = flow
+        self._batch = batch
         self._before = before
         self._touched = touched
 
@@ -63,9 +67,11 @@ class Settled:
 
     def changes(self, table: Table[K, V]) -> list[Change[K, V]]:
         """Return the rows of *table* that differ, in the order of keys."""
-        self._check()
         before = self._before.get(table)
-        return [] if before is None else table.changes(before)
+        if before is None:
+            return []
+        self._check()
+        return table.changes(before)
 
     def groups(self, groups: Groups[G, F]) -> list[G]:
         """Return the groups that may have come to something else, in order."""
@@ -78,7 +84,7 @@ class Settled:
         return product.touched(left, right)
 
     def _check(self) -> None:
-        invariant(self._is_current(), "a settled batch is read after a later write")
+        invariant(self._flow.is_settled(self._batch), "a settled batch is read after a later write")
 
 
 class Dataflow:
@@ -156,8 +162,24 @@ class Dataflow:
         row: Callable[[K, V, R, W], X | None],
     ) -> Relation[K, R, X]:
         """Return the pairs of rows that share a value, each as ``row`` makes it; None: no row."""
-        result: Relation[K, R, X] = Relation(self, name, derived=True, reverse=True)
-        operator = JoinRows(self._meter, left, right, result, left_on, right_on, row)
+        return self.join_as(name, left, right, left_on, right_on, row, lambda other: other)
+
+    def join_as(
+        self,
+        name: str,
+        left: Table[K, V],
+        right: Table[R, W],
+        left_on: Callable[[K, V], J],
+        right_on: Callable[[R, W], J],
+        row: Callable[[K, V, R, W], X | None],
+        key: Callable[[R], B],
+    ) -> Relation[K, B, X]:
+        """As ``join``; the pairs are of the left key and of ``key`` of the right one.
+
+        Among the right rows that share a value, no two may be called the same.
+        """
+        result: Relation[K, B, X] = Relation(self, name, derived=True, reverse=True)
+        operator = JoinRows(self._meter, left, right, result, left_on, right_on, row, key)
         self._derive((left, right), operator)
         return result
 
@@ -211,17 +233,21 @@ class Dataflow:
             number = min(dirty)
             dirty.discard(number)
             self._operators[number].step()
-        before = {table: table.before for table in self._changed}
-        touched = {groups: groups.touched for groups in self._regrouped}
-        for table in before:
-            table.before = {}
-        for groups in touched:
-            groups.touched = set()
+        before: dict[Any, dict[Any, Any]] = {}
+        for table in self._changed:
+            before[table], table.before = table.before, {}
+        touched: dict[Any, set[Any]] = {}
+        for groups in self._regrouped:
+            touched[groups], groups.touched = groups.touched, set()
         self._changed, self._regrouped = [], []
         if self._undo is not None:
             self._undo.extend((t, rows) for t, rows in before.items() if t in self._inputs)
-        self._batches = batch = self._batches + 1
-        return Settled(lambda: batch == self._batches and not self._changed, before, touched)
+        self._batches += 1
+        return Settled(self, self._batches, before, touched)
+
+    def is_settled(self, batch: int) -> bool:
+        """Tell whether *batch* was the last, and nothing was written since. For settled batches."""
+        return batch == self._batches and not self._changed
 
     @contextmanager
     def hypothetical(self) -> Iterator[Dataflow]:

@@ -7,7 +7,7 @@ so to the meter; nothing here keeps a copy of a source's rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from skerry.logic.fleet.tables.relation import Relation
@@ -17,6 +17,7 @@ K = TypeVar("K", bound=Ordered)
 R = TypeVar("R", bound=Ordered)
 G = TypeVar("G", bound=Ordered)
 J = TypeVar("J", bound=Ordered)
+B = TypeVar("B", bound=Ordered)
 V = TypeVar("V")
 W = TypeVar("W")
 X = TypeVar("X")
@@ -45,6 +46,9 @@ class Fold(Protocol[K_contra, V_contra]):
     def add(self, key: K_contra, row: V_contra) -> None: ...
 
     def remove(self, key: K_contra, row: V_contra) -> None: ...
+
+    def replace(self, key: K_contra, old: V_contra, new: V_contra) -> None:
+        """Remove *old* and add *new*; two rows of one key often have much in common."""
 
 
 F = TypeVar("F", bound=Fold[Any, Any])
@@ -124,7 +128,7 @@ class LookUp(Generic[K, V, R, W, X]):
         self._result.write(key, None if row is None else self._row(key, row, found))
 
 
-class JoinRows(Generic[K, V, R, W, J, X]):
+class JoinRows(Generic[K, V, R, W, J, B, X]):
     """Every pair of rows that share a value; the function says what becomes of it, if anything.
 
     A row that comes or changes meets those that share its value. One that goes takes the pairs it
@@ -136,11 +140,13 @@ class JoinRows(Generic[K, V, R, W, J, X]):
         meter: Meter,
         left: Table[K, V],
         right: Table[R, W],
-        result: Relation[K, R, X],
+        result: Relation[K, B, X],
         left_on: Callable[[K, V], J],
         right_on: Callable[[R, W], J],
         row: Callable[[K, V, R, W], X | None],
+        key: Callable[[R], B],
     ) -> None:
+        """*key* is what the result calls a right row: unique among those that share a value."""
         self._meter = meter
         self._left = left
         self._right = right
@@ -148,6 +154,7 @@ class JoinRows(Generic[K, V, R, W, J, X]):
         self._left_on = left_on
         self._right_on = right_on
         self._row = row
+        self._key = key
         self._lefts: dict[J, set[K]] = {}
         self._rights: dict[J, set[R]] = {}
 
@@ -169,17 +176,20 @@ class JoinRows(Generic[K, V, R, W, J, X]):
     def _evaluate(self, key: K, row: V | None, other: R, found: W | None) -> None:
         self._meter.touched += 1
         if row is not None and found is not None:
-            self._result.write_pair(key, other, self._row(key, row, other, found))
+            made = self._row(key, row, other, found)
+            self._result.write_pair(key, self._key(other), made)
 
-    def _drop_left(self, key: K) -> None:
+    def _drop_left(self, key: K, _: J) -> None:
         for other in list(self._result.of(key)):
             self._meter.touched += 1
             self._result.write_pair(key, other, None)
 
-    def _drop_right(self, other: R) -> None:
-        for key in list(self._result.having(other)):
+    def _drop_right(self, other: R, shared: J) -> None:
+        called = self._key(other)
+        sharing = self._lefts.get(shared, ())
+        for key in [key for key in self._result.having(called) if key in sharing]:
             self._meter.touched += 1
-            self._result.write_pair(key, other, None)
+            self._result.write_pair(key, called, None)
 
 
 class Groups(Generic[G, F]):
@@ -203,7 +213,7 @@ class Groups(Generic[G, F]):
     def __contains__(self, key: object) -> bool:
         return key in self._folds
 
-    def __iter__(self) -> Iterable[G]:
+    def __iter__(self) -> Iterator[G]:
         """Yield the groups in order."""
         return iter(sorted(self._folds))
 
@@ -245,10 +255,21 @@ class GroupRows(Generic[K, V, G, F]):
 
     def step(self) -> None:
         for key, old, new in self._source.changes():
-            if old is not None:
-                self._remove(self._by(key, old), key, old)
+            before = None if old is None else self._by(key, old)
+            if old is not None and new is not None and before == self._by(key, new):
+                self._replace(self._by(key, new), key, old, new)
+                continue
+            if old is not None and before is not None:
+                self._remove(before, key, old)
             if new is not None:
                 self._add(self._by(key, new), key, new)
+
+    def _replace(self, group: G, key: K, old: V, new: V) -> None:
+        self._meter.touched += 1
+        fold = self._result.get(group)
+        if fold is not None:
+            fold.replace(key, old, new)
+            self._result.touch(group)
 
     def _add(self, group: G, key: K, row: V) -> None:
         self._meter.touched += 1
@@ -311,7 +332,7 @@ def _reindex(
     index: dict[J, set[K]],
     changes: list[Change[K, V]],
     on: Callable[[K, V], J],
-    drop: Callable[[K], None],
+    drop: Callable[[K, J], None],
 ) -> None:
     """Index changed rows under the value they join by now; drop the pairs of those that left."""
     for key, old, new in changes:
@@ -320,4 +341,4 @@ def _reindex(
         if before != now:
             _move(index, before, now, key)
             if before is not None:
-                drop(key)
+                drop(key, before)

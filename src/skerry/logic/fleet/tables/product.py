@@ -110,22 +110,22 @@ class FoldProduct(Generic[J, A, B, V, W, C, R, F]):
         self._fold = fold
 
     def step(self) -> None:
-        product, result = self._product, self._result
+        left, right, result = self._product.left, self._product.right, self._result
         begun = set()
-        for (j, a), _, left in product.left.changes():
+        for (j, a), _, row in left.changes():
             begun.add((j, a))
-            result.set((j, a), None if left is None else self._begin(j, a, left))
+            result.set((j, a), None if row is None else self._begin(j, a, row))
         moved = set()
-        for change in product.right.changes() if product.right.before else ():
+        for change in right.changes():
             moved.add(change.key)
             self._right_changed(change, begun)
-        for (a, b), old, new in self._cells.changes() if self._cells.before else ():
-            for j in product.shared(a, b):
+        for (a, b), old, new in self._cells.changes():
+            for j in self._product.shared(a, b):
                 # Where the right row is another one too, its step has seen the cell as well.
-                if (j, a) not in begun and (j, b) not in moved:
-                    right = product.right.at(j, b)
-                    if right is not None:
-                        self._replace((j, a), b, self._row(right, old), self._row(right, new))
+                found = right.at(j, b)
+                if found is None or (j, b) in moved or (j, a) in begun:
+                    continue
+                self._replace((j, a), b, self._row(found, old), self._row(found, new))
 
     def _begin(self, j: J, a: A, left: V) -> F:
         rights, cells = self._product.right.of(j), self._cells.of(a)
@@ -151,9 +151,12 @@ class FoldProduct(Generic[J, A, B, V, W, C, R, F]):
     def _replace(self, group: tuple[J, A], b: B, old: R | None, new: R | None) -> None:
         self._meter.touched += 1
         fold = self._result.get(group)
-        if fold is not None and old != new:
-            if old is not None:
-                fold.remove(b, old)
-            if new is not None:
-                fold.add(b, new)
-            self._result.touch(group)
+        if fold is None:
+            return
+        self._result.touch(group)
+        if old is None:
+            fold.add(b, new)
+        elif new is None:
+            fold.remove(b, old)
+        else:
+            fold.replace(b, old, new)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from skerry.kit.invariant import invariant
+from skerry.kit.invariant import InvariantError, invariant
 from skerry.logic.fleet.tables.table import Batch, Ordered, Table
 
 A = TypeVar("A", bound=Ordered)
@@ -65,8 +65,9 @@ class Relation(Table[tuple[A, B], V], Generic[A, B, V]):
 
     def having(self, b: B) -> Collection[A]:
         """Return every first key with a row for *b*; in no promised order."""
-        invariant(self._having is not None, f"relation {self.name} keeps no index of the way back")
-        return (self._having or {}).get(b, _NOBODY)
+        if self._having is None:
+            raise InvariantError(f"relation {self.name} keeps no index of the way back")
+        return self._having.get(b, _NOBODY)
 
     def keep_reverse(self) -> None:
         """Keep the index that ``having`` asks from now on; for wiring, while there are no rows."""
@@ -76,12 +77,14 @@ class Relation(Table[tuple[A, B], V], Generic[A, B, V]):
 
     def put_pair(self, a: A, b: B, row: V) -> None:
         """Have *row* for a pair; an equal one is no change."""
-        invariant(not self._derived, f"table {self.name} is derived: only its operator writes it")
+        if self._derived:
+            raise self._is_derived()
         self.write_pair(a, b, row)
 
     def drop_pair(self, a: A, b: B) -> None:
         """Have no row for a pair; there need not be one."""
-        invariant(not self._derived, f"table {self.name} is derived: only its operator writes it")
+        if self._derived:
+            raise self._is_derived()
         self.write_pair(a, b, None)
 
     def replace(self, a: A, rows: Mapping[B, V]) -> None:

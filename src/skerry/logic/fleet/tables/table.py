@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from skerry.kit.invariant import invariant
+from skerry.kit.invariant import InvariantError
 
 
 class Ordered(Protocol):
@@ -76,13 +76,18 @@ class Table(Generic[K, V]):
 
     def put(self, key: K, row: V) -> None:
         """Have *row* under *key*; an equal one is no change."""
-        invariant(not self._derived, f"table {self.name} is derived: only its operator writes it")
+        if self._derived:
+            raise self._is_derived()
         self.write(key, row)
 
     def drop(self, key: K) -> None:
         """Have no row under *key*; there need not be one."""
-        invariant(not self._derived, f"table {self.name} is derived: only its operator writes it")
+        if self._derived:
+            raise self._is_derived()
         self.write(key, None)
+
+    def _is_derived(self) -> InvariantError:
+        return InvariantError(f"table {self.name} is derived: only its operator writes it")
 
     def write(self, key: K, row: V | None) -> None:
         """Put or drop a row of whatever table. For operators and the flow."""
@@ -106,6 +111,8 @@ class Table(Generic[K, V]):
     def changes(self, before: dict[K, V | None] | None = None) -> list[Change[K, V]]:
         """Return what differs from *before*, by default of the batch under way, in key order."""
         known = self.before if before is None else before
+        if not known:
+            return []
         keys = sorted(known) if len(known) > 1 else known
         found = []
         for key in keys:

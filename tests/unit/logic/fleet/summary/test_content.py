@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from skerry.api.kcp import edge
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.summary.accumulator import Accumulator
 from skerry.logic.fleet.summary.content import (
     MAX_DETAILS,
     Subject,
@@ -18,6 +17,7 @@ from skerry.logic.fleet.summary.content import (
 )
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import ABSENT, Report
+from skerry.logic.fleet.summary.tally import Detail, Tally
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.names import dns1123_subdomain
 from skerry.logic.machinery.schema.validation import validate
@@ -33,11 +33,11 @@ ILL = Report(
 )
 
 
-def refs(count: int, report: Report) -> Accumulator:
-    return Accumulator(
-        (Destination("root-imw", f"loc-{n:05}", f"st-{n:05}", f"uid-{n:05}"), report)
-        for n in range(count)
+def places(count: int, report: Report) -> Tally:
+    found = (
+        Destination("root-imw", f"loc-{n:05}", f"st-{n:05}", f"uid-{n:05}") for n in range(count)
     )
+    return Tally((each.uid, Detail(each, report)) for each in found)
 
 
 def test_a_summary_is_named_after_placement_resource_and_object() -> None:
@@ -65,7 +65,7 @@ def test_every_name_is_one_an_object_may_have(name: str, hashed: bool) -> None:
 
 
 def test_ten_thousand_destinations_fit_with_the_rest_counted() -> None:
-    totals = refs(10_000, ILL).totals(MAX_DETAILS)
+    totals = places(10_000, ILL).totals(MAX_DETAILS)
     content = summary_content("everywhere", WEB, totals)
     assert content["destinations"] == content["delivered"] == content["reported"] == 10_000
     assert len(content["details"]) == MAX_DETAILS
@@ -80,7 +80,7 @@ def test_ten_thousand_destinations_fit_with_the_rest_counted() -> None:
 
 
 def test_what_was_not_reported_is_left_out() -> None:
-    content = summary_content("p", WEB, refs(1, ABSENT).totals(MAX_DETAILS))
+    content = summary_content("p", WEB, places(1, ABSENT).totals(MAX_DETAILS))
     assert "newestReportTime" not in content
     assert content["details"] == [
         {
@@ -96,7 +96,7 @@ def test_what_was_not_reported_is_left_out() -> None:
 
 
 def test_a_summary_belongs_to_its_placement_and_satisfies_its_schema() -> None:
-    totals = refs(3, ILL).totals(MAX_DETAILS)
+    totals = places(3, ILL).totals(MAX_DETAILS)
     summary = summary_object("p-deployments-web", "p", "uid-p", WEB, totals)
     (reference,) = summary["metadata"]["ownerReferences"]
     assert (reference["kind"], reference["uid"]) == ("EdgePlacement", "uid-p")
@@ -109,6 +109,6 @@ def test_a_summary_belongs_to_its_placement_and_satisfies_its_schema() -> None:
 
 def test_a_cluster_scoped_object_has_a_cluster_scoped_summary() -> None:
     subject = Subject("", "v1", "namespaces", "Namespace", "", "shop")
-    summary = summary_object("n", "p", "u", subject, refs(0, ILL).totals(1))
+    summary = summary_object("n", "p", "u", subject, places(0, ILL).totals(1))
     assert summary["kind"] == "ClusterStatusSummary"
     assert "namespace" not in summary["metadata"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.summary.health import LONGEST_MESSAGE, LONGEST_REASON, health
+from skerry.logic.fleet.summary.health import MAX_MESSAGE_LENGTH, MAX_REASON_LENGTH, health
 
 Raw = dict[str, Any]
 
@@ -194,8 +194,8 @@ def test_kinds_with_phases_are_judged_by_them() -> None:
 def test_an_edge_cannot_make_a_verdict_long() -> None:
     status = {"conditions": [condition("Ready", "False", "r" * 1000, "m" * 9000)]}
     found = health("example.org", "Widget", {"status": status})
-    assert len(found.reason) == LONGEST_REASON
-    assert len(found.message) == LONGEST_MESSAGE
+    assert len(found.reason) == MAX_REASON_LENGTH
+    assert len(found.message) == MAX_MESSAGE_LENGTH
 
 
 json = st.recursive(

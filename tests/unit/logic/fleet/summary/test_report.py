@@ -8,8 +8,8 @@ import pytest
 
 from skerry.api.edge import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.summary.report import (
-    MOST_CONDITIONS,
-    MOST_NUMBERS,
+    MAX_CONDITIONS,
+    MAX_NUMBERS,
     delivery_of,
     digest_of,
     report_of,
@@ -111,8 +111,8 @@ def test_an_edge_cannot_make_a_report_large() -> None:
         "conditions": [{"type": f"C{number}", "status": "True"} for number in range(1000)],
     }
     report = report_of("example.org", "Widget", {"metadata": {"name": "x"}, "status": status})
-    assert len(report.numbers) == MOST_NUMBERS
-    assert len(report.conditions) == MOST_CONDITIONS
+    assert len(report.numbers) == MAX_NUMBERS
+    assert len(report.conditions) == MAX_CONDITIONS
 
 
 def test_a_condition_named_twice_counts_once() -> None:

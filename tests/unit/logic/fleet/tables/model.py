@@ -41,6 +41,9 @@ class Sum:
         self.sum -= row
         self.count -= 1
 
+    def replace(self, _: Any, old: int, new: int) -> None:
+        self.sum += new - old
+
 
 def _mapped(_: str, row: int) -> int | None:
     return row * 2 if row % 3 else None

@@ -11,13 +11,17 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
-from skerry.api.edge import is_projected, is_system_object, placement_of_slice
+from skerry.api.edge import (
+    edge_placement_ref,
+    is_projected,
+    is_system_object,
+    placement_of_slice,
+)
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
 from skerry.runtime.client import cluster_of
-from skerry.runtime.index import key_of
 
 BY_CLUSTER = "cluster"
 BY_PLACEMENT = "placement"
@@ -25,11 +29,11 @@ BY_PLACEMENT = "placement"
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
 # What thousands of objects have in common is kept once.
 _COMMON = ("name", "namespace")
-_SUMMARY_METADATA = ("labels", "ownerReferences")
+_OWNERSHIP = ("labels", "ownerReferences")
 
 
 class Kind(NamedTuple):
-    """A type that is followed, at the version its workspace prefers."""
+    """A type that is watched, at the version its workspace prefers."""
 
     group: str
     version: str
@@ -38,16 +42,22 @@ class Kind(NamedTuple):
     has_status: bool
 
     @property
-    def type(self) -> GroupResource:
+    def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
 
-    def form(self, obj: Object) -> Object:
+    def item(self, obj: Object) -> ObjectRef:
+        """Return who an object of this kind is, in whichever cluster."""
+        metadata = obj["metadata"]
+        namespace = metadata.get("namespace", "")
+        return ObjectRef("", self.group, self.resource, namespace, metadata["name"])
+
+    def project(self, obj: Object) -> Object:
         """Return what is kept of an object of this kind."""
-        if is_system_object(self.type, obj):
+        if is_system_object(self.group_resource, obj):
             return {"metadata": lean_metadata(obj), "system": True}
         if is_projected(obj):
-            told = report_of(self.group, self.kind, obj) if self.has_status else delivery_of(obj)
-            return {"metadata": lean_metadata(obj), "report": told}
+            report = report_of(self.group, self.kind, obj) if self.has_status else delivery_of(obj)
+            return {"metadata": lean_metadata(obj), "report": report}
         kept: Object = {"metadata": lean_metadata(obj, ("labels",))}
         if self.has_status:
             kept["digest"] = digest_of(obj.get("status"))
@@ -76,7 +86,7 @@ def _within(cluster: str) -> dict[str, str]:
 def lean_summary(obj: Object) -> Object:
     """Keep of a summary who it is, whose, and a digest of what it says."""
     return {
-        "metadata": lean_metadata(obj, _SUMMARY_METADATA),
+        "metadata": lean_metadata(obj, _OWNERSHIP),
         "digest": summary_digest(obj),
     }
 
@@ -85,6 +95,22 @@ def summary_digest(obj: Object) -> str:
     """Return what tells one summary's content from another's."""
     skipped = ("apiVersion", "kind", "metadata")
     return digest_of({name: value for name, value in obj.items() if name not in skipped})
+
+
+def lean_slice(obj: Object) -> Object:
+    """Keep of a slice whose it is and where it sends things."""
+    return {
+        "metadata": lean_metadata(obj, _OWNERSHIP),
+        "destinations": obj.get("destinations") or [],
+    }
+
+
+def lean_workspace(obj: Object) -> Object:
+    """Keep of a Workspace the cluster it leads to."""
+    return {
+        "metadata": lean_metadata(obj),
+        "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")},
+    }
 
 
 def lean_definition(obj: Object) -> Object:
@@ -123,9 +149,9 @@ def by_cluster(obj: Object) -> tuple[str]:
     return (cluster_of(obj),)
 
 
-def by_placement(obj: Object) -> tuple[tuple[str, str]]:
+def by_placement(obj: Object) -> tuple[ObjectRef]:
     """Index slices under the placement they belong to."""
-    return ((key_of(obj).cluster, placement_of_slice(obj)),)
+    return (edge_placement_ref(cluster_of(obj), placement_of_slice(obj)),)
 
 
 def labels_of(obj: Object) -> dict[str, Any]:

@@ -1,0 +1,258 @@
+"""Which event changes which table, and which keys that enqueues.
+
+A logical cluster has a role: it is a workload's workspace (it has an EdgePlacement), a mailbox, or
+neither. What an object is depends on the role of its cluster: a source, a copy, or nothing. Roles
+come and go, so when one changes every object of the cluster is taken in anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from skerry.api.edge import edge_placement_ref, mailbox_named, placement_of_slice
+from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
+from skerry.controllers.summarizer.names import Cause, Names
+from skerry.controllers.summarizer.projections import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
+from skerry.logic.fleet.placement.records import is_being_deleted
+from skerry.logic.fleet.placement.slices import destinations_in
+from skerry.logic.fleet.summary.selection import selection
+from skerry.logic.fleet.summary.tables import Source, SummaryTables
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.what import What, what_of
+from skerry.logic.machinery.selectors import SelectorError
+from skerry.runtime.client import cluster_of
+from skerry.runtime.index import Index, Key, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An EdgePlacement as far as its summaries need it."""
+
+    uid: str
+    singleton: bool
+
+
+class SummaryInputs:
+    """Takes events into the tables, settles them, and enqueues what that touched."""
+
+    def __init__(
+        self,
+        slices: Index,
+        enqueue_summary: Callable[[Key], None],
+        enqueue_placement: Callable[[ObjectRef], None],
+        enqueue_cluster: Callable[[ClusterName], None],
+    ) -> None:
+        """*slices* is indexed by placement."""
+        self.tables = SummaryTables()
+        self.names = Names()
+        self.owners: dict[ObjectRef, Owner] = {}
+        self._slices = slices
+        self._enqueue_summary = enqueue_summary
+        self._enqueue_placement = enqueue_placement
+        self._enqueue_cluster = enqueue_cluster
+        self._placements: dict[ClusterName, set[ObjectRef]] = {}
+        # SyncTarget UIDs by mailbox cluster, and the other way round.
+        self._uids: dict[ClusterName, str] = {}
+        self._mailboxes: dict[str, ClusterName] = {}
+        self._watched: list[tuple[Kind, Index]] = []
+
+    def is_workload(self, cluster: ClusterName) -> bool:
+        """Tell whether a cluster has an EdgePlacement."""
+        return cluster in self._placements and cluster not in self._uids
+
+    def is_mailbox(self, cluster: ClusterName) -> bool:
+        """Tell whether a cluster is a mailbox's."""
+        return cluster in self._uids
+
+    def mailbox_clusters(self) -> list[ClusterName]:
+        """Return the clusters of all mailboxes."""
+        return list(self._uids)
+
+    def mailbox_cluster(self, uid: str) -> ClusterName:
+        """Return the cluster of the mailbox of a SyncTarget; empty when there is none."""
+        return self._mailboxes.get(uid, "")
+
+    # -- event handlers ----------------------------------------------------------------------
+
+    def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in an EdgePlacement. One that is being deleted places nothing any more."""
+        obj = new or old
+        if obj is None:
+            return
+        placement = edge_placement_ref(cluster_of(obj), obj["metadata"]["name"])
+        if new is None or is_being_deleted(new):
+            self._placement_gone(placement)
+        else:
+            self._put_placement(placement, new)
+            if old is None or old.get("spec") != new.get("spec"):
+                self._select(placement, new)
+                self._read_slices(placement)
+                self._enqueue_all(placement)
+        self._settle()
+        self._enqueue_placement(placement)
+
+    def slice_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in the destinations of whoever the slice belongs, or belonged, to."""
+        for obj in (old, new):
+            if obj is not None:
+                placement = edge_placement_ref(cluster_of(obj), placement_of_slice(obj))
+                if placement in self.owners:
+                    self._read_slices(placement)
+        self._settle()
+
+    def mailbox_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in a workspace of the provider, if it is a mailbox."""
+        obj = new or old
+        mailbox = None if obj is None else mailbox_named(obj["metadata"]["name"])
+        if mailbox is None:
+            return
+        uid = mailbox.uid
+        cluster = "" if new is None else (new.get("spec") or {}).get("cluster", "")
+        before = self._mailboxes.get(uid, "")
+        if cluster == before:
+            return
+        if before:
+            self._drop_all(before)
+            del self._mailboxes[uid], self._uids[before]
+            self._role_changed(before)
+        if cluster:
+            self._drop_all(cluster)
+            self._mailboxes[uid] = cluster
+            self._uids[cluster] = uid
+            self._role_changed(cluster)
+        self._settle()
+
+    def object_changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
+        """Take in an object of a watched kind, wherever it is."""
+        if new is not None:
+            self._put(kind, new)
+        elif old is not None:
+            self._drop(kind, old)
+        self._settle()
+
+    def summary_changed(self, old: Object | None, new: Object | None) -> None:
+        """Enqueue a summary that somebody, perhaps we, wrote or deleted."""
+        obj = new or old
+        if obj is not None:
+            self._enqueue_summary(key_of(obj))
+
+    # -- kinds that come and go --------------------------------------------------------------
+
+    def watch(self, kind: Kind, index: Index) -> None:
+        """Take in a kind of which *index* holds what has been seen."""
+        self._watched.append((kind, index))
+
+    def unwatch(self, index: Index) -> None:
+        """Forget what *index* holds: nothing more will be seen of it."""
+        for kind in [kind for kind, held in self._watched if held is index]:
+            for obj in list(index.objects()):
+                self._drop(kind, obj)
+        self._watched = [each for each in self._watched if each[1] is not index]
+        self._settle()
+
+    def unserved(self, cluster: ClusterName, kinds: Iterable[Kind]) -> None:
+        """Forget the objects of kinds that a workspace no longer serves."""
+        gone = {kind.group_resource for kind in kinds}
+        for kind, obj in list(self._objects(cluster)):
+            if kind.group_resource in gone:
+                self._drop(kind, obj)
+        self._settle()
+
+    # -- how the tables are written ----------------------------------------------------------
+
+    def _put_placement(self, placement: ObjectRef, obj: Object) -> None:
+        singleton = bool((obj.get("spec") or {}).get("wantSingletonReportedState"))
+        self.owners[placement] = Owner(obj["metadata"].get("uid", ""), singleton)
+        placements = self._placements.setdefault(placement.cluster, set())
+        is_first = not placements
+        placements.add(placement)
+        if is_first:
+            self._role_changed(placement.cluster)
+
+    def _placement_gone(self, placement: ObjectRef) -> None:
+        self.tables.drop_placement(placement)
+        self.owners.pop(placement, None)
+        placements = self._placements.get(placement.cluster, set())
+        placements.discard(placement)
+        if not placements and self._placements.pop(placement.cluster, None) is not None:
+            self._drop_all(placement.cluster)
+            self._enqueue_cluster(placement.cluster)
+
+    def _select(self, placement: ObjectRef, obj: Object) -> None:
+        """Take in what a placement means; what a malformed one meant before still counts."""
+        try:
+            what: What | None = what_of(obj)
+        except SelectorError:
+            if placement in self.tables.placements:
+                return
+            what = None
+        self.tables.placements.put(placement, selection(what))
+
+    def _read_slices(self, placement: ObjectRef) -> None:
+        slices = self._slices.by(BY_PLACEMENT, placement)
+        found = [destination for each in slices for destination in destinations_in(each)]
+        self.tables.set_destinations(placement, found)
+
+    def _role_changed(self, cluster: ClusterName) -> None:
+        for kind, obj in list(self._objects(cluster)):
+            self._put(kind, obj)
+        self._enqueue_cluster(cluster)
+
+    def _drop_all(self, cluster: ClusterName) -> None:
+        """Forget the objects of a cluster in the role it still has."""
+        for kind, obj in list(self._objects(cluster)):
+            self._drop(kind, obj)
+
+    def _objects(self, cluster: ClusterName) -> Iterable[tuple[Kind, Object]]:
+        return ((kind, obj) for kind, held in self._watched for obj in held.by(BY_CLUSTER, cluster))
+
+    def _put(self, kind: Kind, obj: Object) -> None:
+        cluster, item = cluster_of(obj), kind.item(obj)
+        uid = self._uids.get(cluster)
+        if uid is not None:
+            if "report" in obj:
+                self.tables.reports.put_pair(item, uid, obj["report"])
+            else:
+                self.tables.reports.drop_pair(item, uid)
+        elif cluster in self._placements and not obj.get("system"):
+            labels = labels_of(obj)
+            source = Source(labels, kind.version, kind.kind, kind.has_status, obj.get("digest", ""))
+            self.tables.sources.put(item.at(cluster), source)
+            if kind.group_resource == NAMESPACES:
+                self.tables.namespaces.put(namespace_ref(item.name, cluster), labels)
+
+    def _drop(self, kind: Kind, obj: Object) -> None:
+        cluster, item = cluster_of(obj), kind.item(obj)
+        uid = self._uids.get(cluster)
+        if uid is not None:
+            self.tables.reports.drop_pair(item, uid)
+            return
+        self.tables.sources.drop(item.at(cluster))
+        if kind.group_resource == NAMESPACES:
+            self.tables.namespaces.drop(namespace_ref(item.name, cluster))
+
+    # -- what is enqueued --------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Enqueue what the tables say has changed, under the names it has or had."""
+        touched = self.tables.settle()
+        for placement, item in touched.summaries:
+            cause = Cause(placement, item)
+            if self.tables.tally(placement, item) is not None:
+                renamed = self.names.claim(cause)
+            else:
+                renamed = self.names.release(cause)
+            key = self.names.key(cause)
+            for each in sorted(renamed if key is None else {*renamed, key}):
+                self._enqueue_summary(each)
+        for placement in touched.deliveries:
+            self._enqueue_placement(placement)
+
+    def _enqueue_all(self, placement: ObjectRef) -> None:
+        """Enqueue every summary of a placement: its owner may have become another one."""
+        for item in self.tables.selected.of(placement):
+            key = self.names.key(Cause(placement, item))
+            if key is not None:
+                self._enqueue_summary(key)

@@ -1,0 +1,325 @@
+"""``tally``: what the reports of one placed object come to, over all its destinations.
+
+A tally is a fold over the route of a (placement, item): its destinations, each beside the report of
+the copy in its mailbox. Destinations come, change and go one at a time, so the fold is invertible:
+counts are added and subtracted; sums are exact (fractions where a report holds decimals, because
+floating-point sums drift under subtraction); minimum and maximum survive removals; the details are
+kept in order, so a change costs a binary search and a memory move, never a pass over all
+destinations. ``reference`` is the same computed from the inputs alone: the two are always equal.
+
+Where a kind has no status there is nothing to fold but how many copies were delivered.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.summary.extremes import Extremes
+from skerry.logic.fleet.summary.report import ABSENT, Number, Report
+from skerry.logic.fleet.tables.flow import Dataflow
+from skerry.logic.fleet.tables.operators import Groups
+from skerry.logic.fleet.tables.product import Product
+from skerry.logic.fleet.tables.relation import Relation
+
+# Where a condition's status is counted.
+_COLUMNS = {"True": 0, "False": 1, "Unknown": 2}
+# The unhealthy come first, then the unknown; of equals those that are not delivered.
+_RANKS = {"False": 0, "Unknown": 2, "True": 4}
+
+
+class NumberTotal(NamedTuple):
+    """What one numeric field comes to, over the destinations that report it."""
+
+    field: str
+    sum: Number
+    min: Number
+    max: Number
+
+
+class ConditionTotal(NamedTuple):
+    """How often a condition type is True, False or anything else."""
+
+    type: str
+    true: int
+    false: int
+    unknown: int
+
+
+class Detail(NamedTuple):
+    """One destination and what it reports."""
+
+    destination: Destination
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a summary tells."""
+
+    destinations: int = 0
+    delivered: int = 0
+    reported: int = 0
+    healthy: int = 0
+    numbers: tuple[NumberTotal, ...] = ()
+    conditions: tuple[ConditionTotal, ...] = ()
+    newest: str = ""
+    oldest: str = ""
+    details: tuple[Detail, ...] = ()
+
+
+class _Numbers:
+    """One field: exact sum and extremes."""
+
+    __slots__ = ("_sum", "_values")
+
+    def __init__(self) -> None:
+        self._sum: int | Fraction = 0
+        self._values: Extremes[Number] = Extremes()
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def add(self, value: Number) -> None:
+        self._sum += value if isinstance(value, int) else Fraction(value)
+        self._values.add(value)
+
+    def remove(self, value: Number) -> None:
+        self._sum -= value if isinstance(value, int) else Fraction(value)
+        self._values.remove(value)
+
+    def total(self, field: str) -> NumberTotal:
+        return NumberTotal(
+            field, _plain(self._sum), _plain(self._values.min()), _plain(self._values.max())
+        )
+
+
+# A detail in the order of summaries: by rank, location, then the rest of the destination, whose UID
+# is unique, so that reports themselves are never compared.
+_Entry = tuple[int, str, Destination, Report]
+
+
+class Tally:
+    """The reports of one object's destinations, and their totals at any moment."""
+
+    __slots__ = (
+        "_conditions",
+        "_delivered",
+        "_healthy",
+        "_numbers",
+        "_order",
+        "_reported",
+        "_times",
+    )
+
+    def __init__(self, details: Iterable[tuple[str, Detail]] = ()) -> None:
+        self._delivered = self._reported = self._healthy = 0
+        self._numbers: dict[str, _Numbers] = {}
+        self._conditions: dict[str, list[int]] = {}
+        self._times: Extremes[str] = Extremes()
+        self._order: list[_Entry] = []
+        for _, detail in details:
+            self._count(detail.report, 1)
+            self._order.append(_entry(detail))
+        self._order.sort()
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def delivered(self) -> int:
+        """How many destinations have applied the present content."""
+        return self._delivered
+
+    def only(self) -> Detail | None:
+        """Return the one destination with its report; None when there are more, or none."""
+        if len(self._order) != 1:
+            return None
+        _, _, destination, report = self._order[0]
+        return Detail(destination, report)
+
+    def add(self, _: str, detail: Detail) -> None:
+        """Count a destination that was not there."""
+        self._count(detail.report, 1)
+        insort(self._order, _entry(detail))
+
+    def remove(self, _: str, detail: Detail) -> None:
+        """Take out a destination as it was added."""
+        self._count(detail.report, -1)
+        del self._order[bisect_left(self._order, _entry(detail))]
+
+    def replace(self, _: str, old: Detail, new: Detail) -> None:
+        """Take what a destination reports now for what it did; what is the same is not touched."""
+        was, now = old.report, new.report
+        self._delivered += now.delivered - was.delivered
+        self._reported += now.reported - was.reported
+        self._healthy += (now.health.status == "True") - (was.health.status == "True")
+        if was.numbers != now.numbers:
+            self._count_numbers([each for each in was.numbers if each not in now.numbers], -1)
+            self._count_numbers([each for each in now.numbers if each not in was.numbers], 1)
+        if was.conditions != now.conditions:
+            self._count_conditions(was.conditions, -1)
+            self._count_conditions(now.conditions, 1)
+        if was.time != now.time:
+            self._count_time(was.time, -1)
+            self._count_time(now.time, 1)
+        before, entry = _entry(old), _entry(new)
+        at = bisect_left(self._order, before)
+        if before[0] == entry[0] and old.destination == new.destination:
+            self._order[at] = entry
+        else:
+            del self._order[at]
+            insort(self._order, entry)
+
+    def totals(self, max_details: int) -> Totals:
+        """Return the totals, with at most so many details, the unhealthy first."""
+        return Totals(
+            destinations=len(self._order),
+            delivered=self._delivered,
+            reported=self._reported,
+            healthy=self._healthy,
+            numbers=tuple(self._numbers[field].total(field) for field in sorted(self._numbers)),
+            conditions=tuple(
+                ConditionTotal(kind, *self._conditions[kind]) for kind in sorted(self._conditions)
+            ),
+            newest=self._times.max() if self._times else "",
+            oldest=self._times.min() if self._times else "",
+            details=tuple(Detail(*entry[2:]) for entry in self._order[:max_details]),
+        )
+
+    def _count(self, report: Report, by: int) -> None:
+        self._delivered += by * report.delivered
+        self._reported += by * report.reported
+        self._healthy += by * (report.health.status == "True")
+        self._count_numbers(report.numbers, by)
+        self._count_conditions(report.conditions, by)
+        self._count_time(report.time, by)
+
+    def _count_numbers(self, found: Iterable[tuple[str, Number]], by: int) -> None:
+        for field, value in found:
+            numbers = self._numbers.get(field)
+            if numbers is None:
+                numbers = self._numbers[field] = _Numbers()
+            if by > 0:
+                numbers.add(value)
+            else:
+                numbers.remove(value)
+                if not numbers:
+                    del self._numbers[field]
+
+    def _count_conditions(self, found: Iterable[tuple[str, str]], by: int) -> None:
+        for kind, status in found:
+            counts = self._conditions.setdefault(kind, [0, 0, 0])
+            counts[_COLUMNS[status]] += by
+            if not any(counts):
+                del self._conditions[kind]
+
+    def _count_time(self, time: str, by: int) -> None:
+        if time:
+            (self._times.add if by > 0 else self._times.remove)(time)
+
+
+class DeliveredCopies:
+    """How many destinations have applied an object whose kind has no status."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, details: Iterable[tuple[str, Detail]] = ()) -> None:
+        self.count = sum(detail.report.delivered for _, detail in details)
+
+    def add(self, _: str, detail: Detail) -> None:
+        self.count += detail.report.delivered
+
+    def remove(self, _: str, detail: Detail) -> None:
+        self.count -= detail.report.delivered
+
+    def replace(self, _: str, old: Detail, new: Detail) -> None:
+        self.count += new.report.delivered - old.report.delivered
+
+
+# By placement, item (in no cluster) and SyncTarget UID; the left row: the kind has a status.
+Route = Product[ObjectRef, ObjectRef, str, bool, Destination]
+Reports = Relation[ObjectRef, str, Report]
+Tallies = Groups[tuple[ObjectRef, ObjectRef], Tally | DeliveredCopies]
+
+
+def tally(flow: Dataflow, route: Route, report: Reports) -> Tallies:
+    """Return, for each placement and item it selects, the fold over where it goes."""
+    return flow.fold("tally", route, report, _detail, _fold)
+
+
+def _fold(
+    _: ObjectRef, __: ObjectRef, has_status: bool, details: Iterable[tuple[str, Detail]]
+) -> Tally | DeliveredCopies:
+    return Tally(details) if has_status else DeliveredCopies(details)
+
+
+def _detail(destination: Destination, report: Report | None) -> Detail:
+    """Return a destination beside its report; without a copy in the mailbox that is known, too."""
+    return Detail(destination, ABSENT if report is None else report)
+
+
+def reference(
+    selected: Mapping[tuple[ObjectRef, ObjectRef], bool],
+    destinations: Mapping[tuple[ObjectRef, str], Destination],
+    reports: Mapping[tuple[ObjectRef, str], Report],
+    max_details: int,
+) -> dict[tuple[ObjectRef, ObjectRef], Totals | int]:
+    """Compute every tally from scratch: totals, or without a status how many were delivered."""
+    found: dict[tuple[ObjectRef, ObjectRef], Totals | int] = {}
+    for (placement, item), has_status in selected.items():
+        details = [
+            _detail(destination, reports.get((item, uid)))
+            for (goes, uid), destination in destinations.items()
+            if goes == placement
+        ]
+        delivered = sum(detail.report.delivered for detail in details)
+        found[placement, item] = total(details, max_details) if has_status else delivered
+    return found
+
+
+def total(details: Iterable[Detail], max_details: int) -> Totals:
+    """Compute totals in one pass: slow, simple, and what ``Tally`` must equal."""
+    found = list(details)
+    reports = [detail.report for detail in found]
+    values: dict[str, list[Number]] = {}
+    kinds: dict[str, list[str]] = {}
+    for report in reports:
+        for field, value in report.numbers:
+            values.setdefault(field, []).append(value)
+        for kind, status in report.conditions:
+            kinds.setdefault(kind, []).append(status)
+    times = [report.time for report in reports if report.time]
+    return Totals(
+        destinations=len(found),
+        delivered=sum(report.delivered for report in reports),
+        reported=sum(report.reported for report in reports),
+        healthy=sum(report.health.status == "True" for report in reports),
+        numbers=tuple(
+            NumberTotal(field, _plain(sum(map(Fraction, v))), _plain(min(v)), _plain(max(v)))
+            for field, v in sorted(values.items())
+        ),
+        conditions=tuple(
+            ConditionTotal(kind, s.count("True"), s.count("False"), s.count("Unknown"))
+            for kind, s in sorted(kinds.items())
+        ),
+        newest=max(times, default=""),
+        oldest=min(times, default=""),
+        details=tuple(Detail(*entry[2:]) for entry in sorted(map(_entry, found))[:max_details]),
+    )
+
+
+def _plain(number: Number | Fraction) -> Number:
+    """Return *number* as JSON writes it: whole where it is whole."""
+    return int(number) if number == int(number) else float(number)
+
+
+def _entry(detail: Detail) -> _Entry:
+    destination, report = detail
+    rank = _RANKS[report.health.status] + report.delivered
+    return rank, destination.location, destination, report
