@@ -36,7 +36,7 @@ from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import HubAccess, edge_of, issue, mailbox_of, open_hub
-from skerry.edge.syncer.signing_request import Subject, signing_request
+from skerry.edge.syncer.identity.signing_request import Subject, signing_request
 from skerry.runtime.client import Client, WriteOptions
 from skerry.runtime.kubeconfig import connect, load
 

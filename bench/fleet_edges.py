@@ -22,11 +22,11 @@ from skerry.app.hub_credential import HUB_LIMITS
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, serving
 from skerry.app.syncer import hub_client
-from skerry.edge.syncer.journal import Journal
-from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.session import Session
 from skerry.edge.syncer.state import SyncerSettings
+from skerry.edge.syncer.tables.journal import Journal
+from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
@@ -68,7 +68,7 @@ def session(folder: Path, number: int, heartbeat: float, at_edge: Client) -> Ses
         SyncerSettings(name=name, identity=name, heartbeat_seconds=heartbeat),
         hub_client(transport, clock),
         at_edge,
-        Memory(Journal(folder / f"{name}.journal")),
+        SyncRecords(Journal(folder / f"{name}.journal")),
         ids,
         SyncerMetrics(),
     )

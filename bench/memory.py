@@ -47,8 +47,8 @@ from skerry.api.errors import NotFound
 from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.edge.syncer.mailbox import slim
-from skerry.edge.syncer.served import DEFINITIONS
+from skerry.edge.syncer.tables.mailbox import slim
+from skerry.edge.syncer.tables.served_types import DEFINITIONS
 from skerry.kit.ids import SystemIds
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES

@@ -12,6 +12,7 @@ from skerry.logic.machinery.plan import (
     DeleteCollection,
     Patch,
     Plan,
+    Record,
     Target,
     Update,
 )
@@ -53,7 +54,7 @@ class Objects:
                     found = self.held.get(self._key(action.target))
                     if found is not None:
                         _merge(found, action.patch)
-                case DeleteCollection() | Apply():
+                case DeleteCollection() | Apply() | Record():
                     raise AssertionError(f"no workload controller does this: {action}")
 
     @staticmethod

@@ -18,7 +18,7 @@ import pytest
 
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.errors import ApiError
-from skerry.logic.fleet.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.deletion_budget import Budget
 from skerry.runtime.client import Client
 from tests.kit.chain.syncer_world import (
     CONFIG_MAPS,

@@ -11,7 +11,7 @@ from pathlib import Path
 from skerry.api.edge_identity import parse_bootstrap_token
 from skerry.app.hub_credential import IDENTITY_FILE, hub_line, mailbox_of
 from skerry.app.syncer_data import data_directory
-from skerry.edge.syncer.credential import LAPSED, NOT_YET, WAITING, HubCredential
+from skerry.edge.syncer.identity.credential import LAPSED, NOT_YET, WAITING, HubCredential
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds

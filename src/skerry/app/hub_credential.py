@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skerry.api.edge_identity import parse_bootstrap_token
-from skerry.edge.syncer.credential import HubCredential
-from skerry.edge.syncer.credential_gate import CredentialGate
-from skerry.edge.syncer.enrolment import EdgeTerms, Enrolment, HubWays
-from skerry.edge.syncer.identity_store import FileStore, IdentityStore, SecretStore
-from skerry.edge.syncer.keys import make_key
+from skerry.edge.syncer.identity.credential import HubCredential
+from skerry.edge.syncer.identity.credential_gate import CredentialGate
+from skerry.edge.syncer.identity.enrolment import EdgeTerms, Enrolment, HubWays
+from skerry.edge.syncer.identity.identity_store import FileStore, IdentityStore, SecretStore
+from skerry.edge.syncer.identity.keys import make_key
+from skerry.edge.syncer.identity.token import HubToken, claims_of
 from skerry.edge.syncer.metrics import SyncerMetrics
-from skerry.edge.syncer.token import HubToken, claims_of
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client

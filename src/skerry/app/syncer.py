@@ -15,17 +15,17 @@ import uvloop
 
 from skerry.app.hub_credential import HubLine, IdentitySecret, hub_line
 from skerry.app.syncer_data import SyncerStartError, data_directory
-from skerry.edge.syncer.credential import HubCredential
-from skerry.edge.syncer.journal import Journal
-from skerry.edge.syncer.memory import Memory
+from skerry.edge.syncer.identity.credential import HubCredential
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
-from skerry.edge.syncer.trust import WitnessTransport
+from skerry.edge.syncer.tables.journal import Journal
+from skerry.edge.syncer.tables.store_identity import WitnessTransport
+from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
-from skerry.logic.fleet.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.deletion_budget import Budget
 from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
 from skerry.runtime.facts import ServerFacts
@@ -137,7 +137,7 @@ async def syncing(
         metrics = SyncerMetrics()
         line = _line(options, edge, clock, ids, metrics)
         hub = _hub_client(options, line.transport, clock)
-        memory = Memory(journal)
+        memory = SyncRecords(journal)
         settings = _settings(options, _identity(options.data_dir, ids))
         syncer = Syncer(settings, hub, edge, memory, ids=ids, metrics=metrics)
         try:

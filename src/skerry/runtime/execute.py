@@ -5,7 +5,8 @@ are outcomes, not errors. A Conflict is retried only where the plan says that it
 is raised, the key is looked at again and a new decision is made on newer facts.
 
 In dry-run mode every request carries ``dryRun=All``: the outcomes tell what would happen, with
-the server's own admission and validation having had their say.
+the server's own admission and validation having had their say. Entries of a journal are not
+written then, nor are events.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from prometheus_client import Counter
 
 from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.api.objects import Object
+from skerry.kit.invariant import present
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import (
     Action,
@@ -30,6 +32,7 @@ from skerry.logic.machinery.plan import (
     DeleteCollection,
     Patch,
     Plan,
+    Record,
     Update,
     target_text,
 )
@@ -43,10 +46,32 @@ _CONFLICT_ATTEMPTS = 5
 _SIDE_BY_SIDE = 16
 
 Result = Literal[
-    "created", "exists", "updated", "unchanged", "patched", "applied", "deleted", "gone", "kept"
+    "created",
+    "exists",
+    "updated",
+    "unchanged",
+    "patched",
+    "applied",
+    "deleted",
+    "gone",
+    "kept",
+    "recorded",
 ]
+# Nothing changed that anybody would look for.
+_EXPECTED = ("exists", "unchanged", "gone", "recorded")
+
 Announce = Callable[[Announcement], None]
 Intercept = Callable[[Action], Awaitable[None]]
+
+
+class Journal(Protocol):
+    """Where a controller that has a disk of its own keeps what it must not forget."""
+
+    def put(self, key: str, value: object) -> None:
+        """Remember *value*, durably after the next ``flush``; None forgets the key."""
+
+    async def flush(self) -> None:
+        """Return when everything put so far is on disk, or cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +109,7 @@ class Executor:
         announce: Announce | None = None,
         intercept: Intercept | None = None,
         overlay: WriteRecorder | None = None,
+        journal: Journal | None = None,
     ) -> None:
         """*intercept* is awaited before each action; what it raises counts as the failure.
 
@@ -98,6 +124,7 @@ class Executor:
         self._announce = announce
         self._intercept = intercept
         self._overlay = None if dry_run else overlay
+        self._journal = journal
         self._log = Logger(controller)
 
     async def execute(self, plan: Plan) -> list[Outcome]:
@@ -142,7 +169,7 @@ class Executor:
             self._count(verb, "failed")
             raise
         self._count(verb, outcome.result)
-        verbosity = 4 if outcome.result in ("exists", "unchanged", "gone") else 2
+        verbosity = 4 if outcome.result in _EXPECTED or _is_quiet(action) else 2
         if self._log.enabled(verbosity):
             self._log.info(
                 verb,
@@ -187,6 +214,8 @@ class Executor:
                 return await self._delete(action)
             case DeleteCollection():
                 return await self._delete_collection(action)
+            case Record():
+                return await self._write_entries(action)
 
     async def _create(self, action: Create) -> Outcome:
         target = action.target
@@ -247,6 +276,7 @@ class Executor:
                     target.namespace,
                     kind=action.kind,
                     subresource=action.subresource,
+                    quiet=action.quiet,
                     options=self._options,
                 )
             except NotFound:
@@ -301,6 +331,18 @@ class Executor:
             DeleteOptions(propagation=action.propagation, dry_run=self._options.dry_run),
         )
         return Outcome(action, "deleted", answer)
+
+    async def _write_entries(self, action: Record) -> Outcome:
+        journal = present(self._journal, f"{self._controller} has no journal to record in")
+        if not self._options.dry_run:
+            for key, value in action.entries.items():
+                journal.put(key, value)
+            await journal.flush()
+        return Outcome(action, "recorded")
+
+
+def _is_quiet(action: Action) -> bool:
+    return isinstance(action, Patch) and action.quiet
 
 
 def _version(obj: Object) -> object:

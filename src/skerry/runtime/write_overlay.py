@@ -31,7 +31,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.objects import Object, revision_of
-from skerry.logic.machinery.plan import Action, Create, Delete, DeleteCollection, Update
+from skerry.logic.machinery.plan import Action, Create, Delete, DeleteCollection, Record, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Outcome
 from skerry.runtime.index import Key, key_of
@@ -314,7 +314,7 @@ class InformerOverlay:
         return self._writes.take_echo(key_of(new), version, new)
 
     def _key(self, action: Action) -> Key | None:
-        if isinstance(action, DeleteCollection) or action.target.gvr != self.gvr:
+        if isinstance(action, DeleteCollection | Record) or action.target.gvr != self.gvr:
             return None
         if not isinstance(action, Delete) and action.subresource not in _WHOLE:
             return None

@@ -17,7 +17,7 @@ from skerry.api.errors import ApiError, Forbidden, Unauthorized
 from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_identity import NoMailbox, edge_of, manifest, revoke
-from skerry.edge.syncer.token import HubToken, claims_of
+from skerry.edge.syncer.identity.token import HubToken, claims_of
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines

@@ -33,7 +33,7 @@ from skerry.app.edge_identity import (
     manifest,
 )
 from skerry.app.hub_credential import IDENTITY_FILE
-from skerry.edge.syncer.keys import make_key
+from skerry.edge.syncer.identity.keys import make_key
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity, decode_identity
 from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, identity_secret_name, syncer_id
 from skerry.runtime.client import Client

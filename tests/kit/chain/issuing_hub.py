@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from skerry.api.edge_identity import EDGES, EdgeName, request_name
-from skerry.edge.syncer.signing_request import Subject, signing_request
+from skerry.edge.syncer.identity.signing_request import Subject, signing_request
 from skerry.kit.clock import LoopClock
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.syncing.certificates import PendingRequest

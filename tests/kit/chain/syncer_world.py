@@ -20,14 +20,14 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.syncer import hub_client
-from skerry.edge.syncer.journal import Journal, inline
-from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
+from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.logic.fleet.syncing.evidence import Budget
+from skerry.logic.fleet.syncing.deletion_budget import Budget
 from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.transport import (
@@ -238,7 +238,7 @@ class SyncerWorld:
             replace(self.settings, identity=identity),
             hub_client(self.hub_faults, self.clock, ordinary=self.ordinary),
             Client(self.edge_faults, clock=self.clock),
-            Memory(journal),
+            SyncRecords(journal),
             ids=self.ids,
             metrics=SyncerMetrics(),
         )

@@ -26,7 +26,7 @@ from skerry.app.edge_approval import (
     waiting_keys,
 )
 from skerry.app.edge_identity import CredentialTerms, HubAccess, issue, manifest, revoke
-from skerry.edge.syncer.signing_request import SigningRequest, Subject, signing_request
+from skerry.edge.syncer.identity.signing_request import SigningRequest, Subject, signing_request
 from skerry.logic.fleet.syncing.certificates import key_fingerprint
 from skerry.logic.fleet.syncing.manifest import sync_target_uid, syncer_id
 from skerry.runtime.client import Client

@@ -7,11 +7,10 @@ look per heartbeat, at a server next door, tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.log import Logger
+from skerry.kit.signal import Signal
 from skerry.runtime.client import Client
 from skerry.runtime.transport import TransportError
 
@@ -21,12 +20,12 @@ _log = Logger("syncer-edge")
 
 
 class EdgeWitness:
-    """Calls *changed* once, when the edge has become another cluster."""
+    """Sends ``changed`` once, when the edge has become another cluster."""
 
-    def __init__(self, edge: Client, seconds: float, changed: Callable[[], None]) -> None:
+    def __init__(self, edge: Client, seconds: float) -> None:
         self._edge = edge
         self._seconds = seconds
-        self._changed = changed
+        self.changed = Signal[[]]()
         self._known = ""
 
     async def run(self) -> None:
@@ -40,7 +39,7 @@ class EdgeWitness:
                 uid = self._known
             if self._known and uid != self._known:
                 _log.warning("the edge is another cluster than before", was=self._known, now=uid)
-                self._changed()
+                self.changed.send()
                 return
             self._known = uid
             await self._edge.clock.sleep(self._seconds)

@@ -6,7 +6,7 @@ edge ever says.
 
 from __future__ import annotations
 
-from skerry.api.edge import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
+from skerry.api.edge import EDGE_FIELD_MANAGER, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.objects import Object
 from skerry.edge.syncer.metrics import SyncerMetrics
@@ -15,11 +15,13 @@ from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
+from skerry.logic.machinery.plan import Create, Patch, Plan, Target
 from skerry.runtime.backoff import Backoff
-from skerry.runtime.client import Client, WriteOptions
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
 
-_OPTIONS = WriteOptions(field_manager="skerry-syncer")
+_LEASE = Target(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
 
 
 class Heartbeat:
@@ -31,11 +33,12 @@ class Heartbeat:
         self._hub = hub
         self._settings = settings
         self._ids = ids
+        self._executor = Executor(hub, EDGE_FIELD_MANAGER, metrics=metrics.runtime)
         self._counted = metrics.heartbeats
         # A hub that comes back hears of us within seconds, but not from everybody at once.
         self._backoff = Backoff(1.0, min(30.0, settings.heartbeat_seconds), jitter=0.5)
-        # What is told once per life, as another interval may have been set since the last.
-        self._untold: Object = {"leaseDurationSeconds": self._lease_seconds}
+        # Said once per life, as another interval may have been set since the last.
+        self._unsaid: Object = {"leaseDurationSeconds": self._lease_seconds}
         self._log = Logger("syncer-heartbeat")
 
     async def run(self) -> None:
@@ -57,18 +60,13 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         now, identity = rfc3339_micro(self._hub.clock.now()), self._settings.identity
+        patch = {"spec": {"renewTime": now, "holderIdentity": identity, **self._unsaid}}
         try:
-            await self._hub.patch(
-                LEASES,
-                HEARTBEAT_LEASE,
-                {"spec": {"renewTime": now, "holderIdentity": identity, **self._untold}},
-                HEARTBEAT_NAMESPACE,
-                quiet=True,
-                options=_OPTIONS,
-            )
+            await self._executor.execute(Plan([Patch(_LEASE, patch, "Renewed", quiet=True)]))
         except NotFound:
-            await self._hub.create(LEASES, self._lease(now), HEARTBEAT_NAMESPACE, options=_OPTIONS)
-        self._untold = {}
+            lease = Create(_LEASE, self._lease(now), "Missing", exclusive=True)
+            await self._executor.execute(Plan([lease]))
+        self._unsaid = {}
 
     @property
     def _lease_seconds(self) -> int:

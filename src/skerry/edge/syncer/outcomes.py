@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.metrics import SyncerMetrics
-from skerry.logic.fleet.syncing.downsync import Outcome
+from skerry.kit.signal import Signal
+from skerry.logic.fleet.syncing.outcome import GONE, SyncOutcome
 
 # Reasons that only say that the hub has not been heard yet: no trouble of the object's.
 _QUIET = frozenset(("HubAway", "NoSyncerConfig", "Deleting"))
 _TROUBLED = ("Failed", "Held", "Waiting")
-_GONE = Outcome("Gone", "Removed")
 
 
 class Outcomes:
     """The last outcome of each object; those in trouble are listed."""
 
-    def __init__(self, metrics: SyncerMetrics, changed: Callable[[], None]) -> None:
-        self._changed = changed
-        self._all: dict[ObjectRef, Outcome] = {}
-        self.troubled: dict[ObjectRef, Outcome] = {}
+    def __init__(self, metrics: SyncerMetrics) -> None:
+        self.changed = Signal[[]]()
+        self._all: dict[ObjectRef, SyncOutcome] = {}
+        self.troubled: dict[ObjectRef, SyncOutcome] = {}
         self._counts: dict[str, int] = {}
         self._gauge = metrics.objects
 
@@ -29,9 +29,9 @@ class Outcomes:
         """How many objects are at the edge as wanted."""
         return self._counts.get("Applied", 0)
 
-    def set(self, ref: ObjectRef, outcome: Outcome) -> None:
+    def set(self, ref: ObjectRef, outcome: SyncOutcome) -> None:
         """Take the newest outcome of *ref*."""
-        before = self._all.pop(ref, _GONE)
+        before = self._all.pop(ref, GONE)
         if outcome.state != "Gone":
             self._all[ref] = outcome
         if before == outcome:
@@ -42,14 +42,14 @@ class Outcomes:
             self.troubled[ref] = outcome
         else:
             self.troubled.pop(ref, None)
-        self._changed()
+        self.changed.send()
 
-    def get(self, ref: ObjectRef) -> Outcome:
+    def get(self, ref: ObjectRef) -> SyncOutcome:
         """Return the last outcome of *ref*; Gone when there is none."""
-        return self._all.get(ref, _GONE)
+        return self._all.get(ref, GONE)
 
     def forget(self, ref: ObjectRef) -> None:
-        self.set(ref, _GONE)
+        self.set(ref, GONE)
 
     def waiting_in(self, namespace: str) -> Iterator[ObjectRef]:
         """Yield the troubled objects of one namespace."""

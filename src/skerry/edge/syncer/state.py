@@ -1,4 +1,4 @@
-"""What the parts of a running syncer share."""
+"""What the parts of a running syncer share: its tables, its queues, and how it is to behave."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.refs import ObjectRef
-from skerry.edge.syncer.config import ConfigView
-from skerry.edge.syncer.edge_view import EdgeView
-from skerry.edge.syncer.gate import DeletionGate
-from skerry.edge.syncer.mailbox import Mailbox
-from skerry.edge.syncer.memory import Memory
+from skerry.edge.syncer.deletion_budget import DeletionBudget
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.outcomes import Outcomes
-from skerry.edge.syncer.rights import MissingRights
-from skerry.edge.syncer.served import Served
-from skerry.edge.syncer.trust import Trust
+from skerry.edge.syncer.tables.edge_cache import EdgeCache
+from skerry.edge.syncer.tables.edge_writes import EdgeWrites
+from skerry.edge.syncer.tables.mailbox import WatchedMailbox
+from skerry.edge.syncer.tables.missing_rights import MissingRights
+from skerry.edge.syncer.tables.served_types import ServedTypes
+from skerry.edge.syncer.tables.store_identity import Trust
+from skerry.edge.syncer.tables.sync_records import SyncRecords
+from skerry.edge.syncer.tables.syncer_config import ConfigView
 from skerry.kit.ids import IdSource
-from skerry.logic.fleet.syncing.evidence import Budget, Evidence
+from skerry.logic.fleet.syncing.deletion_budget import Budget
+from skerry.logic.fleet.syncing.evidence import Evidence
 from skerry.runtime.client import Client
 from skerry.runtime.workqueue import WorkQueue
 
@@ -41,25 +43,31 @@ class SyncerSettings:
     workers: int = 8
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SyncerState:
-    """One session's caches, queues and books."""
+    """One session's tables and queues."""
 
     settings: SyncerSettings
     hub: Client
     edge: Client
     ids: IdSource
     metrics: SyncerMetrics
-    memory: Memory
-    trust: Trust
-    gate: DeletionGate
-    outcomes: Outcomes
+    # ``wanted``: the mailbox and what of it counts, the hub's types, and whose answers these are.
+    mailbox: WatchedMailbox
     config: ConfigView
-    mailbox: Mailbox
-    view: EdgeView
+    hub_types: ServedTypes
+    trust: Trust
+    # ``present``: the edge, with what we wrote there laid over.
+    edge_cache: EdgeCache
+    edge_types: ServedTypes
+    edge_writes: EdgeWrites
     rights: MissingRights
-    served_hub: Served
-    served_edge: Served
+    # ``recorded``: the journal.
+    records: SyncRecords
+    # How things stand, and how much more may be deleted.
+    outcomes: Outcomes
+    budget: DeletionBudget
+    # Keys of the three controllers: downsync, status write-back, upsync.
     down: WorkQueue[ObjectRef]
     back: WorkQueue[ObjectRef]
     up: WorkQueue[ObjectRef]
@@ -80,7 +88,7 @@ class SyncerState:
         followed = self.mailbox.followed(ref.group_resource)
         if followed is not None:
             return followed
-        record = self.memory.placed(ref)
+        record = self.records.placed(ref)
         if record is None:
             return None
         return GroupVersionResource(ref.group, record.desired.version, ref.resource)

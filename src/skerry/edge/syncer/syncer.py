@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from skerry.edge.syncer.memory import Memory
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.session import Session
 from skerry.edge.syncer.state import SyncerSettings
+from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.runtime.client import Client
@@ -26,7 +26,7 @@ class Syncer:
         settings: SyncerSettings,
         hub: Client,
         edge: Client,
-        memory: Memory,
+        records: SyncRecords,
         *,
         ids: IdSource,
         metrics: SyncerMetrics | None = None,
@@ -34,7 +34,7 @@ class Syncer:
     ) -> None:
         self._settings = settings
         self._hub, self._edge = hub, edge
-        self._memory = memory
+        self._records = records
         self._ids = ids
         self._metrics = metrics or SyncerMetrics()
         self._terms = terms
@@ -60,10 +60,10 @@ class Syncer:
         try:
             while True:
                 self.session = Session(
-                    self._settings, self._hub, self._edge, self._memory, self._ids, self._metrics
+                    self._settings, self._hub, self._edge, self._records, self._ids, self._metrics
                 )
                 await self.session.run()
                 _log.info("hub or edge is another one than before; reading everything anew", v=0)
         finally:
             self.session = None
-            await self._memory.journal.flush()
+            await self._records.flush()

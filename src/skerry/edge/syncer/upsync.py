@@ -1,47 +1,47 @@
-"""Objects on their way up: watch what the SyncerConfig asks for at the edge, keep copies right.
+"""The controller that keeps the mailbox's reports of what was born at the edge.
 
-Watches follow the rules and the edge's types: a rule about a type that does not exist yet is no
-error, it begins to count when the type appears, at the edge or in the mailbox.
+Watches follow the rules of the SyncerConfigs and the edge's types: a rule about a type that does
+not exist yet is no error, it begins to count when the type appears, at the edge or in the mailbox.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from skerry.api.edge import MAILBOX_FIELD_MANAGER, is_report
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.edge.syncer.downsync import NotYet
-from skerry.edge.syncer.mailbox import slim
+from skerry.edge.syncer.downsync.execute import NotYet
 from skerry.edge.syncer.state import SyncerState
-from skerry.kit.log import Logger
-from skerry.logic.fleet.syncing.access import MOST_NAMESPACES
-from skerry.logic.fleet.syncing.carrying import digest
-from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.projection import OURS, our_digest
-from skerry.logic.fleet.syncing.records import Raised
-from skerry.logic.fleet.syncing.upsync import UpDecision, UpObserved, decide_up
+from skerry.edge.syncer.tables.mailbox import slim
+from skerry.kit.invariant import InvariantError
+from skerry.logic.fleet.syncing.access import MAX_NAMESPACES
+from skerry.logic.fleet.syncing.present import OURS, our_digest
+from skerry.logic.fleet.syncing.recorded import UpsyncRecord
+from skerry.logic.fleet.syncing.upsync import UpsyncObserved, UpsyncPlan, needs_lookup
 from skerry.logic.machinery.edges.scope import Names
-from skerry.runtime.client import DeleteOptions, Selection, WriteOptions
+from skerry.logic.machinery.plan import Apply, Plan
+from skerry.runtime.client import Selection
+from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
-
-_OPTIONS = WriteOptions(field_manager=MAILBOX_FIELD_MANAGER)
-_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 _Watched = tuple[GroupVersionResource, str]
 
 
-class Upsync:
-    """Keeps the mailbox's copies of edge-born objects."""
+# -- events ----------------------------------------------------------------------------------
+
+
+class UpsyncWatches:
+    """The watches at the edge that the rules call for, and which of their objects are enqueued."""
 
     def __init__(self, state: SyncerState, factory: InformerFactory) -> None:
         self._s = state
         self._factory = factory
         self._watches: dict[_Watched, Informer] = {}
-        self._log = Logger("syncer-upsync")
 
     def adjust(self) -> None:
         """Watch exactly what the present rules and types call for."""
@@ -50,92 +50,64 @@ class Upsync:
             self._factory.stop(self._watches.pop(watched))
         for watched in wanted - set(self._watches):
             self._begin(watched)
-        for ref in self._s.memory.all_raised():
-            self._s.up.add(ref)
+        self.enqueue_upsynced()
 
-    def followed(self) -> set[GroupVersionResource]:
+    def types(self) -> set[GroupVersionResource]:
         """Return the types that are watched at the edge."""
         return {gvr for gvr, _ in self._watches}
 
-    def touch_all(self) -> None:
-        """Look at everything again: the mailbox has other types now."""
-        for gvr, _ in self._watches:
-            self.touch(gvr.group_resource)
+    def find(self, ref: ObjectRef) -> tuple[GroupVersionResource | None, Informer | None]:
+        """Return the type of *ref* as the edge serves it, and the watch that shows it."""
+        info = self._s.edge_types.preferred().get(ref.group_resource)
+        if info is None:
+            return None, None
+        for namespace in dict.fromkeys((ref.namespace, "")):
+            informer = self._watches.get((info.gvr, namespace))
+            if informer is not None:
+                return info.gvr, informer
+        return info.gvr, None
 
-    def touch(self, kind: GroupResource) -> None:
-        """Look at everything of a type again: the mailbox was read as far as that goes."""
+    def unknown_types(self) -> list[str]:
+        """Return the types the rules name that the edge, or the mailbox, does not serve."""
+        s = self._s
+        if not s.edge_types.known or not s.hub_types.known:
+            return []
+        lost = s.config.scope.unserved(s.edge_types.preferred())
+        lost |= {gvr.group_resource for gvr in self.types() if not s.hub_types.find(gvr)}
+        return sorted(map(str, lost))
+
+    def enqueue_upsynced(self) -> None:
+        """Have everything looked at again that was brought up."""
+        for ref in self._s.records.all_upsynced():
+            self._s.up.add(ref)
+
+    def enqueue_all(self) -> None:
+        """Have everything looked at again: the mailbox has other types now."""
+        for gvr in self.types():
+            self.enqueue_type(gvr.group_resource)
+
+    def enqueue_type(self, kind: GroupResource) -> None:
+        """Have everything of a type looked at again: the mailbox was read as far as that goes."""
         for (gvr, _), informer in self._watches.items():
             if gvr.group_resource == kind:
                 for key in list(informer.index):
-                    self._s.up.add(ObjectRef("", gvr.group, gvr.resource, key.namespace, key.name))
+                    self._s.up.add(ObjectRef("", *kind, key.namespace, key.name))
 
-    def name_touched(self, ref: ObjectRef) -> None:
+    def enqueue_name(self, ref: ObjectRef) -> None:
         """Take it that the mailbox has, or has no more, an object of this name."""
         if self._s.config.scope.brings_up(ref):
             self._s.up.add(ref)
 
     def forget_content(self) -> None:
-        """Send everything anew: the mailbox's copies are those of another store."""
-        for ref in self._s.memory.all_raised():
-            record = self._s.memory.raised(ref)
+        """Send everything anew: the mailbox's reports are those of another store."""
+        for ref in self._s.records.all_upsynced():
+            record = self._s.records.upsynced(ref)
             if record is not None:
-                self._s.memory.set_raised(ref, Raised(record.version))
+                self._s.records.set_upsynced(ref, UpsyncRecord(record.version))
                 self._s.up.add(ref)
 
-    def unknown(self) -> list[str]:
-        """Return the types the rules name that the edge, or the mailbox, does not serve."""
-        s = self._s
-        if not s.served_edge.known or not s.served_hub.known:
-            return []
-        lost = s.config.scope.unserved(s.served_edge.preferred())
-        lost |= {gvr.group_resource for gvr, _ in self._watches if not s.served_hub.find(gvr)}
-        return sorted(map(str, lost))
-
-    async def reconcile(self, ref: ObjectRef) -> None:
-        """Take one step for *ref*; raises ``NotYet`` when another try is due."""
-        s = self._s
-        record = s.memory.raised(ref)
-        gvr, informer = self._watch_of(ref)
-        if gvr is None and record is not None:
-            gvr = GroupVersionResource(ref.group, record.version, ref.resource)
-        if gvr is None:
-            return
-        live = None if informer is None else informer.index.get(Key("", ref.namespace, ref.name))
-        placed = self._goes_down(ref, live)
-        if placed is None:
-            return  # looked at again when the mailbox was read
-        observed = UpObserved(
-            ref=ref,
-            live=live,
-            edge_synced=informer is not None and informer.synced.is_set(),
-            covered=s.config.scope.brings_up(ref) if s.config.configured else None,
-            placed=placed,
-            record=record,
-        )
-        decision = decide_up(observed)
-        if decision.step != "none" and s.served_hub.known and s.served_hub.find(gvr) is None:
-            return  # told of by ``unknown``; looked at again when the mailbox has the type
-        try:
-            await self._act(gvr, ref, decision, record)
-        except ApiError as error:
-            raise NotYet(f"{ref.text}: {error.message}") from error
-
-    def _goes_down(self, ref: ObjectRef, live: Object | None) -> bool | None:
-        """Tell whether *ref* is of what goes down; None before the mailbox can tell."""
-        s = self._s
-        if s.memory.was_placed(ref) or (live or {}).get(OURS):
-            return True
-        if not s.config.scope.covers(ref):
-            return False
-        if not s.mailbox.synced(ref.group_resource):
-            return None
-        wish = s.mailbox.get(ref)
-        return wish is not None and not is_report(wish)
-
-    # What is watched.
-
     def _wanted(self) -> Iterator[_Watched]:
-        scope, served = self._s.config.scope, self._s.served_edge.preferred()
+        scope, served = self._s.config.scope, self._s.edge_types.preferred()
         for kind in scope.upsync_types(served):
             info = served[kind]
             if "watch" not in info.verbs:
@@ -152,107 +124,11 @@ class Upsync:
 
         def handler(old: Object | None, new: Object | None) -> None:
             ref = ObjectRef.local(kind, new or old or {})
-            if self._s.config.scope.brings_up(ref) or self._s.memory.was_raised(ref):
+            if self._s.config.scope.brings_up(ref) or self._s.records.was_upsynced(ref):
                 self._s.up.add_after(ref, self._s.settings.return_seconds)
 
         informer.add_handler(handler)
         self._watches[watched] = informer
-
-    def _watch_of(self, ref: ObjectRef) -> tuple[GroupVersionResource | None, Informer | None]:
-        info = self._s.served_edge.preferred().get(GroupResource(ref.group, ref.resource))
-        if info is None:
-            return None, None
-        for namespace in dict.fromkeys((ref.namespace, "")):
-            informer = self._watches.get((info.gvr, namespace))
-            if informer is not None:
-                return info.gvr, informer
-        return info.gvr, None
-
-    # What is written.
-
-    async def _act(
-        self, gvr: GroupVersionResource, ref: ObjectRef, decision: UpDecision, record: Raised | None
-    ) -> None:
-        s = self._s
-        if decision.step == "raise" and decision.content is not None:
-            await self._raise(gvr, ref, decision, record)
-        elif decision.step == "report" and record is not None:
-            await self._report(gvr, ref, decision.status)
-            s.memory.set_raised(ref, _with_status(record, decision.status))
-        elif decision.step == "remove" and record is not None:
-            await self._remove(gvr, ref, record)
-        elif decision.step == "forget":
-            s.memory.set_raised(ref, None)
-        if decision.step != "none":
-            await s.memory.journal.flush()
-
-    async def _raise(
-        self, gvr: GroupVersionResource, ref: ObjectRef, decision: UpDecision, record: Raised | None
-    ) -> None:
-        s = self._s
-        if (record is None or not record.mailbox_uid) and await self._is_taken(gvr, ref):
-            message = "the mailbox has another object of this name"
-            s.outcomes.set(ref, Outcome("Failed", "MailboxNotOurs", message))
-            return
-        answer = await self._applied(gvr, ref, decision.content or {})
-        raised = Raised(gvr.version, answer["metadata"]["uid"], digest(decision.content))
-        s.memory.set_raised(ref, raised)
-        s.outcomes.forget(ref)
-        if decision.status:
-            await self._report(gvr, ref, decision.status)
-            s.memory.set_raised(ref, _with_status(raised, decision.status))
-
-    async def _is_taken(self, gvr: GroupVersionResource, ref: ObjectRef) -> bool:
-        try:
-            return not is_report(await self._s.hub.get(gvr, ref.name, ref.namespace))
-        except NotFound:
-            return False
-
-    async def _applied(self, gvr: GroupVersionResource, ref: ObjectRef, content: Object) -> Object:
-        hub = self._s.hub
-        try:
-            return await hub.patch(
-                gvr, ref.name, content, ref.namespace, kind="apply", force=True, options=_OPTIONS
-            )
-        except NotFound:
-            if not ref.namespace:
-                raise
-        place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ref.namespace}}
-        await hub.patch(
-            _NAMESPACES, ref.namespace, place, kind="apply", force=True, options=_OPTIONS
-        )
-        return await hub.patch(
-            gvr, ref.name, content, ref.namespace, kind="apply", force=True, options=_OPTIONS
-        )
-
-    async def _report(self, gvr: GroupVersionResource, ref: ObjectRef, status: object) -> None:
-        info = self._s.served_hub.find(gvr)
-        parts = info is not None and any(sub.name == "status" for sub in info.subresources)
-        patch = [{"op": "add", "path": "/status", "value": status}]
-        await self._s.hub.patch(
-            gvr,
-            ref.name,
-            patch,
-            ref.namespace,
-            kind="json",
-            subresource="status" if parts else "",
-            quiet=True,
-            options=_OPTIONS,
-        )
-
-    async def _remove(self, gvr: GroupVersionResource, ref: ObjectRef, record: Raised) -> None:
-        s = self._s
-        if record.mailbox_uid:
-            options = DeleteOptions(uid=record.mailbox_uid)
-            try:
-                await s.hub.delete(gvr, ref.name, ref.namespace, options)
-            except NotFound:
-                pass  # as good
-            except ApiError as error:
-                if error.code != 409:  # another object bears the name now: not ours to remove
-                    raise
-        s.memory.set_raised(ref, None)
-        s.outcomes.forget(ref)
 
 
 def _kept(obj: Object) -> Object:
@@ -263,10 +139,127 @@ def _kept(obj: Object) -> Object:
 
 def _places(namespaced: bool, namespaces: Names) -> list[str]:
     """Return where to watch; the empty name is everywhere."""
-    if not namespaced or namespaces is None or len(namespaces) > MOST_NAMESPACES:
+    if not namespaced or namespaces is None or len(namespaces) > MAX_NAMESPACES:
         return [""]
     return sorted(namespaces)
 
 
-def _with_status(record: Raised, status: object) -> Raised:
-    return Raised(record.version, record.mailbox_uid, record.content, digest(status))
+# -- observe ---------------------------------------------------------------------------------
+
+
+class UpsyncObserver:
+    """Reads what matters about one object that was born at the edge."""
+
+    def __init__(self, state: SyncerState, watches: UpsyncWatches) -> None:
+        self._s = state
+        self._watches = watches
+        # Namespaces for want of which the mailbox refused a report.
+        self.missing_namespaces: set[str] = set()
+
+    async def observe(self, ref: ObjectRef) -> UpsyncObserved | None:
+        """Return everything ``upsync`` needs; None before it can be known."""
+        s = self._s
+        record = s.records.upsynced(ref)
+        gvr, informer = self._watches.find(ref)
+        if gvr is None and record is not None:
+            gvr = GroupVersionResource(ref.group, record.version, ref.resource)
+        if gvr is None:
+            return None
+        live = None if informer is None else informer.index.get(Key("", ref.namespace, ref.name))
+        placed = self._goes_down(ref, live)
+        if placed is None:
+            return None  # looked at again when the mailbox was read
+        observed = UpsyncObserved(
+            ref=ref,
+            gvr=gvr,
+            live=live,
+            edge_synced=informer is not None and informer.synced.is_set(),
+            covered=s.config.scope.brings_up(ref) if s.config.configured else None,
+            placed=placed,
+            record=record,
+            served=not s.hub_types.known or s.hub_types.find(gvr) is not None,
+            has_status=s.hub_types.has_status(gvr, unknown=False),
+            namespace_missing=ref.namespace in self.missing_namespaces,
+        )
+        if needs_lookup(observed):
+            return replace(observed, taken=await self._is_taken(gvr, ref))
+        return observed
+
+    def _goes_down(self, ref: ObjectRef, live: Object | None) -> bool | None:
+        """Tell whether *ref* is of what goes down; None before the mailbox can tell."""
+        s = self._s
+        if s.records.was_placed(ref) or (live or {}).get(OURS):
+            return True
+        if not s.config.scope.covers(ref):
+            return False
+        if not s.mailbox.synced(ref.group_resource):
+            return None
+        wish = s.mailbox.get(ref)
+        return wish is not None and not is_report(wish)
+
+    async def _is_taken(self, gvr: GroupVersionResource, ref: ObjectRef) -> bool:
+        try:
+            return not is_report(await self._s.hub.get(gvr, ref.name, ref.namespace))
+        except NotFound:
+            return False
+        except ApiError as error:
+            raise NotYet(f"{ref.text}: {error.message}") from error
+
+
+# -- execute ---------------------------------------------------------------------------------
+
+
+class UpsyncExecutor(Executor):
+    """Writes reports in the mailbox; raises ``NotYet`` when another try is due."""
+
+    def __init__(
+        self, state: SyncerState, observer: UpsyncObserver, *, dry_run: bool = False
+    ) -> None:
+        super().__init__(
+            state.hub,
+            MAILBOX_FIELD_MANAGER,
+            metrics=state.metrics.runtime,
+            dry_run=dry_run,
+            journal=state.records,
+        )
+        self._s = state
+        self._missing_namespaces = observer.missing_namespaces
+        self._dry_run = dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        if not isinstance(plan, UpsyncPlan):
+            raise InvariantError(f"not a plan of upsync: {plan}")
+        ref = plan.ref
+        try:
+            outcomes = await super().execute(plan)
+        except ApiError as error:
+            if plan.record is not None and self._lacks_namespace(ref, error):
+                self._s.up.add(ref)
+                return []
+            raise NotYet(f"{ref.text}: {error.message}") from error
+        if not self._dry_run:
+            await self._settle(plan, outcomes)
+        return outcomes
+
+    def _lacks_namespace(self, ref: ObjectRef, error: ApiError) -> bool:
+        """Tell whether the Namespace may be what the mailbox lacks, and nobody has made it yet."""
+        if not isinstance(error, NotFound) or not ref.namespace or self._dry_run:
+            return False
+        if ref.namespace in self._missing_namespaces:
+            self._missing_namespaces.discard(ref.namespace)
+            return False
+        self._missing_namespaces.add(ref.namespace)
+        return True
+
+    async def _settle(self, plan: UpsyncPlan, outcomes: list[Outcome]) -> None:
+        """Take note of what was written, and of how things stand now."""
+        s, ref = self._s, plan.ref
+        if plan.outcome is not None:
+            s.outcomes.set(ref, plan.outcome)
+        answer = outcomes[-1].object if outcomes else None
+        if plan.record is None or answer is None or not isinstance(outcomes[-1].action, Apply):
+            return
+        self._missing_namespaces.discard(ref.namespace)
+        s.records.set_upsynced(ref, replace(plan.record, mailbox_uid=answer["metadata"]["uid"]))
+        await s.records.flush()
+        s.up.add(ref)  # the status comes with the next step

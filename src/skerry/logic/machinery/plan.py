@@ -10,7 +10,7 @@ Safety is stated in the plan too. An action carries its preconditions (``uid``,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -72,7 +72,8 @@ class Patch:
 
     A patch that states no ``resourceVersion`` means its change whatever the rest is, so the
     executor may repeat it after a Conflict; *uid* makes sure it is still the same object.
-    *absent_is_fine*: there is nothing to change when the object has gone.
+    *absent_is_fine*: there is nothing to change when the object has gone. *quiet* needs no answer:
+    where the server can, it sends none, and takes many such patches at once.
     """
 
     target: Target
@@ -82,6 +83,7 @@ class Patch:
     subresource: str = ""
     retry_on_conflict: bool = False
     absent_is_fine: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,20 @@ class DeleteCollection:
     propagation: Propagation = ""
 
 
-Action = Create | Update | Patch | Apply | Delete | DeleteCollection
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write entries of the controller's own journal about one object; None forgets an entry.
+
+    They are on disk before the next action begins, so that whoever dies in between knows later
+    what it may have done.
+    """
+
+    target: Target
+    entries: Mapping[str, object]
+    reason: str
+
+
+Action = Create | Update | Patch | Apply | Delete | DeleteCollection | Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,20 @@
 """What a syncer decides, without doing any of it.
 
 A mailbox says what one edge cluster shall run; the syncer makes it so, tells how it went, and
-brings back what was born at the edge. All its decisions are here, as pure functions of what was
-observed, one object at a time:
+brings back what was born at the edge. Each decision is a pure function of one object's rows, and
+each table has a module of its name:
 
-- ``refs``: names of objects, the same on both sides.
-- ``scope``: what a SyncerConfig covers, each way.
-- ``carrying``: what of an object travels, and what stays because it is of the place.
-- ``projection``: an edge object as seen through the fields that are ours.
-- ``records``: what was placed, as it is remembered on disk.
-- ``evidence``: when absence may be believed; identity of the hub, the budget for deletions.
-- ``downsync``, ``returning``, ``upsync``: the decisions for one object, each way.
-- ``delivery``: the marks on mailbox objects that tell how it went.
-- ``conditions``: the same for people, on the SyncerConfig.
-- ``access``: what a syncer must be allowed at the edge.
+- ``wanted``, ``present``, ``recorded``: the mailbox's wishes, the edge's objects, the journal.
+- ``evidence``: when the absence of a wish may be believed.
+- ``difference``: from these, the plan for one object that goes down.
+- ``status_writeback``: the plan for what the mailbox does not say yet about it.
+- ``upsync``: the plan for one object that was born at the edge.
 
-The rule above all others: absence is not evidence. Something is deleted only if we placed it
-(recorded with the UID it got), the place that no longer names it is the one that named it (same
-store), was read completely, and at a later revision.
+What they are made of: ``carrying`` (what of an object travels), ``delivery`` (the marks on mailbox
+objects), ``outcome`` (how things stand with one object) and ``conditions`` (with all of them),
+``deletion_budget`` (how much may go before a person is asked). What a SyncerConfig covers is
+``logic.machinery.edges.scope``, which the hub's admission asks too. ``access`` and ``manifest`` are
+about the rights a syncer needs at its edge, ``certificates`` about those it has at its hub.
+
+The rule above all others: unknown is not absent (``logic.fleet.tables.completeness``).
 """

@@ -16,7 +16,7 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.edges.scope import DEFINITIONS, NAMESPACES, Names, Scope
 
 # Up to so many namespaces are watched one by one; more would cost more than one wide watch.
-MOST_NAMESPACES = 10
+MAX_NAMESPACES = 10
 
 _FOLLOW = ("get", "list", "watch")
 _CHANGE = ("delete", "patch")
@@ -46,7 +46,7 @@ def edge_access(scope: Scope, served: Iterable[GroupResource] = ()) -> EdgeAcces
     within = [rule for kind in sorted(scope.namespaced) for rule in _namespaced_rules(kind)]
     for kind in sorted(_upsync_types(scope, served)):
         everywhere.append(_rule(kind.group, (kind.resource,), _FOLLOW))
-    if len(scope.namespaces) > MOST_NAMESPACES:
+    if len(scope.namespaces) > MAX_NAMESPACES:
         return EdgeAccess((*everywhere, *within), (), ())
     return EdgeAccess(tuple(everywhere), tuple(within), tuple(sorted(scope.namespaces)))
 

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.syncing.downsync import Outcome
+from skerry.logic.fleet.syncing.outcome import SyncOutcome
+from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 
 # A SyncerConfig is read by people and travels on each heartbeat; more would serve neither.
-MOST_OBJECTS = 100
-_LONGEST_MESSAGE = 1024
+MAX_OBJECTS = 100
+_MAX_MESSAGE_LENGTH = 1024
 _NAMED = 5
 # Of objects nobody wants any more but which are still at the edge.
 _LEFT = frozenset(("InUse", "NotRecorded"))
@@ -30,7 +32,7 @@ class Standing:
 
     # Objects at the edge as wanted, and those that are not.
     applied: int = 0
-    troubled: Mapping[ObjectRef, Outcome] = field(default_factory=dict)
+    troubled: Mapping[ObjectRef, SyncOutcome] = field(default_factory=dict)
     # Set when the hub's store is not the one we know: what to do about it.
     identity_changed: str = ""
     # Set when deletions are held: what to do about it.
@@ -50,7 +52,7 @@ def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str
         _flag("KindsUnknown", ", ".join(standing.unknown_kinds), "NotServed"),
         _flag("DiskFailing", standing.disk_failing, "CannotRemember"),
     ]
-    troubled = sorted(standing.troubled.items())[:MOST_OBJECTS]
+    troubled = sorted(standing.troubled.items())[:MAX_OBJECTS]
     made.extend(_of_object(ref, outcome) for ref, outcome in troubled)
     known = {condition.get("type"): condition for condition in before}
     for condition in made:
@@ -58,6 +60,22 @@ def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str
         same = old is not None and old.get("status") == condition["status"]
         condition["lastTransitionTime"] = old["lastTransitionTime"] if same and old else now
     return made
+
+
+def report(config: Mapping[str, Any], standing: Standing, now: str, *, beat: bool) -> Plan:
+    """Return the plan that has a SyncerConfig tell how things stand, and with *beat* when."""
+    before = (config.get("status") or {}).get("conditions") or []
+    made = conditions(standing, before, now)
+    status: Object = {}
+    if not same_conditions(before, made):
+        status["conditions"] = made
+    if beat:
+        status["lastSyncerHeartbeatTime"] = now
+    if not status:
+        return NOTHING
+    target = Target(SYNCER_CONFIGS, config["metadata"]["name"])
+    patch = {"status": status}
+    return Plan([Patch(target, patch, "Reported", subresource="status", quiet=True)])
 
 
 def same_conditions(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
@@ -97,7 +115,7 @@ def _flag(kind: str, message: str, reason: str) -> Object:
     return _condition(kind, "False", "AsExpected", "")
 
 
-def _of_object(ref: ObjectRef, outcome: Outcome) -> Object:
+def _of_object(ref: ObjectRef, outcome: SyncOutcome) -> Object:
     place = f"{ref.namespace}.{ref.name}" if ref.namespace else ref.name
     kind = f"{ref.group_resource}/{place.replace(':', '_')}"
     status = "Unknown" if outcome.state in ("Waiting", "Held") else "False"
@@ -109,6 +127,6 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Object:
         "type": kind,
         "status": status,
         "reason": reason,
-        "message": message[:_LONGEST_MESSAGE],
+        "message": message[:_MAX_MESSAGE_LENGTH],
         "lastTransitionTime": "",
     }

@@ -13,10 +13,10 @@ from typing import Any
 
 from skerry.api.edge import APPLIED, SYNC_ERROR
 from skerry.logic.fleet.syncing.carrying import carried, digest
-from skerry.logic.fleet.syncing.downsync import Outcome
-from skerry.logic.fleet.syncing.records import Options
+from skerry.logic.fleet.syncing.outcome import SyncOutcome
+from skerry.logic.fleet.syncing.wanted import Options
 
-_LONGEST_ERROR = 512
+_MAX_ERROR_LENGTH = 512
 
 
 def content_mark(obj: Mapping[str, Any]) -> str:
@@ -36,13 +36,13 @@ def is_delivered(obj: Mapping[str, Any]) -> bool:
     return bool(mark) and mark == content_mark(obj)
 
 
-def marked(obj: Mapping[str, Any], outcome: Outcome) -> dict[str, str | None] | None:
+def marked(obj: Mapping[str, Any], outcome: SyncOutcome) -> dict[str, str | None] | None:
     """Return the annotations to change on a mailbox object; None when they are right."""
     notes = obj["metadata"].get("annotations") or {}
     wanted: dict[str, str | None] = {SYNC_ERROR: None}
     if outcome.state == "Applied":
         wanted[APPLIED] = content_mark(obj)
     elif outcome.state in ("Failed", "Held"):
-        wanted[SYNC_ERROR] = f"{outcome.reason}: {outcome.message}"[:_LONGEST_ERROR]
+        wanted[SYNC_ERROR] = f"{outcome.reason}: {outcome.message}"[:_MAX_ERROR_LENGTH]
     changes = {name: value for name, value in wanted.items() if notes.get(name) != value}
     return changes or None

@@ -1,21 +1,28 @@
-"""When absence may be believed.
+"""When the absence of a row in ``wanted`` may be believed.
 
-Four things must hold before something that is missing in the mailbox counts as removed: the
-mailbox's type was read completely in this session, from the store that once named the object, at
-a later revision, and the SyncerConfig is there to say what belongs. A hub that was wiped, restored
-or mistaken for another fails the second; a partition fails the first.
+Absence is not evidence. An object that the mailbox does not have was removed, or the hub is away,
+or it was restored from yesterday's backup, or this is another hub under the same name, or the
+watch has not come that far. From the edge all of these look alike, and only the first allows a
+deletion. So four things must hold before an absence counts:
 
-Then there is the budget. Removing very much within a short time is sometimes meant and sometimes
-the worst mistake there is; the syncer cannot tell which, so it asks.
+1. the SyncerConfig is there to say what belongs;
+2. the store that answers is the one that once named the object, or one a person accepted;
+3. the object's type was read completely in this session;
+4. it was read at a later revision than the one at which the object was last seen.
+
+A partition fails the first and the third, a wiped or mistaken hub the second, a restored hub the
+second or the fourth. Where one fails there is a ``Doubt``, which is what makes the row pending in
+``logic.fleet.tables.completeness``: the edge goes on running what it was last told to run.
+
+For an object whose place the SyncerConfig no longer covers, the mailbox's types may not even be
+followed any more: there the SyncerConfig itself is the witness, and must have changed since.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skerry.logic.fleet.syncing.records import Placed
+from skerry.logic.fleet.syncing.recorded import DownsyncRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,6 @@ class Evidence:
     store: str = ""
     revision: int = 0
     config_revision: int = 0
-    # What the budget says about deletions now.
-    within_budget: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ _OTHER_STORE = Doubt(
 _NOT_LATER = Doubt("NotNewer", "the mailbox was read at no later revision than the object")
 
 
-def doubt(record: Placed, evidence: Evidence, *, covered: bool) -> Doubt | None:
+def doubt(record: DownsyncRecord, evidence: Evidence, *, covered: bool) -> Doubt | None:
     """Return why the absence of a placed object is not believed; None when it is.
 
     *covered* tells whether the SyncerConfig still names the object's place: then the mailbox must
@@ -71,51 +76,3 @@ def doubt(record: Placed, evidence: Evidence, *, covered: bool) -> Doubt | None:
         else evidence.config_revision > record.config_revision
     )
     return None if later else _NOT_LATER
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much may be deleted within a window without asking: whichever is more."""
-
-    # A whole small placement is removed in one go every day; ask above that.
-    count: int = 50
-    percent: int = 50
-    # Long enough that a slow mass deletion is one, short enough to be forgotten by the next day.
-    window_seconds: float = 600.0
-
-    def limit(self, placed: int) -> int:
-        """Return how many of *placed* objects may go within one window."""
-        return max(self.count, placed * self.percent // 100)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether deletions may go on, and under which name a person can approve them."""
-
-    allowed: bool
-    name: str = ""
-    message: str = ""
-
-
-_ALLOWED = Verdict(True)
-
-
-def verdict(
-    budget: Budget, *, placed: int, recent: int, pending: Sequence[str], approved: str
-) -> Verdict:
-    """Judge *pending* deletions after *recent* ones, of what was *placed* at the window's start.
-
-    Each is told by whatever makes it this very object; the name to approve stands for all of them.
-    """
-    waiting = sorted(pending)
-    if recent + len(waiting) <= budget.limit(placed):
-        return _ALLOWED
-    name = hashlib.blake2b("\n".join(waiting).encode(), digest_size=5).hexdigest()
-    if approved == name:
-        return _ALLOWED
-    message = (
-        f"{len(waiting)} deletions are held, after {recent} of {placed} objects within "
-        f"{budget.window_seconds:g} s; to let these go, annotate the SyncerConfig with "
-        f"edge.kcp.io/approve-deletions={name}"
-    )
-    return Verdict(False, name, message)

@@ -1,0 +1,187 @@
+"""Which event enqueues which key, and which one makes deletions candidates.
+
+A key is enqueued for more than it may need: what is done about it depends on the state alone. Only
+one thing here must be early: whatever may have to be deleted is proposed to the deletion budget as
+soon as it is found missing, all of it together, before the first of it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from skerry.api.edge import ACCEPT_STORE_IDENTITY, APPROVE_DELETIONS
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.edge.syncer.state import SyncerState
+from skerry.edge.syncer.upsync import UpsyncWatches
+from skerry.logic.fleet.syncing.present import OURS
+
+
+class EventHandlers:
+    """Handlers of everything that happens to the tables of one session."""
+
+    def __init__(
+        self,
+        state: SyncerState,
+        upsync: UpsyncWatches,
+        *,
+        report: Callable[[], None],
+        end: Callable[[], None],
+    ) -> None:
+        """*report* has the state told soon; *end* ends the session: one side is another one."""
+        self._s = state
+        self._upsync = upsync
+        self._report = report
+        self._end = end
+        self._known_store = state.trust.known
+        self._answering_store = ""
+        self._configured = False
+
+    def connect(self) -> None:
+        """Have the handlers called from now on."""
+        s = self._s
+        s.mailbox.changed.connect(self.mailbox_changed)
+        s.mailbox.completed.connect(self.mailbox_completed)
+        s.config.changed.connect(self.config_changed)
+        s.hub_types.changed.connect(self.hub_types_changed)
+        s.trust.changed.connect(self.trust_changed)
+        s.edge_cache.changed.connect(self.edge_changed)
+        s.edge_types.changed.connect(self.edge_types_changed)
+        s.rights.granted.connect(self.right_granted)
+        s.budget.changed.connect(self.budget_changed)
+        s.outcomes.changed.connect(self._report)
+
+    def start(self) -> None:
+        """Follow what is remembered, and have everything looked at that was ever placed."""
+        self._follow()
+        self._enqueue(self._s.records.all_placed())
+
+    # The mailbox.
+
+    def mailbox_changed(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
+        s = self._s
+        if new is None and s.records.was_placed(ref) and s.trust.trusted:
+            s.budget.propose((ref,), s.records.placed_count)
+        if s.config.scope.covers(ref) or s.records.was_placed(ref):
+            s.down.add(ref)
+            if old is not None and new is not None:
+                s.back.add_after(ref, s.settings.return_seconds)
+        if old is None or new is None:
+            self._upsync.enqueue_name(ref)
+
+    def mailbox_completed(self, kind: GroupResource) -> None:
+        """Take it that a type was read completely: what it lacks of our records may have to go."""
+        s = self._s
+        placed = [ref for ref in s.records.all_placed() if ref.group_resource == kind]
+        self._propose([ref for ref in placed if s.mailbox.get(ref) is None])
+        self._enqueue(placed)
+        self._upsync.enqueue_type(kind)
+        self._accept_if_harmless()
+
+    def config_changed(self) -> None:
+        s = self._s
+        s.budget.approve(s.config.annotation(APPROVE_DELETIONS))
+        if s.trust.current and s.config.annotation(ACCEPT_STORE_IDENTITY) == s.trust.current:
+            s.trust.accept()
+        self._follow()
+        dropped = [ref for ref in s.records.all_placed() if not s.config.scope.covers(ref)]
+        self._propose(dropped)
+        self._enqueue(dropped)
+        if s.config.configured and not self._configured:
+            # Types that were read before the SyncerConfig had nobody to hear what they lack.
+            for kind in s.config.scope.types():
+                if s.mailbox.synced(kind):
+                    self.mailbox_completed(kind)
+        self._configured = s.config.configured
+        # What came into scope only now was seen before without being wanted.
+        self._enqueue(ref for ref in s.mailbox.refs() if not s.records.was_placed(ref))
+        self._upsync.adjust()
+        self._expect()
+        self._report()
+
+    def hub_types_changed(self) -> None:
+        self._follow()
+        self._upsync.enqueue_all()
+        self._upsync.enqueue_upsynced()
+        self._report()
+
+    def trust_changed(self) -> None:
+        trust = self._s.trust
+        if self._answering_store and trust.current != self._answering_store:
+            self._end()
+        self._answering_store = trust.current
+        if trust.trusted:
+            self._enqueue(self._s.records.all_placed())
+            if self._known_store != trust.known:
+                self._known_store = trust.known
+                self._upsync.forget_content()
+        self._report()
+
+    # The edge.
+
+    def edge_changed(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
+        s = self._s
+        s.edge_writes.seen(ref, old, new)
+        if s.records.was_placed(ref) or s.mailbox.get(ref) is not None:
+            s.down.add(ref)
+            s.back.add_after(ref, s.settings.return_seconds)
+        elif new is not None and new.get(OURS):
+            s.down.add(ref)  # a record was lost: the hub is told of an object nobody answers for
+
+    def edge_types_changed(self) -> None:
+        troubled = list(self._s.outcomes.troubled.items())
+        self._enqueue(ref for ref, outcome in troubled if outcome.state == "Waiting")
+        self._upsync.adjust()
+        self._expect()
+        self._report()
+
+    def right_granted(self, kind: GroupResource, namespace: str) -> None:
+        self._enqueue(
+            ref
+            for ref, outcome in list(self._s.outcomes.troubled.items())
+            if outcome.reason == "EdgeForbidden"
+            and (ref.group_resource, ref.namespace) == (kind, namespace)
+        )
+
+    def budget_changed(self) -> None:
+        self._enqueue(self._s.budget.candidates)
+        self._report()
+
+    # What they have in common.
+
+    def _enqueue(self, refs: Iterable[ObjectRef]) -> None:
+        for ref in refs:
+            self._s.down.add(ref)
+
+    def _propose(self, refs: list[ObjectRef]) -> None:
+        """Make deletions candidates, unless the hub is not to be believed anyway."""
+        s = self._s
+        if refs and s.trust.trusted and s.config.configured:
+            s.budget.propose(refs, s.records.placed_count)
+
+    def _follow(self) -> None:
+        """Follow the types the scope names, as far as the mailbox has them."""
+        s = self._s
+        types = s.config.scope.types()
+        if s.hub_types.known:
+            types = {kind: gvr for kind, gvr in types.items() if s.hub_types.find(gvr)}
+        s.mailbox.follow(types)
+
+    def _expect(self) -> None:
+        """Say which types the mailbox should have, for a hub that tells of none by itself."""
+        s = self._s
+        named = s.config.scope.unserved(())
+        upsynced = [gvr for gvr in self._upsync.types() if gvr.group_resource in named]
+        s.hub_types.expect([*s.config.scope.types().values(), *upsynced])
+
+    def _accept_if_harmless(self) -> None:
+        """Accept another store that wants everything we placed: nothing hangs on it."""
+        s = self._s
+        if s.trust.trusted or not s.config.configured:
+            return
+        scope = s.config.scope
+        if not all(s.mailbox.synced(kind) for kind in scope.types()):
+            return
+        if all(scope.covers(r) and s.mailbox.get(r) is not None for r in s.records.all_placed()):
+            s.trust.accept()

@@ -1,0 +1,71 @@
+"""The controller that tells the mailbox how its objects fare: statuses and marks.
+
+Bursts are gathered (``return_seconds``) so that they become one write.
+"""
+
+from __future__ import annotations
+
+from skerry.api.edge import EDGE_FIELD_MANAGER
+from skerry.api.errors import ApiError, Conflict, Invalid, NotFound
+from skerry.api.refs import ObjectRef
+from skerry.edge.syncer.state import SyncerState
+from skerry.kit.log import Logger
+from skerry.logic.fleet.syncing.status_writeback import RETURNED, WritebackObserved
+from skerry.logic.machinery.plan import Plan, target_text
+from skerry.runtime.execute import Executor, Outcome
+
+_log = Logger("syncer-status")
+
+
+class WritebackObserver:
+    """Reads one object on both sides."""
+
+    def __init__(self, state: SyncerState) -> None:
+        self._s = state
+
+    async def observe(self, ref: ObjectRef) -> WritebackObserved | None:
+        """Return what is to be compared; None for what the mailbox does not send down."""
+        s = self._s
+        copy = s.mailbox.get(ref)
+        gvr = s.mailbox.followed(ref.group_resource)
+        if copy is None or gvr is None or not s.config.scope.covers(ref):
+            return None
+        return WritebackObserved(
+            ref=ref,
+            gvr=gvr,
+            copy=copy,
+            live=s.edge_cache.get(gvr, ref),
+            record=s.records.placed(ref),
+            outcome=s.outcomes.get(ref),
+            has_status=s.hub_types.has_status(gvr, unknown=True),
+        )
+
+
+class WritebackExecutor(Executor):
+    """Writes in the mailbox, and counts what it wrote."""
+
+    def __init__(self, state: SyncerState, *, dry_run: bool = False) -> None:
+        super().__init__(
+            state.hub, EDGE_FIELD_MANAGER, metrics=state.metrics.runtime, dry_run=dry_run
+        )
+        self._returned = state.metrics.returned
+        self._dry_run = dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        try:
+            outcomes = await super().execute(plan)
+        except (NotFound, Conflict, Invalid) as error:
+            # It went or changed meanwhile, which an event tells; or the hub rejects the status.
+            _log.debug("status not returned", key=_about(plan), error=error.message)
+            return []
+        except ApiError as error:
+            _log.warning("status not returned", key=_about(plan), error=error.message)
+            raise
+        for outcome in () if self._dry_run else outcomes:
+            what = "status" if outcome.action.reason == RETURNED else "mark"
+            self._returned.labels(what).inc()
+        return outcomes
+
+
+def _about(plan: Plan) -> str:
+    return next((target_text(action) for action in plan), "")

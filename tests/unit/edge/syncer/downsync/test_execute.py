@@ -1,0 +1,255 @@
+"""Plans of the syncer carried out at a real edge, and the dry run that does none of it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from skerry.api.refs import ObjectRef
+from skerry.app.syncer import hub_client
+from skerry.edge.syncer.downsync.execute import DownsyncExecutor, NotYet
+from skerry.edge.syncer.downsync.observe import DownsyncObserver
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.session import Session
+from skerry.edge.syncer.state import SyncerState
+from skerry.edge.syncer.status_writeback import WritebackExecutor
+from skerry.edge.syncer.tables.journal import Journal, Offload, inline
+from skerry.edge.syncer.tables.sync_records import SyncRecords
+from skerry.edge.syncer.upsync import UpsyncExecutor, UpsyncObserver, UpsyncWatches
+from skerry.kit.invariant import InvariantError
+from skerry.logic.fleet.syncing.difference import DownsyncPlan, Observed, difference
+from skerry.logic.fleet.syncing.evidence import Evidence
+from skerry.logic.fleet.syncing.outcome import GONE, SyncOutcome
+from skerry.logic.fleet.syncing.present import present
+from skerry.logic.fleet.syncing.status_writeback import WritebackObserved, status_writeback
+from skerry.logic.fleet.syncing.upsync import UpsyncObserved, upsync
+from skerry.logic.fleet.syncing.wanted import Desired
+from skerry.logic.machinery.plan import NOTHING
+from skerry.runtime.client import Client
+from skerry.runtime.informer import InformerFactory
+from tests.kit.chain.syncer_world import CONFIG_MAPS, NAMESPACES, SyncerWorld
+from tests.kit.sim.loop import virtual
+
+PAGE = ObjectRef("", "", "configmaps", "shop", "page")
+FULL = Evidence(
+    synced=True, configured=True, trusted=True, store="a", revision=100, config_revision=100
+)
+CONTENT = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "page", "namespace": "shop"},
+    "data": {"index.html": "hello"},
+}
+WANTED = Desired("v1", CONTENT, "m1", 5)
+
+
+class Place:
+    """A hub, an edge and the state of a session that nobody runs."""
+
+    def __init__(self, world: SyncerWorld, journal: Journal) -> None:
+        self.world = world
+        self.journal = journal
+        edge = Client(world.to_edge, clock=world.clock)
+        hub = hub_client(world.hub.transport, world.clock)
+        records = SyncRecords(journal)
+        session = Session(world.settings, hub, edge, records, world.ids, SyncerMetrics())
+        self.state: SyncerState = session.state
+        self.watches = UpsyncWatches(self.state, InformerFactory(edge, ids=world.ids))
+
+    async def observed(self, wanted: Desired | None = WANTED) -> Observed:
+        """Return what an observer would see of the page, with the best of evidence."""
+        live = await self.world.at_edge(CONFIG_MAPS, "page")
+        return Observed(
+            PAGE,
+            wanted,
+            True,
+            None if live is None else present(live),
+            self.state.records.placed(PAGE),
+            FULL,
+            budget=self.state.budget.of(PAGE),
+        )
+
+    def remembered(self) -> list[str]:
+        return self.journal.keys("")
+
+
+@asynccontextmanager
+async def place(
+    folder: Path, *, namespace: bool = True, offload: Offload = inline
+) -> AsyncIterator[Place]:
+    world = SyncerWorld(folder)
+    async with world.running():
+        journal = Journal(folder / "journal", offload=offload)
+        if namespace:
+            for server in (world.edge, world.hub):
+                shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+                await server.client.create(NAMESPACES, shop)
+        with closing(journal):
+            yield Place(world, journal)
+
+
+@virtual
+async def test_a_plan_is_recorded_applied_and_settled(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        executor = DownsyncExecutor(here.state)
+        outcomes = await executor.execute(difference(await here.observed()))
+        assert [outcome.result for outcome in outcomes] == ["recorded", "applied"]
+        live = await here.world.at_edge(CONFIG_MAPS, "page")
+        record = here.state.records.placed(PAGE)
+        assert live is not None
+        assert record is not None
+        assert record.edge_uid == live["metadata"]["uid"]
+        assert here.state.outcomes.get(PAGE).state == "Applied"
+        assert here.state.edge_writes.answer(PAGE) == present(live)
+        assert not difference(await here.observed()), "and a second plan is empty"
+
+
+@virtual
+async def test_a_deletion_is_proposed_then_made_then_forgotten(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        executor = DownsyncExecutor(here.state)
+        await executor.execute(difference(await here.observed()))
+        await executor.execute(difference(await here.observed(None)))
+        assert here.state.budget.candidates == {PAGE}
+        assert await here.world.at_edge(CONFIG_MAPS, "page") is not None
+        [deleted] = await executor.execute(difference(await here.observed(None)))
+        assert deleted.result == "deleted"
+        assert not here.state.budget.candidates
+        await executor.execute(difference(await here.observed(None)))
+        assert not here.state.records.was_placed(PAGE)
+        assert here.state.outcomes.get(PAGE) == GONE
+
+
+@virtual
+async def test_a_dry_run_says_what_would_happen_and_leaves_no_trace(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        dry = DownsyncExecutor(here.state, dry_run=True)
+        outcomes = await dry.execute(difference(await here.observed()))
+        assert [outcome.result for outcome in outcomes] == ["recorded", "applied"]
+        assert outcomes[1].object is not None
+        assert outcomes[1].object["data"] == {"index.html": "hello"}
+        assert await here.world.at_edge(CONFIG_MAPS, "page") is None
+        assert here.remembered() == []
+        assert here.state.outcomes.get(PAGE) == GONE
+        assert here.state.edge_writes.answer(PAGE) is None
+
+
+@virtual
+async def test_a_dry_run_deletes_nothing_and_spends_no_budget(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        await DownsyncExecutor(here.state).execute(difference(await here.observed()))
+        here.state.budget.propose((PAGE,), 1)
+        dry = DownsyncExecutor(here.state, dry_run=True)
+        [outcome] = await dry.execute(difference(await here.observed(None)))
+        assert outcome.result == "deleted"
+        assert await here.world.at_edge(CONFIG_MAPS, "page") is not None
+        assert here.state.budget.candidates == {PAGE}
+        assert here.state.outcomes.get(PAGE).state == "Applied"
+
+
+@virtual
+async def test_a_dry_run_of_status_and_reports_writes_nothing_in_the_mailbox(
+    tmp_path: Path,
+) -> None:
+    async with place(tmp_path) as here:
+        await DownsyncExecutor(here.state).execute(difference(await here.observed()))
+        copy = await here.world.put(CONFIG_MAPS, "page", {"data": {"index.html": "hello"}})
+        record = here.state.records.placed(PAGE)
+        back = WritebackObserved(
+            PAGE, CONFIG_MAPS, copy, None, record, SyncOutcome("Failed", "Rejected", "no")
+        )
+        dry = WritebackExecutor(here.state, dry_run=True)
+        [marked] = await dry.execute(status_writeback(back))
+        assert marked.result == "patched"
+        assert await here.world.in_hub(CONFIG_MAPS, "page") == copy
+
+        born = ObjectRef("", "", "configmaps", "shop", "born")
+        live = {**CONTENT, "metadata": {"name": "born", "namespace": "shop", "uid": "e2"}}
+        up = UpsyncObserved(
+            born, CONFIG_MAPS, live, True, covered=True, placed=False, record=None, taken=False
+        )
+        observer = UpsyncObserver(here.state, here.watches)
+        [raised] = await UpsyncExecutor(here.state, observer, dry_run=True).execute(upsync(up))
+        assert raised.result == "applied"
+        assert await here.world.in_hub(CONFIG_MAPS, "born") is None
+        assert not here.state.records.was_upsynced(born)
+
+
+@virtual
+async def test_what_the_edge_refuses_is_the_objects_state_and_tried_again(tmp_path: Path) -> None:
+    async with place(tmp_path, namespace=False) as here:
+        executor = DownsyncExecutor(here.state)
+        with pytest.raises(NotYet):
+            await executor.execute(difference(await here.observed()))
+        outcome = here.state.outcomes.get(PAGE)
+        assert (outcome.state, outcome.reason) == ("Waiting", "DependencyMissing")
+        record = here.state.records.placed(PAGE)
+        assert record is not None
+        assert record.is_intent
+
+
+@virtual
+async def test_a_request_without_an_answer_may_still_take_effect(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        plan = difference(await here.observed())
+        here.world.to_edge.sever()
+        with pytest.raises(NotYet):
+            await DownsyncExecutor(here.state).execute(plan)
+        assert here.state.edge_writes.settling_seconds(PAGE) == pytest.approx(75.0, abs=1.0)
+        assert here.state.outcomes.get(PAGE) == GONE, "nothing is known to be wrong"
+
+
+@virtual
+async def test_an_unreadable_object_is_retried_and_its_right_is_missed(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        forbidden = SyncOutcome("Failed", "EdgeForbidden", "the edge must allow get")
+        plan = DownsyncPlan(ref=PAGE, outcome=forbidden, record=None, retry=True)
+        with pytest.raises(NotYet):
+            await DownsyncExecutor(here.state).execute(plan)
+        assert here.state.outcomes.troubled == {PAGE: forbidden}
+
+
+@virtual
+async def test_plans_of_others_are_a_bug(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        with pytest.raises(InvariantError):
+            await DownsyncExecutor(here.state).execute(NOTHING)
+        observer = UpsyncObserver(here.state, here.watches)
+        with pytest.raises(InvariantError):
+            await UpsyncExecutor(here.state, observer).execute(NOTHING)
+
+
+@virtual
+async def test_what_does_not_concern_the_syncer_is_not_looked_at(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        observed = await DownsyncObserver(here.state).observe(PAGE)
+        assert (observed.wanted, observed.live, observed.record) == (None, None, None)
+        assert difference(observed).outcome == GONE
+
+
+@virtual
+async def test_what_a_full_disk_refused_is_written_before_the_next_request(tmp_path: Path) -> None:
+    full = True
+
+    async def disk(work: Callable[[], None]) -> None:
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        work()
+
+    async with place(tmp_path, offload=disk) as here:
+        executor = DownsyncExecutor(here.state)
+        await executor.execute(difference(await here.observed()))
+        assert "No space left" in here.state.records.failure
+        full = False
+        live = await here.world.at_edge(CONFIG_MAPS, "page")
+        assert live is not None
+        live["data"] = {"index.html": "drifted"}
+        await here.world.edge.client.update(CONFIG_MAPS, live)
+        plan = difference(await here.observed())
+        assert [action.reason for action in plan] == ["Drifted"], "and nothing new to record"
+        await executor.execute(plan)
+        assert here.state.records.failure == ""

@@ -1,0 +1,34 @@
+"""The marks that tell how delivery went."""
+
+from __future__ import annotations
+
+from skerry.logic.fleet.syncing.delivery import content_mark, is_delivered, marked
+from skerry.logic.fleet.syncing.outcome import APPLIED, SyncOutcome
+from tests.unit.logic.fleet.syncing.objects import whole_object
+
+
+def test_a_mark_speaks_of_the_content_it_was_written_for() -> None:
+    for generation in (None, 4):
+        obj = whole_object()
+        obj["metadata"]["generation"] = generation
+        notes = marked(obj, APPLIED)
+        assert notes is not None
+        obj["metadata"]["annotations"] |= notes
+        assert is_delivered(obj)
+        assert marked(obj, APPLIED) in (None, {})
+        if generation is None:
+            obj["data"] = {"a": "2"}
+        else:
+            obj["metadata"]["generation"] = 5
+        assert not is_delivered(obj)
+        assert content_mark(obj) != notes["edge.kcp.io/applied"]
+
+
+def test_a_failure_is_written_on_the_object_and_taken_away_again() -> None:
+    obj = whole_object()
+    told = marked(obj, SyncOutcome("Failed", "Rejected", "no"))
+    assert told == {"edge.kcp.io/sync-error": "Rejected: no"}
+    obj["metadata"]["annotations"] |= told
+    again = marked(obj, APPLIED)
+    assert again is not None
+    assert again["edge.kcp.io/sync-error"] is None
