@@ -137,6 +137,15 @@ class Reading(_Series):
         yield family
 
 
+def exponential_buckets(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Return *count* bucket bounds, each *factor* times the one before."""
+    return tuple(start * factor**index for index in range(count))
+
+
+def _decimal(bound: float) -> str:
+    return str(float(bound))
+
+
 class Histogram(_Series):
     """How often values fell below each of some bounds."""
 
@@ -147,8 +156,11 @@ class Histogram(_Series):
         meaning: str,
         labels: Sequence[str],
         buckets: Sequence[float],
+        bound_text: Callable[[float], str] = _decimal,
     ) -> None:
+        """*bound_text* writes a bound as the label ``le`` has it."""
         self._bounds = tuple(buckets)
+        self._bound_text = bound_text
         # Per series: how many in each bucket alone, the last being above all bounds; their sum.
         self._values: dict[Labels, tuple[list[int], list[float]]] = {}
         super().__init__(registry, name, meaning, labels)
@@ -166,6 +178,10 @@ class Histogram(_Series):
         found = self._values.get(values)
         return 0 if found is None else sum(found[0])
 
+    def series(self) -> list[Labels]:
+        """Return the label values that something was observed for."""
+        return list(self._values)
+
     def collect(self) -> Iterable[Metric]:
         family = HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
         for values, (counts, total) in self._values.copy().items():
@@ -177,7 +193,7 @@ class Histogram(_Series):
         buckets: list[tuple[str, float]] = []
         for bound, number in zip((*self._bounds, float("inf")), counts, strict=True):
             below += number
-            buckets.append(("+Inf" if bound == float("inf") else str(float(bound)), below))
+            buckets.append(("+Inf" if bound == float("inf") else self._bound_text(bound), below))
         return buckets
 
 

@@ -71,7 +71,7 @@ class EventHandlers:
             began = clock.monotonic()
             handler(old, new)
             label = resource + ("Add" if old is None else "Delete" if new is None else "Update")
-            duration.observe((label,), clock.monotonic() - began)
+            duration.observe(clock.monotonic() - began, (label,))
 
         return handle
 

@@ -59,7 +59,7 @@ class Refusals:
         if not framework.post_filter:
             refused.message = diagnosis.message()
             return None
-        self._metrics.preemption_attempts.add(())
+        self._metrics.preemption_attempts.inc()
         began, pod = self._clock.monotonic(), refused.queued.pod
         result: PostFilterResult | None = None
         try:

@@ -45,7 +45,7 @@ from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import Framework, PluginRaised, status_label
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import Code, Status, error, unschedulable
-from skerry.scheduler.metrics import SchedulerMetrics
+from skerry.scheduler.metrics import SchedulerMetrics, Sizes
 from skerry.scheduler.outcome import Placed, Refused
 from skerry.scheduler.queue import QueuedPod, QueueProfile, QueueSettings, SchedulingQueue
 from skerry.scheduler.refusals import Refusals
@@ -131,7 +131,7 @@ class PodScheduler:
                 self._parts.ids,
                 extenders,
                 self.waiting.reject,
-                lambda count: self.metrics.preemption_victims.observe((), count),
+                self.metrics.preemption_victims.observe,
             )
             try:
                 assembled = assemble(spec, registry, handle)
@@ -197,15 +197,16 @@ class PodScheduler:
         )
 
     def _connect_gauges(self) -> None:
-        metrics = self.metrics
-        metrics.pending_pods.read = lambda: _keyed(self.queue.sizes())
-        metrics.cache_size.read = lambda: _keyed(self.cluster.counts)
-        metrics.inflight_events.read = lambda: _keyed(self.queue.in_flight_events())
-        metrics.unschedulable_pods.read = lambda: {
-            key: float(count) for key, count in self.queue.blamed().items()
-        }
-        metrics.refresh = self._count_evaluations
-        metrics.tasks.read = lambda: {("binding",): self.binding}
+        self.metrics.sizes = Sizes(
+            pending_pods=lambda: _keyed(self.queue.sizes()),
+            unschedulable_pods=lambda: {
+                key: float(count) for key, count in self.queue.blamed().items()
+            },
+            cache_size=lambda: _keyed(self.cluster.counts),
+            tasks=lambda: {("binding",): self.binding},
+            inflight_events=lambda: _keyed(self.queue.in_flight_events()),
+            refresh=self._count_evaluations,
+        )
 
     def _count_evaluations(self) -> None:
         for profile in self.profiles.values():
@@ -231,7 +232,7 @@ class PodScheduler:
             node, found = self._decider.decide(profile, queued.pod)
         except DecisionFailed as failure:
             return self._failed(queued, profile, failure.status, began)
-        self.metrics.algorithm_duration.observe((), self._clock.monotonic() - began)
+        self.metrics.algorithm_duration.observe(self._clock.monotonic() - began)
         return self._settle(queued, profile, node, found, began)
 
     async def attempt_with_extenders(self, queued: QueuedPod) -> Placed | Refused | None:
@@ -255,7 +256,7 @@ class PodScheduler:
             return self._failed(queued, profile, failure.status, began)
         except ExtenderError as problem:
             return self._failed(queued, profile, error(str(problem), problem), began)
-        self.metrics.algorithm_duration.observe((), self._clock.monotonic() - began)
+        self.metrics.algorithm_duration.observe(self._clock.monotonic() - began)
         return self._settle(queued, profile, node, found, began)
 
     def _profile_for(self, queued: QueuedPod) -> Profile | None:
@@ -274,7 +275,7 @@ class PodScheduler:
         return profile
 
     def _failed(self, queued: QueuedPod, profile: Profile, status: Status, began: float) -> Refused:
-        self.metrics.algorithm_duration.observe((), self._clock.monotonic() - began)
+        self.metrics.algorithm_duration.observe(self._clock.monotonic() - began)
         return Refused(queued, profile, status, status.message, began)
 
     def _settle(
@@ -392,7 +393,7 @@ class PodScheduler:
         finally:
             self.waiting.release(placed.pod.uid)
         label = "Success" if status is None else status.code.label
-        self.metrics.permit_duration.observe((label,), self._clock.monotonic() - began)
+        self.metrics.permit_duration.observe(self._clock.monotonic() - began, (label,))
         return status
 
     def _bound(self, placed: Placed) -> None:

@@ -95,7 +95,7 @@ async def test_a_pod_is_bound_and_people_are_notified() -> None:
     assert desk.server.bindings == {"p": "a"}
     assert desk.server.events == [("Scheduled", "Successfully assigned default/p to a")]
     assert desk.scheduler.cluster.is_assumed("p")
-    assert desk.scheduler.metrics.attempts.value("scheduled", "default-scheduler") == 1
+    assert desk.scheduler.metrics.attempts.value(("scheduled", "default-scheduler")) == 1
 
 
 async def test_a_tenth_of_the_calls_to_plugins_are_timed() -> None:
@@ -106,10 +106,10 @@ async def test_a_tenth_of_the_calls_to_plugins_are_timed() -> None:
     await desk.run()
     metrics = desk.scheduler.metrics
     timed = sum(
-        metrics.plugin_duration.count(labels) for labels in list(metrics.plugin_duration._series)
+        metrics.plugin_duration.count(labels) for labels in metrics.plugin_duration.series()
     )
     assert timed > 0
-    points = {labels[0] for labels in metrics.point_duration._series}
+    points = {labels[0] for labels in metrics.point_duration.series()}
     assert {"PreFilter", "Filter", "Reserve", "Bind"} <= points
 
 
