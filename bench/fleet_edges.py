@@ -45,7 +45,7 @@ _START_SPACING_SECONDS = 0.02
 async def edge(folder: Path) -> AsyncIterator[Client]:
     """Have an edge in this process, reached without a socket."""
     settings = ServerSettings(
-        data_dir=folder, port=0, store=StoreSettings(kind="memory"), controllers=False
+        data_dir=folder, port=0, store=StoreSettings(kind="memory"), controllers="none"
     )
     async with serving(settings, PLAIN_SERVER) as running:
         yield Client(_inside(running.api))

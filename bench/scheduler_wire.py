@@ -452,7 +452,7 @@ def _server(kubeconfig: Path | None) -> Iterator[Measured]:
     if kubeconfig is not None:
         yield Measured(from_kubeconfig(kubeconfig), kubeconfig)
         return
-    with ours("serve", ["--no-controllers"]) as measured:
+    with ours("serve", ["--controllers", "none"]) as measured:
         yield measured
 
 

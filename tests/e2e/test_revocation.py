@@ -30,7 +30,7 @@ async def test_an_open_watch_ends_when_the_right_or_the_account_goes(
     tmp_path: Path, what: tuple[GroupVersionResource, str]
 ) -> None:
     settings = ServerSettings(
-        data_dir=tmp_path, port=0, store=StoreSettings(kind="memory"), controllers=False
+        data_dir=tmp_path, port=0, store=StoreSettings(kind="memory"), controllers="none"
     )
     async with serving(settings, PLAIN_SERVER) as server:
         configuration = kubeconfig.load([server.kubeconfig])

@@ -28,6 +28,7 @@ from skerry.app.edge_config import (
     save_warning,
 )
 from skerry.app.edge_connect import AgentConnection
+from skerry.app.kubernetes_service import kubernetes_service
 from skerry.app.security import build_security
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import (
@@ -247,7 +248,7 @@ class Edge:
             self._published = await publish(self.network, self.config.published)
         except PortTaken as error:
             raise StartError(f"cannot publish a port of the edge: {error}") from error
-        await self._ensure_service(_kubernetes_service(self.config.service_network))
+        await self._ensure_service(kubernetes_service(self.config.service_network, 6443))
         if self._inside is not None:
             await self._ensure_service(_dns_service(self._dns_address))
         with contextlib.suppress(AlreadyExists):
@@ -305,23 +306,6 @@ class Edge:
 def _address_in(network: str, number: int) -> str:
     """Return an address of a network by its number."""
     return str(ipaddress.ip_network(network)[number])
-
-
-def _kubernetes_service(network: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"component": "apiserver", "provider": "kubernetes"},
-        },
-        "spec": {
-            "type": "ClusterIP",
-            "clusterIP": _address_in(network, 1),
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
-        },
-    }
 
 
 def _dns_service(address: str) -> Object:

@@ -148,5 +148,5 @@ async def _hub_assembly(
         ],
         "root",
         complete=complete,
-        beside=[control] if f.settings.controllers else [],
+        beside=[] if f.settings.controllers == "none" else [control],
     )

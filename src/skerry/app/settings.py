@@ -27,6 +27,9 @@ __all__ = ["MAX_TOKEN_LIFETIME", "OidcSettings", "ServerSettings", "StoreSetting
 MAX_TOKEN_LIFETIME = timedelta(days=365)
 
 
+Controllers = Literal["all", "core", "none"]
+
+
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """How one API server runs."""
@@ -116,8 +119,9 @@ class ServerSettings:
     event_minutes: float = 60.0
     """How long Events are kept, as in kube-apiserver."""
 
-    controllers: bool = True
-    """Whether the core controllers (garbage, namespaces, accounts, quota) run in this process."""
+    controllers: Controllers = "core"
+    """Which controllers run in this process: ``core`` are garbage, namespaces, accounts and quota;
+    ``all`` adds those of Deployments and other workloads to a plain server; ``none`` is none."""
 
     max_body_bytes: int = 3 << 20
     """Largest request body, as in kube-apiserver."""

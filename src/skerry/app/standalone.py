@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvloop
 import yaml
 
 from skerry.api.errors import ServiceUnavailable
 from skerry.app.api_server import ApiServer, Parts
-from skerry.app.core_controllers import run_core_controllers
+from skerry.app.core_controllers import embedded_transport, run_core_controllers
 from skerry.app.keys import (
     ServerKeys,
     follow_keys,
@@ -27,6 +28,7 @@ from skerry.app.keys import (
     open_keys,
     renew_certificates,
 )
+from skerry.app.kubernetes_service import KubernetesService
 from skerry.app.observability import AuditPolicyError, Observability, build_observability
 from skerry.app.restart import restart_on_unavailable
 from skerry.app.security import (
@@ -50,6 +52,7 @@ from skerry.logic.machinery.pod_security.configuration import (
     parse_configuration,
 )
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
+from skerry.runtime.client import Client
 from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.codec import dump
@@ -77,6 +80,7 @@ from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.tls import LiveContext
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
+from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import compaction
 from skerry.store.base import Store, StoreError
@@ -304,12 +308,34 @@ async def plain_assembly(deps: ServerDeps) -> ServerAssembly:
     )
     roles = RoleAggregation(f.store, api.dispatcher, f.security.rbac)
     assembly.beside.append(lambda: restart_on_unavailable("roles", roles.run, f.clock))
-    if f.settings.controllers:
+    if f.settings.controllers != "none":
         assembly.beside.append(lambda: run_core_controllers(api, f.authorities, f.clock, f.ids))
     return assembly
 
 
-PLAIN_SERVER = ServerFlavor("serve", build_security, plain_assembly)
+async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
+    """Return a plain server with what people expect of one that stands by itself."""
+    assembly = await plain_assembly(deps)
+    api, clock, settings = assembly.api, deps.clock, deps.settings
+    own = embedded_transport(api, User("system:apiserver", groups=("system:masters",)))
+    client = Client(own, user_agent="skerry/apiserver", clock=clock)
+
+    def urls() -> list[str]:
+        return [record.name for record in deps.ring.servers.records()]
+
+    port = urlsplit(deps.url).port or 443
+    service = KubernetesService(client, settings.service_network, port, urls)
+    assembly.complete = service.ensure
+    assembly.beside.append(lambda: service.run(clock))
+    if settings.controllers == "all":
+        # Loaded by whoever runs them, as the core controllers are.
+        from skerry.app.workload_controllers import run_plain_workload_controllers
+
+        assembly.beside.append(lambda: run_plain_workload_controllers(api, clock, deps.ids))
+    return assembly
+
+
+PLAIN_SERVER = ServerFlavor("serve", build_security, serve_assembly)
 
 
 def server_parts(

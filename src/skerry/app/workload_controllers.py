@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from skerry.app.core_controllers import Runnable
+from skerry.app.api_server import ApiServer
+from skerry.app.core_controllers import Runnable, embedded_transport
 from skerry.controllers.workload import replicaset
 from skerry.controllers.workload.cronjob import controller as cronjob
 from skerry.controllers.workload.daemonset import controller as daemonset
@@ -14,6 +15,8 @@ from skerry.controllers.workload.endpointslice import controller as endpointslic
 from skerry.controllers.workload.job import controller as job
 from skerry.controllers.workload.statefulset import controller as statefulset
 from skerry.controllers.workload.volume import controller as volume
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
@@ -31,12 +34,12 @@ _BUILDERS: dict[str, Callable[[ControllerContext], Runnable]] = {
 
 
 def build_workload_controllers(
-    client: Client, factory: InformerFactory, volumes: str
+    client: Client, factory: InformerFactory, volumes: str = ""
 ) -> tuple[list[Runnable], list[EventRecorder]]:
     """Return every workload controller, and the recorders of their events.
 
     Each has a recorder of its own, so that an Event names who it comes from. Local volumes are
-    directories below *volumes*.
+    directories below *volumes*; without it nobody makes any.
     """
     found: list[Runnable] = []
     recorders: list[EventRecorder] = []
@@ -44,7 +47,7 @@ def build_workload_controllers(
     def build_volume(context: ControllerContext) -> Runnable:
         return volume.build(context, volumes)
 
-    builders = {**_BUILDERS, volume.NAME: build_volume}
+    builders = {**_BUILDERS, volume.NAME: build_volume} if volumes else _BUILDERS
     for name, build in builders.items():
         recorder = EventRecorder(client, name, metrics=factory.metrics)
         recorders.append(recorder)
@@ -55,7 +58,18 @@ def build_workload_controllers(
     return found, recorders
 
 
-async def run_workload_controllers(client: Client, factory: InformerFactory, volumes: str) -> None:
+async def run_plain_workload_controllers(api: ApiServer, clock: Clock, ids: IdSource) -> None:
+    """Run them beside a server that has no nodes, until cancelled."""
+    client = Client(embedded_transport(api), user_agent="skerry/workload-controllers", clock=clock)
+    factory = InformerFactory(client, ids=ids)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(factory.run())
+        tasks.create_task(run_workload_controllers(client, factory))
+
+
+async def run_workload_controllers(
+    client: Client, factory: InformerFactory, volumes: str = ""
+) -> None:
     """Run all of them until cancelled; *factory* is run by whoever owns it."""
     controllers, recorders = build_workload_controllers(client, factory, volumes)
     async with asyncio.TaskGroup() as tasks:

@@ -205,10 +205,12 @@ _SERVER_FLAGS: list[Flag] = [
         "[default: the metadata of every request]",
     ),
     click.option(
-        "--controllers/--no-controllers",
-        default=True,
+        "--controllers",
+        type=click.Choice(("all", "core", "none")),
+        default="core",
         show_default=True,
-        help="Run the core controllers in this process.",
+        help="Controllers in this process: core (garbage, namespaces, accounts, quota), or all, "
+        "which adds those of Deployments and other workloads to a plain server.",
     ),
     *log_flags(),
 ]

@@ -14,8 +14,9 @@ Anywhere else it is a context manager::
 
 The server speaks HTTPS on a free port of the loopback interface and keeps its objects in memory.
 It is the one that ``skerry serve`` runs: CustomResourceDefinitions, server-side apply, watches,
-RBAC, admission policies. With ``controllers`` namespaces are emptied, garbage is collected and
-quotas are counted; with ``workspaces`` it is a hub, with kcp's workspaces.
+RBAC, admission policies. With ``controllers="core"`` namespaces are emptied, garbage is collected
+and quotas are counted; with ``"all"`` Deployments, Jobs and the like make pods as well. With
+``workspaces`` it is a hub, with kcp's workspaces.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from skerry.app.settings import ServerSettings
@@ -55,7 +56,10 @@ class TestServer:
 
 @contextlib.contextmanager
 def api_server(
-    *, controllers: bool = False, workspaces: bool = False, directory: Path | None = None
+    *,
+    controllers: Literal["all", "core", "none"] = "none",
+    workspaces: bool = False,
+    directory: Path | None = None,
 ) -> Iterator[TestServer]:
     """Run a server inside the context.
 

@@ -23,5 +23,5 @@ def skerry_server() -> Iterator[TestServer]:
 @pytest.fixture(scope="session")
 def skerry_session_server() -> Iterator[TestServer]:
     """A real API server, with the core controllers, for all tests of a session."""
-    with api_server(controllers=True) as server:
+    with api_server(controllers="core") as server:
         yield server

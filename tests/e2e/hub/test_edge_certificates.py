@@ -77,7 +77,7 @@ metadata:
 def hasty_hub(tmp_path: Path) -> Iterator[Hub]:
     """A hub whose certificates for edges live for seconds."""
     refuse_old_kubectl()
-    flags = ("--init", "--no-controllers", "--edge-certificate-lifetime", "4s")
+    flags = ("--init", "--controllers", "none", "--edge-certificate-lifetime", "4s")
     hub = Hub(tmp_path / "hub", *flags).start()
     yield hub
     assert hub.stop() == 0, hub.log

@@ -264,7 +264,7 @@ async def running_edge_hub(
         port=0,
         store=store or StoreSettings(kind="memory"),
         token_auth_file=folder / "tokens.csv",
-        controllers=False,
+        controllers="none",
         workers=0,
         **settings,
     )

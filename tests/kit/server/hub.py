@@ -155,7 +155,7 @@ async def running_hub(
         port=0,
         store=store or StoreSettings(kind="memory"),
         token_auth_file=folder / "tokens.csv",
-        controllers=controllers,
+        controllers="core" if controllers else "none",
         workers=workers,
     )
     async with serving(settings, hub_flavor(with_edge_provider=edge_provider)) as running:

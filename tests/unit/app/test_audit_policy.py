@@ -68,8 +68,9 @@ class Audited:
         return answer.status
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the events that were written; after the server has ended."""
-        return [json.loads(line) for line in self.file.read_bytes().splitlines()]
+        """Return the events that were written of clients; after the server has ended."""
+        found = [json.loads(line) for line in self.file.read_bytes().splitlines()]
+        return [event for event in found if event["user"].get("username") != "system:apiserver"]
 
 
 @contextlib.asynccontextmanager
@@ -85,7 +86,7 @@ async def audited(folder: Path, policy: str | None = EVERYTHING) -> AsyncIterato
         store=StoreSettings(kind="memory"),
         audit_log=folder / "audit.log",
         audit_policy_file=file,
-        controllers=False,
+        controllers="none",
     )
     try:
         async with serving(settings, PLAIN_SERVER) as running:

@@ -236,7 +236,7 @@ async def published(server: Server, *authorities: bytes) -> None:
 async def test_an_open_connection_of_a_retired_authority_is_refused_on_its_next_request(
     tmp_path: Path,
 ) -> None:
-    async with running_server(tmp_path, controllers=False) as server:
+    async with running_server(tmp_path, controllers="none") as server:
         (old,), admin = server.roots(), server.admin()
         async with Client.connected(server, old, admin) as client:
             assert await client.status() == 200
@@ -251,7 +251,7 @@ async def test_an_open_connection_of_a_retired_authority_is_refused_on_its_next_
 async def test_a_signing_key_is_rotated_and_tokens_of_both_hold_until_the_old_one_is_retired(
     tmp_path: Path,
 ) -> None:
-    async with running_server(tmp_path, controllers=False) as server:
+    async with running_server(tmp_path, controllers="none") as server:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
         assert (await server.ask("POST", ACCOUNT, account))[0] == 201
         before = await server.token()
@@ -284,7 +284,7 @@ async def test_a_signing_key_is_rotated_and_tokens_of_both_hold_until_the_old_on
             assert await ended(client)
             assert len((await server.ask("GET", "/openid/v1/jwks"))[1]["keys"]) == 1
         key_files.keep_signing_keys(server.pki, {name})
-    async with running_server(tmp_path, controllers=False) as server:
+    async with running_server(tmp_path, controllers="none") as server:
         assert await server.whoami(after) == 201
 
 
@@ -303,7 +303,7 @@ async def test_a_given_certificate_is_shown_by_name_and_read_again_when_it_chang
     authority = new_ca("another authority", SystemClock())
     files = given(tmp_path / "given", authority, "hub.example", "*.apps.example")
     more: dict[str, Any] = {"tls_cert_file": files[0], "tls_private_key_file": files[1]}
-    async with running_server(tmp_path / "data", controllers=False, **more) as server:
+    async with running_server(tmp_path / "data", controllers="none", **more) as server:
         (own,) = server.roots()
         theirs = authority.certificate
         for name in ("hub.example", "HUB.example", "one.apps.example"):
@@ -369,7 +369,7 @@ async def test_certificates_that_near_their_end_are_renewed_without_a_restart(
             await asyncio.Event().wait()
 
     clock = Waits(SystemClock().now() - timedelta(days=300))
-    async with running_server(tmp_path, clock, controllers=False) as server:
+    async with running_server(tmp_path, clock, controllers="none") as server:
         (root,), admin = server.roots(), server.admin()
         async with Client.connected(server, root, admin) as client:
             first = client.certificate
@@ -406,7 +406,7 @@ def test_a_host_is_named_by_itself_or_by_a_wildcard_for_its_first_label(
 async def test_a_server_without_its_encryption_key_does_not_start_and_says_why(
     tmp_path: Path,
 ) -> None:
-    async with running_server(tmp_path, controllers=False):
+    async with running_server(tmp_path, controllers="none"):
         pass
     keys = tmp_path / "pki" / "encryption.keys"
     keys.unlink()
@@ -423,7 +423,7 @@ async def test_a_server_without_its_encryption_key_does_not_start_and_says_why(
 async def test_a_secret_that_was_tampered_with_costs_its_readers_an_error_and_nobody_else_anything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with running_server(tmp_path, controllers=False) as server:
+    async with running_server(tmp_path, controllers="none") as server:
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",

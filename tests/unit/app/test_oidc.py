@@ -78,7 +78,7 @@ async def serving_people(
         store=StoreSettings(kind="memory"),
         oidc=oidc,
         oidc_ca_file=authority,
-        controllers=False,
+        controllers="none",
     )
     async with serving(settings, kind) as running:
         yield running

@@ -32,7 +32,7 @@ SECRET = {
 
 def settings_of(folder: Path) -> ServerSettings:
     store = StoreSettings(path=folder / "store.db")
-    return ServerSettings(data_dir=folder, port=0, store=store, controllers=False)
+    return ServerSettings(data_dir=folder, port=0, store=store, controllers="none")
 
 
 async def _ask(folder: Path, method: str, path: str, obj: object = None) -> tuple[int, bytes]:

@@ -61,7 +61,7 @@ async def test_a_secret_that_names_an_account_holds_its_token_for_as_long_as_it_
 ) -> None:
     log.configure(verbosity=0, format="text")
     settings = ServerSettings(
-        data_dir=tmp_path, port=0, store=StoreSettings(kind="memory"), controllers=False
+        data_dir=tmp_path, port=0, store=StoreSettings(kind="memory"), controllers="none"
     )
     async with serving(settings, PLAIN_SERVER) as server:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}

@@ -33,7 +33,7 @@ def test_without_flags_everything_is_as_documented() -> None:
     assert settings.port == 6443
     assert settings.store.kind == "sqlite"
     assert settings.store.path == Path(".skerry/store.db")
-    assert settings.controllers
+    assert settings.controllers == "core"
     assert settings.anonymous
 
 
@@ -45,7 +45,7 @@ def test_flags_reach_their_settings(tmp_path: Path) -> None:
         *("--store", "etcd", "--etcd-servers", "http://a:1,http://b:2", "--etcd-prefix", "/x/"),
         *("--etcd-user", "ali", "--etcd-password-file", str(password)),
         *("--tls-san", "one.example", "--tls-san", "two.example"),
-        *("--external-hostname", "hub.example", "--no-controllers", "--no-anonymous-auth"),
+        *("--external-hostname", "hub.example", "--controllers", "none", "--no-anonymous-auth"),
         *("--log-format", "json", "-v", "4", "--audit-log", str(tmp_path / "audit")),
     )
     assert settings.data_dir == tmp_path / "d"
@@ -56,7 +56,7 @@ def test_flags_reach_their_settings(tmp_path: Path) -> None:
     assert (settings.store.etcd_user, settings.store.etcd_password) == ("ali", "sesame")
     assert settings.tls_sans == ("one.example", "two.example")
     assert settings.external_hostname == "hub.example"
-    assert not settings.controllers
+    assert settings.controllers == "none"
     assert not settings.anonymous
     assert (settings.log_format, settings.verbosity) == ("json", 4)
     assert settings.audit_log == tmp_path / "audit"

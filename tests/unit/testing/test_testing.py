@@ -62,7 +62,7 @@ def test_a_given_directory_keeps_the_kubeconfig(tmp_path: Path) -> None:
 
 
 def test_with_controllers_a_deleted_namespace_goes() -> None:
-    with api_server(controllers=True) as server:
+    with api_server(controllers="core") as server:
         api = core(server)
         api.create_namespace({"metadata": {"name": "gone"}})
         watched = api.list_namespace(field_selector="metadata.name=gone")
@@ -74,6 +74,26 @@ def test_with_controllers_a_deleted_namespace_goes() -> None:
             timeout_seconds=30,
         )
         assert any(event["type"] == "DELETED" for event in stream)
+
+
+def test_with_all_controllers_a_deployment_makes_its_pods() -> None:
+    spec = {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    }
+    with api_server(controllers="all") as server:
+        apps = library.client.AppsV1Api(connected(server))
+        apps.create_namespaced_deployment("default", {"metadata": {"name": "web"}, "spec": spec})
+        stream = library.watch.Watch().stream(
+            core(server).list_namespaced_pod, "default", timeout_seconds=30
+        )
+        made = {event["object"].metadata.name for event, _ in zip(stream, range(2), strict=False)}
+        assert len(made) == 2
+        assert all(name.startswith("web-") for name in made)
 
 
 def test_with_workspaces_it_is_a_hub() -> None:

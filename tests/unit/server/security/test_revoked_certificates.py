@@ -39,7 +39,7 @@ NAMESPACES = "/api/v1/namespaces"
 async def running(folder: Path) -> AsyncIterator[Running]:
     log.configure(verbosity=0, format="text")
     settings = ServerSettings(
-        data_dir=folder, port=0, store=StoreSettings(kind="memory"), controllers=False
+        data_dir=folder, port=0, store=StoreSettings(kind="memory"), controllers="none"
     )
     async with serving(settings, PLAIN_SERVER) as server:
         yield server
