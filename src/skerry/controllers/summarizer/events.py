@@ -178,7 +178,7 @@ class SummaryInputs:
         placements.discard(placement)
         if not placements and self._placements.pop(placement.cluster, None) is not None:
             self._drop_all(placement.cluster)
-            self._enqueue_cluster(placement.cluster)
+            self._role_changed(placement.cluster)
 
     def _select(self, placement: ObjectRef, obj: Object) -> None:
         """Take in what a placement means; what a malformed one meant before still counts."""
