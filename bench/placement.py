@@ -16,7 +16,7 @@ from bench import placement_hub
 from bench.report import Row, table
 from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import Location, location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.whatif import Put, what_if
 
@@ -85,7 +85,7 @@ def run_pure(
 ) -> list[Row]:
     """Return rows of matching alone."""
     source = random.Random(5)
-    index = PlacementIndex()
+    index = DestinationTable()
     found = [_location(number, _labels(source, number)) for number in range(locations)]
     targets = [sync_target_of(_sync_target(number)) for number in range(locations)]
     wanted = [placement_of(_placement(source, number)) for number in range(placements)]
@@ -118,7 +118,7 @@ def run_pure(
 
 
 def _relabels(
-    source: random.Random, index: PlacementIndex, count: int, locations: int
+    source: random.Random, index: DestinationTable, count: int, locations: int
 ) -> tuple[list[float], float]:
     times, touched = [], 0
     for _ in range(count):

@@ -65,9 +65,9 @@ from skerry.logic.fleet.explanation.changes import (
 )
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.placement.consent_record import is_enforced
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.explain import explain as explain_location
 from skerry.logic.fleet.placement.grants import grant_of
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     Destination,
     location_of,
@@ -216,7 +216,7 @@ class Hub:
 
     def _destinations(
         self,
-        index: PlacementIndex,
+        index: DestinationTable,
         ref: ObjectRef,
         locations: Mapping[ObjectRef, Object],
         slices: Sequence[Destination],
@@ -376,12 +376,12 @@ class Hub:
 
     async def _inventory(
         self, placements: Sequence[Object], *, asks: bool = False
-    ) -> tuple[PlacementIndex, dict[ObjectRef, Object]]:
+    ) -> tuple[DestinationTable, dict[ObjectRef, Object]]:
         """Return an index of *placements* and of all Locations, SyncTargets and grants.
 
         *asks*: the paths and labels of workspaces are needed whatever is found.
         """
-        index = PlacementIndex(location_chooser)
+        index = DestinationTable(location_chooser)
         records = [placement_of(each) for each in placements]
         for record in records:
             index.put_placement(record)

@@ -33,21 +33,21 @@ def passes(strategy: Strategy, candidate: Candidate, *, held: bool) -> bool:
     if spreads and None in domain(strategy, candidate):
         return False
     repelling = ["NoExecute"] if held else ["NoExecute", "NoSchedule"]
-    return not any(effect in repelling for effect in unborne(strategy, candidate))
+    return not any(effect in repelling for effect in untolerated(strategy, candidate))
 
 
-def unborne(strategy: Strategy, candidate: Candidate) -> list[str]:
+def untolerated(strategy: Strategy, candidate: Candidate) -> list[str]:
     return [
         taint.effect
         for taint in candidate.taints
-        if not any(toleration.bears(taint) for toleration in strategy.tolerations)
+        if not any(toleration.tolerates(taint) for toleration in strategy.tolerations)
     ]
 
 
 def total(strategy: Strategy, candidate: Candidate, among: Sequence[Candidate]) -> int:
     """Return taints three times, readiness once, each out of a hundred."""
-    soft = [unborne(strategy, each).count("PreferNoSchedule") for each in among]
-    own, most = unborne(strategy, candidate).count("PreferNoSchedule"), max(soft)
+    soft = [untolerated(strategy, each).count("PreferNoSchedule") for each in among]
+    own, most = untolerated(strategy, candidate).count("PreferNoSchedule"), max(soft)
     taints = 100 - own * 100 // most if most else 0
     return 3 * taints + (100 if candidate.available else 0)
 

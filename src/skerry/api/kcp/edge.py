@@ -149,7 +149,7 @@ def _strategy() -> Raw:
                 minimum=1,
             ),
             "spread": listing(spread, "How the choice is spread."),
-            "tolerations": listing(toleration, "Taints of locations that are borne."),
+            "tolerations": listing(toleration, "Tolerations for Location taints."),
             "onlyReady": truth("Whether locations that are not ready are passed over."),
         },
         "How to choose among matching locations; absent, all of them are destinations.",

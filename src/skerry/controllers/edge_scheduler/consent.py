@@ -34,7 +34,6 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
-from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.running import Running
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
@@ -49,9 +48,10 @@ from skerry.logic.fleet.placement.consent_record import (
     with_part,
     without_ids,
 )
+from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
 from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
-from skerry.logic.fleet.placement.index import Chosen, PlacementIndex
+from skerry.logic.machinery.conditions import condition, set_conditions
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
@@ -82,7 +82,7 @@ class InventoryKey(NamedTuple):
 class ConsentState:
     """What the placements reconciled so far are refused, and what of theirs is held."""
 
-    def __init__(self, index: PlacementIndex, enqueue: Callable[[InventoryKey], None]) -> None:
+    def __init__(self, index: DestinationTable, enqueue: Callable[[InventoryKey], None]) -> None:
         """*enqueue* gets the inventory workspaces that have something new to report."""
         self._index = index
         self._enqueue = enqueue
@@ -182,7 +182,7 @@ class ConsentObserver:
 
     def __init__(
         self,
-        index: PlacementIndex,
+        index: DestinationTable,
         state: ConsentState,
         grants: Informer,
         consents: Informer,
@@ -358,7 +358,9 @@ def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> 
         "observedGeneration": int(seen.object["metadata"].get("generation") or 0),
         "locations": seen.locations,
         "workspaces": seen.workspaces,
-        "conditions": merged(list(old.get("conditions") or ()), [_enforced(observed, seen)], now),
+        "conditions": set_conditions(
+            old.get("conditions") or (), [_enforced(observed, seen)], rfc3339(now)
+        ),
     }
     if wanted == old:
         return None
@@ -372,18 +374,18 @@ def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> 
     return Update(target, obj, "GrantEvaluated", subresource="status")
 
 
-def _enforced(observed: ObservedConsent, seen: SeenGrant) -> Condition:
+def _enforced(observed: ObservedConsent, seen: SeenGrant) -> Object:
     if seen.grant.errors:
-        return Condition(ENFORCED, False, "Invalid", "; ".join(seen.grant.errors))
+        return condition(ENFORCED, False, "Invalid", "; ".join(seen.grant.errors))
     if not seen.grant.enforces:
         text = "the grant admits nobody: others enforce" if observed.mode == ENFORCE else ""
-        return Condition(ENFORCED, False, "Observing", text)
+        return condition(ENFORCED, False, "Observing", text)
     if (observed.record or {}).get("mode") != ENFORCE:
         # From the moment this is True, not even deleting the grant opens the workspace.
-        return Condition(
+        return condition(
             ENFORCED, False, "Pending", "the workspace's LocationConsent is being written"
         )
-    return Condition(ENFORCED, True, "Enforced", "")
+    return condition(ENFORCED, True, "Enforced", "")
 
 
 # -- acting ------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ from skerry.controllers.edge_scheduler.observe import (
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.consent_record import lean_record
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import lean_grant
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS
 from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
 from skerry.logic.fleet.placement.slices import lean_slice, slice_as_written
@@ -98,7 +98,7 @@ class EdgeScheduler:
         self._views = views
         self._tell = tell
         edge = views.edge
-        self.index = PlacementIndex(location_chooser)
+        self.index = DestinationTable(location_chooser)
         self.queue: WorkQueue[ObjectRef] = edge.queue(NAME)
         self.status_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-status")
         self.consent_queue: WorkQueue[InventoryKey] = edge.queue(f"{NAME}-consent")

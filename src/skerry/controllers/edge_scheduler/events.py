@@ -24,8 +24,8 @@ from skerry.controllers.edge_scheduler.memory import Causes
 from skerry.controllers.edge_scheduler.observe import NAME, Cause
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.consent_record import is_enforced
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     is_being_deleted,
     location_of,
@@ -43,7 +43,7 @@ class EventHandlers:
 
     def __init__(
         self,
-        index: PlacementIndex,
+        index: DestinationTable,
         slices: InformerOverlay,
         causes: Causes,
         enqueue: Callable[[ObjectRef], None],

@@ -22,7 +22,7 @@ from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.kit.log import Logger
-from skerry.logic.fleet.placement.index import NOWHERE, Chosen, PlacementIndex
+from skerry.logic.fleet.placement.destination import NOWHERE, Chosen, DestinationTable
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import destinations_in, page_names, page_number
 from skerry.runtime.client import Client
@@ -117,7 +117,7 @@ class Observer:
 
     def __init__(
         self,
-        index: PlacementIndex,
+        index: DestinationTable,
         placements: Informer,
         slices: InformerOverlay,
         memory: PlacementMemory,

@@ -15,9 +15,10 @@ from typing import Any
 from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.controllers.edge_scheduler.conditions import Condition, merged
 from skerry.controllers.edge_scheduler.observe import Consent, Result
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import is_being_deleted
+from skerry.logic.machinery.conditions import condition, set_conditions
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 
 SCHEDULED = "Scheduled"
@@ -73,7 +74,7 @@ def decide_status(observed: ObservedStatus, now: datetime) -> Plan:
             wanted[field] = old.get(field, 0)
     dropped = () if result.consent is not None or result.errors else (GRANTED,)
     known = old.get("conditions") or []
-    wanted["conditions"] = merged(known, conditions(result), now, dropped)
+    wanted["conditions"] = set_conditions(known, conditions(result), rfc3339(now), dropped=dropped)
     if wanted == old:
         return NOTHING
     obj = {**observed.placement, "status": wanted}
@@ -90,51 +91,51 @@ def _news(placement: Object, old: list[Object], new: list[Object]) -> Iterator[A
             yield Announcement(placement, "Warning", each["reason"], each["message"])
 
 
-def conditions(result: Result) -> list[Condition]:
+def conditions(result: Result) -> list[Object]:
     """Return what is to be said of a result."""
     impossible = "; ".join(result.unsatisfiable)
     return [
         _scheduled(result),
         *([_granted(result, result.consent)] if result.consent is not None else ()),
-        Condition(SATISFIABLE, False, "Contradiction", impossible)
+        condition(SATISFIABLE, False, "Contradiction", impossible)
         if impossible
-        else Condition(SATISFIABLE, True, "NoContradiction", ""),
+        else condition(SATISFIABLE, True, "NoContradiction", ""),
     ]
 
 
-def _scheduled(result: Result) -> Condition:
+def _scheduled(result: Result) -> Object:
     if result.errors:
-        return Condition(SCHEDULED, False, "InvalidSelector", "; ".join(result.errors))
+        return condition(SCHEDULED, False, "InvalidSelector", "; ".join(result.errors))
     if not result.matching:
-        return Condition(SCHEDULED, False, "NoLocationMatches", "No Location matches the selectors")
+        return condition(SCHEDULED, False, "NoLocationMatches", "No Location matches the selectors")
     counted = f"{result.destinations} destinations at {result.chosen} locations"
     if result.broken_locations:
         listed = "; ".join(result.broken_locations)
-        return Condition(SCHEDULED, False, "InvalidInstanceSelector", f"{counted}, but {listed}")
+        return condition(SCHEDULED, False, "InvalidInstanceSelector", f"{counted}, but {listed}")
     if not result.chosen and result.consent is not None and result.consent.refused:
-        return Condition(SCHEDULED, False, NOT_GRANTED, _granted(result, result.consent).message)
+        return condition(SCHEDULED, False, NOT_GRANTED, _granted(result, result.consent)["message"])
     if not result.destinations:
         text = f"{result.matching} Locations match, but no SyncTarget is an instance of any chosen"
-        return Condition(SCHEDULED, False, "NoInstances", text)
+        return condition(SCHEDULED, False, "NoInstances", text)
     wanted = result.wanted_locations
     if wanted is not None and result.chosen < wanted:
         why = f": {result.shortage}" if result.shortage else ""
         text = f"{counted}; {wanted} were asked for{why}"
-        return Condition(SCHEDULED, False, "TooFewLocations", text)
-    return Condition(SCHEDULED, True, "DestinationsChosen", counted)
+        return condition(SCHEDULED, False, "TooFewLocations", text)
+    return condition(SCHEDULED, True, "DestinationsChosen", counted)
 
 
-def _granted(result: Result, consent: Consent) -> Condition:
+def _granted(result: Result, consent: Consent) -> Object:
     """Return what grants of inventory workspaces have to do with a placement."""
     by = ", ".join(consent.refusing)
     if consent.refused:
         text = f"{consent.refused} of {result.matching} matching Locations: not granted by {by}"
         if not consent.held:
-            return Condition(GRANTED, False, NOT_GRANTED, text)
+            return condition(GRANTED, False, NOT_GRANTED, text)
         stay = f"{consent.held} of them keep what runs there until its removal is confirmed"
         reason = "Held" if consent.held == consent.refused else NOT_GRANTED
-        return Condition(GRANTED, False, reason, f"{text}; {stay}")
+        return condition(GRANTED, False, reason, f"{text}; {stay}")
     if consent.observed:
         text = f"{consent.observed} of {result.matching} matching Locations would not be granted"
-        return Condition(GRANTED, True, "WouldBeRefused", f"{text} by {by}, which only observes")
-    return Condition(GRANTED, True, GRANTED, "")
+        return condition(GRANTED, True, "WouldBeRefused", f"{text} by {by}, which only observes")
+    return condition(GRANTED, True, GRANTED, "")

@@ -17,6 +17,12 @@ from skerry.api.objects import Object
 Condition = Mapping[str, Any]
 
 
+def condition(kind: str, status: bool, reason: str, message: str) -> Object:
+    """Return a condition without its time, which ``set_conditions`` gives it."""
+    text = "True" if status else "False"
+    return {"type": kind, "status": text, "reason": reason, "message": message}
+
+
 def condition_of(conditions: Iterable[Condition], kind: str) -> Condition | None:
     """Return the condition of that type."""
     return next((each for each in conditions if each.get("type") == kind), None)

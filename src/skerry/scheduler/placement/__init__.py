@@ -5,10 +5,10 @@ turn Locations down, scores rank them, and as many as wished for are chosen, eve
 of labels and without needless moves. Placements without a strategy never come here.
 
 * ``wish``: the item.
-* ``table``: Locations in rows, as the placement index numbers them.
+* ``table``: Locations in rows, as the inventory numbers them.
 * ``plugins``: readiness, taints and tolerations, membership in a domain of the spread.
 * ``registry``: those, and what other packages bring.
-* ``chooser``: runs them, and is what the placement index asks.
+* ``chooser``: runs them, and is what the table ``destination`` asks.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from skerry.api.edge import edge_placement_ref, location_ref, sync_target_ref
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.choosing import Choice
-from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import (
     Location,
@@ -331,7 +331,7 @@ def test_nothing_is_made_before_a_placement_asks() -> None:
         made.append(inventory)
         return LocationChooser(inventory)
 
-    index = PlacementIndex(making)
+    index = DestinationTable(making)
     index.put_location(location_of(building.location("a", {}, {})))
     index.put_placement(placement_of(building.placement("plain", {})))
     assert not made
@@ -342,7 +342,7 @@ def test_nothing_is_made_before_a_placement_asks() -> None:
 
 
 def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
-    index = PlacementIndex(LocationChooser)
+    index = DestinationTable(LocationChooser)
     strategy = {"numberOfLocations": 1, "onlyReady": True}
     index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))
     where = edge_placement_ref("wmw", "one")
@@ -362,7 +362,7 @@ def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
 
 
 def test_what_an_edit_would_change_is_told_of_choices_too_and_leaves_no_trace() -> None:
-    index = PlacementIndex(LocationChooser)
+    index = DestinationTable(LocationChooser)
     strategy = {"numberOfLocations": 1}
     index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))
     where = edge_placement_ref("wmw", "one")

@@ -17,9 +17,9 @@ from skerry.logic.fleet.customization.customize import customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link
 from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject, selections, travelling
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.explain import Explanation, explain
 from skerry.logic.fleet.placement.grants import Rule
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.translation.what import What
 
@@ -30,7 +30,7 @@ class Facts:
 
     ref: ObjectRef
     what: What | None
-    index: PlacementIndex
+    index: DestinationTable
     # Location objects, and the destinations the placement's slices hold.
     locations: Mapping[ObjectRef, Object]
     slices: AbstractSet[Destination]
@@ -154,7 +154,9 @@ def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
     ]
 
 
-def targets_at(index: PlacementIndex, ref: ObjectRef, where: Explanation) -> list[tuple[str, str]]:
+def targets_at(
+    index: DestinationTable, ref: ObjectRef, where: Explanation
+) -> list[tuple[str, str]]:
     """Return names and UIDs of the SyncTargets a Location leads to."""
     number = index.inventory.location_number(ref)
     if number is None or not where.selected:
@@ -210,7 +212,7 @@ def _pairs(
 
 def _why(link: Link) -> dict[str, Any]:
     found = link.as_json()
-    del found["step"], found["holds"]
+    del found["step"], found["table"], found["holds"]
     return found
 
 

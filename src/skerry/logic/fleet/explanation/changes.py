@@ -1,6 +1,6 @@
 """What an edit not yet made would add and remove.
 
-Destinations come from the placement index, which makes the change, answers and takes it back.
+Destinations come from the table ``destination``, on which the change is made and taken back.
 Objects come from asking each placement of the workspace what it selects, before and after.
 """
 

@@ -1,10 +1,14 @@
-"""The steps an object takes to an edge, and what was found at each of them."""
+"""The steps an object takes to an edge, and what was found at each of them.
+
+Each step is about one table of the chain (``logic.fleet.tables.chain``): a step that does not hold
+is a row that is missing there, and its reason is why.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Step = Literal[
     "category",
@@ -19,6 +23,20 @@ Step = Literal[
 ]
 
 
+# The table whose row a step looks for; in the order of steps.
+TABLES: Final[Mapping[Step, str]] = {
+    "category": "selected",
+    "selection": "selected",
+    "location": "destination",
+    "grant": "route",
+    "customization": "desired",
+    "mailbox": "mailboxes",
+    "copy": "copies",
+    "applied": "report",
+    "health": "report",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One step. ``holds`` None: it cannot be told. ``edit``: what would turn the answer around."""
@@ -30,7 +48,11 @@ class Link:
     edit: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"step": self.step, "holds": self.holds}
+        found: dict[str, Any] = {
+            "step": self.step,
+            "table": TABLES[self.step],
+            "holds": self.holds,
+        }
         if self.reason:
             found["reason"] = self.reason
         if self.messages:

@@ -7,7 +7,8 @@ labels of a Location find the selectors they satisfy. So a change costs what it 
 * ``labels``: things by their labels; selectors find them.
 * ``demands``: selectors by their terms; labels find them.
 * ``inventory``: Locations, SyncTargets, and which SyncTargets a Location has.
-* ``index``: EdgePlacements on top of that, and their destinations.
+* ``destination``: EdgePlacements on top of that, and their destinations: the table;
+  ``reference``: the same as a scan.
 * ``strategy``: what a placement says of choosing some of them; ``choosing``: who does.
 * ``grants``: whom the owner of an inventory lets in; ``workspace_tree``: paths of workspaces;
   ``consent``: which Locations are open to whom.

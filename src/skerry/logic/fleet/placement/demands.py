@@ -1,7 +1,7 @@
 """Selectors by what they demand: labels find the selectors they satisfy.
 
 Equal selectors are one, whoever has them. For each key the index knows which selectors demand
-something of it, which of those name a value, which mean the complement, and which bear absence.
+something of it, which of those name a value, which mean the complement, and which admit absence.
 The selectors that a value ``v`` of key ``k`` satisfies are then ``named[k][v] XOR complement[k]``,
 and the selectors some labels satisfy are all but those unsatisfied by any key: as many set
 operations as there are keys that anybody selects by, however many selectors there are.

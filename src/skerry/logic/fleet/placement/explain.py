@@ -18,7 +18,7 @@ from typing import Literal
 from pyroaring import BitMap
 
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.index import NOWHERE, PlacementIndex
+from skerry.logic.fleet.placement.destination import NOWHERE, DestinationTable
 from skerry.logic.fleet.placement.records import Location, Placement
 from skerry.logic.fleet.placement.terms import Term, Terms, failing, matches
 
@@ -83,7 +83,7 @@ class Explanation:
 
 
 def explain(
-    index: PlacementIndex,
+    index: DestinationTable,
     ref: ObjectRef,
     where: ObjectRef,
     present: AbstractSet[ObjectRef] = NOWHERE,
@@ -101,7 +101,7 @@ def explain(
 
 
 def _explained(
-    index: PlacementIndex,
+    index: DestinationTable,
     placement: Placement,
     location: Location,
     present: AbstractSet[ObjectRef],
@@ -140,7 +140,7 @@ def _explained(
     )
 
 
-def _not_granted(index: PlacementIndex, number: int, *, held: bool) -> Iterator[str]:
+def _not_granted(index: DestinationTable, number: int, *, held: bool) -> Iterator[str]:
     by = ", ".join(index.consent.refusing_names(BitMap((number,))))
     yield f"not granted by {by}"
     if held:
@@ -166,7 +166,7 @@ def _terms(name: str, terms: Terms, labels: Mapping[str, str]) -> Iterator[Faile
 
 
 def _passed_over(
-    index: PlacementIndex,
+    index: DestinationTable,
     placement: Placement,
     location: Location,
     present: AbstractSet[ObjectRef],
@@ -179,7 +179,7 @@ def _passed_over(
     return f"strategy: {wanted} other locations were chosen"
 
 
-def _without_instances(index: PlacementIndex, location: Location) -> list[str]:
+def _without_instances(index: DestinationTable, location: Location) -> list[str]:
     if location.errors:
         return [f"Location {location.ref.name}: {error}" for error in location.errors]
     if location.instances is None:
@@ -198,7 +198,7 @@ def _without_instances(index: PlacementIndex, location: Location) -> list[str]:
 
 
 def _edit(
-    index: PlacementIndex,
+    index: DestinationTable,
     placement: Placement,
     location: Location,
     by_labels: bool,
@@ -221,7 +221,7 @@ def _edit(
     return None
 
 
-def _instance_edit(index: PlacementIndex, location: Location, terms: Terms) -> Edit | None:
+def _instance_edit(index: DestinationTable, location: Location, terms: Terms) -> Edit | None:
     best: Edit | None = None
     for target in index.inventory.sync_targets_in(location.ref.cluster):
         labels = joining_edits(terms, target.labels)

@@ -34,15 +34,15 @@ class Taint(NamedTuple):
 
 
 class Toleration(NamedTuple):
-    """A taint that is borne; empty fields bear any."""
+    """What a placement tolerates; an empty field tolerates any value of it."""
 
     key: str
     operator: str
     value: str
     effect: str
 
-    def bears(self, taint: Taint) -> bool:
-        """Tell whether *taint* is borne."""
+    def tolerates(self, taint: Taint) -> bool:
+        """Tell whether workloads may be where *taint* is."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:
@@ -113,7 +113,7 @@ def _taint(text: str) -> Taint | None:
 
 
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Iterator[Taint]:
-    """Yield the taints that none of *tolerations* bears."""
+    """Yield the taints that none of *tolerations* tolerates."""
     for taint in taints:
-        if not any(toleration.bears(taint) for toleration in tolerations):
+        if not any(toleration.tolerates(taint) for toleration in tolerations):
             yield taint

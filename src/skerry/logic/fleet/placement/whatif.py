@@ -1,24 +1,25 @@
 """What a change not yet made would do to destinations.
 
-The change is made to the index itself, the placements it touches are asked, and it is taken back;
-so the answer comes from the same structures as the deed would, costs as little, and knows no cap.
-Between the two nobody else may look, which in one thread needs no lock.
+A hypothetical batch is put into the table itself, the placements it touches are asked, and it is
+rolled back; so the answer comes from the same structures as the deed would, costs as little, and
+knows no cap. Between the two nobody else may look, which in one thread needs no lock.
 
 What runs at a Location that would not admit it any more is not removed but held, and told apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyroaring import BitMap
 
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Grant
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import Destination, Location, Placement, SyncTarget
 
 Record = Placement | Location | SyncTarget | Grant
@@ -66,7 +67,7 @@ class Difference:
 
 
 def what_if(
-    index: PlacementIndex,
+    index: DestinationTable,
     changes: Sequence[Change],
     running: Running = lambda _: frozenset(),
 ) -> list[Difference]:
@@ -74,17 +75,60 @@ def what_if(
 
     *running* tells the destinations a placement has now, for strategies and for what is held.
     """
-    made = _Made(index, running)
-    undo: list[Change] = []
-    for change in changes:
-        undo.append(_inverse(index, change))
-        made.make(change)
-    after = made.answers()
-    for change in reversed(undo):
-        _make(index, change)
-    before = made.answers()
-    differences = (_difference(ref, before[ref], after[ref]) for ref in sorted(made.touched))
+    with hypothetical(index, changes) as touched:
+        scope = _Scope(index, running, touched)
+        after = scope.answers()
+    before = scope.answers()
+    differences = (_difference(ref, before[ref], after[ref]) for ref in sorted(touched.placements))
     return [each for each in differences if each.added or each.removed or each.held or each.freed]
+
+
+@dataclass(slots=True)
+class Touched:
+    """What a batch of changes may have made different.
+
+    ``changed`` are placements that are themselves changed; ``locations`` those Locations that any
+    other difference must be at.
+    """
+
+    placements: set[ObjectRef] = field(default_factory=set)
+    changed: set[ObjectRef] = field(default_factory=set)
+    locations: set[ObjectRef] = field(default_factory=set)
+
+
+@contextmanager
+def hypothetical(index: DestinationTable, changes: Sequence[Change]) -> Iterator[Touched]:
+    """Have *changes* in the table while inside; afterwards it is as before, whatever happens.
+
+    Nobody else may look in between, so there must be no waiting inside.
+    """
+    touched, undo = Touched(), list[Change]()
+    try:
+        for change in changes:
+            undo.append(_inverse(index, change))
+            _note(index, change, touched)
+            touched.placements |= _make(index, change)
+            _note(index, change, touched)
+        yield touched
+    finally:
+        for change in reversed(undo):
+            _make(index, change)
+
+
+def _note(index: DestinationTable, change: Change, touched: Touched) -> None:
+    """Note the Locations a change is about, as things are now."""
+    kind, ref = _subject(change)
+    inventory = index.inventory
+    if kind is Placement:
+        touched.changed.add(ref)
+    elif kind is Location:
+        touched.locations.add(ref)
+    else:
+        numbers = inventory.locations_in(ref.cluster)
+        if kind is SyncTarget:
+            target = inventory.sync_target(ref)
+            numbers = inventory.having(ref.cluster, target.labels) if target else BitMap()
+        touched.locations.update(inventory.location_at(number).ref for number in numbers)
 
 
 class _Answer(NamedTuple):
@@ -94,50 +138,28 @@ class _Answer(NamedTuple):
     held: list[Destination]
 
 
-class _Made:
-    """What changes have touched: placements, and the Locations any difference must be at.
+class _Scope:
+    """The placements that changes touched, and what has to be asked of them.
 
     A placement that is itself changed, or has a strategy, may differ anywhere and is asked for
-    everything; the others only for what they have at those Locations.
+    everything; the others only for what they have at the Locations touched.
     """
 
-    def __init__(self, index: PlacementIndex, running: Running) -> None:
+    def __init__(self, index: DestinationTable, running: Running, touched: Touched) -> None:
         self._index = index
         self._running = running
-        self.touched: set[ObjectRef] = set()
-        self._changed: set[ObjectRef] = set()
-        self._locations: set[ObjectRef] = set()
-
-    def make(self, change: Change) -> None:
-        self._note(change)
-        self.touched |= _make(self._index, change)
-        self._note(change)
-
-    def _note(self, change: Change) -> None:
-        """Note the Locations a change is about, as things are now."""
-        kind, ref = _subject(change)
-        inventory = self._index.inventory
-        if kind is Placement:
-            self._changed.add(ref)
-        elif kind is Location:
-            self._locations.add(ref)
-        else:
-            numbers = inventory.locations_in(ref.cluster)
-            if kind is SyncTarget:
-                target = inventory.sync_target(ref)
-                numbers = inventory.having(ref.cluster, target.labels) if target else BitMap()
-            self._locations.update(inventory.location_at(number).ref for number in numbers)
+        self._touched = touched
 
     def answers(self) -> dict[ObjectRef, _Answer]:
         """Return the destinations of the touched placements, as far as they may differ."""
-        numbers = map(self._index.inventory.location_number, self._locations)
+        numbers = map(self._index.inventory.location_number, self._touched.locations)
         there = BitMap(number for number in numbers if number is not None)
-        return {ref: self._answer(ref, there) for ref in self.touched}
+        return {ref: self._answer(ref, there) for ref in self._touched.placements}
 
     def _answer(self, ref: ObjectRef, there: BitMap) -> _Answer:
         index, placement = self._index, self._index.placement(ref)
         strategy = placement is not None and placement.strategy is not None
-        everywhere = strategy or ref in self._changed
+        everywhere = strategy or ref in self._touched.changed
         if not everywhere and not index.consent.governs:
             return _Answer(index.destinations_at(index.matching(ref) & there), [])
         running = self._running(ref)
@@ -174,7 +196,7 @@ def _missing(found: Sequence[Destination], known: Sequence[Destination]) -> tupl
     return tuple(each for each in found if each not in there)
 
 
-def _make(index: PlacementIndex, change: Change) -> set[ObjectRef]:
+def _make(index: DestinationTable, change: Change) -> set[ObjectRef]:
     if isinstance(change, LabelWorkspace):
         return index.put_workspace(change.cluster, change.labels)
     if isinstance(change, Remove):
@@ -194,7 +216,7 @@ def _make(index: PlacementIndex, change: Change) -> set[ObjectRef]:
     return index.put_sync_target(change.record)
 
 
-def _inverse(index: PlacementIndex, change: Change) -> Change:
+def _inverse(index: DestinationTable, change: Change) -> Change:
     """Return the change that would take *change* back."""
     if isinstance(change, LabelWorkspace):
         return LabelWorkspace(change.cluster, index.workspace_labels(change.cluster))

@@ -71,8 +71,8 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
         "placement, SyncTarget",
         "Location, SyncTarget",
         _SCHEDULER,
-        derived_by="",
-        reference="",
+        derived_by="skerry.logic.fleet.placement.destination:DestinationTable",
+        reference="skerry.logic.fleet.placement.reference:destinations",
     ),
     _watched(
         "slices",

@@ -74,5 +74,5 @@ def _refusal(wish: Wish, taints: tuple[Taint, ...]) -> Status | None:
 
 def _disliked(wish: Wish, taints: tuple[Taint, ...]) -> int:
     """Count discouraging taints that nothing tolerates."""
-    borne = wish.strategy.tolerations
-    return sum(taint.effect == PREFER_NO_SCHEDULE for taint in untolerated(taints, borne))
+    found = untolerated(taints, wish.strategy.tolerations)
+    return sum(taint.effect == PREFER_NO_SCHEDULE for taint in found)

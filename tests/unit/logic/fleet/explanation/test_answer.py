@@ -14,8 +14,8 @@ from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.answer import Facts, answer
 from skerry.logic.fleet.explanation.text import answer_text
 from skerry.logic.fleet.explanation.what import Subject
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import (
     Destination,
     location_of,
@@ -93,7 +93,7 @@ class Story:
         self.copy = made
 
     def facts(self) -> Facts:
-        index = PlacementIndex()
+        index = DestinationTable()
         index.put_placement(placement_of(self.placement))
         location = location_of(self.location)
         index.put_location(location)
@@ -384,6 +384,7 @@ def test_the_json_names_each_link() -> None:
     assert found["pairs"][0]["outcome"] == "Healthy"
     assert found["pairs"][0]["links"][-1] == {
         "step": "health",
+        "table": "report",
         "holds": True,
         "reason": "Healthy",
     }

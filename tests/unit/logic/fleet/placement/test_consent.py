@@ -14,8 +14,8 @@ from skerry.api.edge import edge_placement_ref, location_grant_ref, location_ref
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Grant, grant_of
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.whatif import Put, Remove, what_if
 from skerry.logic.machinery.workspaces.names import home_cluster_name
@@ -50,7 +50,7 @@ class ConsentAgainstReference(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.index = PlacementIndex()
+        self.index = DestinationTable()
         self.reference = Reference()
         self.known: dict[tuple[ObjectRef, ObjectRef], tuple[bool, ...]] = {}
 
@@ -78,7 +78,7 @@ class ConsentAgainstReference(RuleBasedStateMachine):
         return location_of(self.reference.locations[where])
 
     @rule(source=_sources, name=_names, chosen=st.lists(building.selectors, max_size=2))
-    def ref(self, source: str, name: str, chosen: list[Any]) -> None:
+    def place(self, source: str, name: str, chosen: list[Any]) -> None:
         obj = building.placement(name, *chosen, cluster=source)
         self.reference.placements[edge_placement_ref(source, name)] = obj
         self._after(self.index.put_placement(placement_of(obj)))
@@ -182,9 +182,9 @@ TestConsentAgainstReference.settings = settings(
 )
 
 
-def fleet(locations: int, sources: int, *, inventory: str = "imw") -> PlacementIndex:
+def fleet(locations: int, sources: int, *, inventory: str = "imw") -> DestinationTable:
     """Locations with a region each, and a placement everywhere in each of some workspaces."""
-    index = PlacementIndex()
+    index = DestinationTable()
     add_locations(index, locations, inventory)
     for number in range(sources):
         cluster = f"s{number}"
@@ -193,7 +193,7 @@ def fleet(locations: int, sources: int, *, inventory: str = "imw") -> PlacementI
     return index
 
 
-def add_locations(index: PlacementIndex, count: int, inventory: str) -> None:
+def add_locations(index: DestinationTable, count: int, inventory: str) -> None:
     for number in range(count):
         labels = {"region": f"r{number % 10}"}
         found = building.location(f"l{number}", labels, {}, inventory)
@@ -201,16 +201,16 @@ def add_locations(index: PlacementIndex, count: int, inventory: str) -> None:
         index.put_sync_target(sync_target_of(building.sync_target("t", {}, inventory)))
 
 
-def rows(index: PlacementIndex) -> int:
+def rows(index: DestinationTable) -> int:
     found, index.consent.rows = index.consent.rows, 0
     return found
 
 
-def put(index: PlacementIndex, name: str, inventory: str = "imw", **spec: Any) -> set[ObjectRef]:
+def put(index: DestinationTable, name: str, inventory: str = "imw", **spec: Any) -> set[ObjectRef]:
     return index.put_grant(grant_of(building.grant(name, inventory, **spec)))
 
 
-def names(index: PlacementIndex, cluster: str) -> list[str]:
+def names(index: DestinationTable, cluster: str) -> list[str]:
     return [each.location for each in index.destinations(edge_placement_ref(cluster, "p"))]
 
 
@@ -269,7 +269,7 @@ def test_what_runs_is_held_and_nothing_joins_it() -> None:
 
 
 def test_a_strategy_counts_what_is_held_and_chooses_among_the_rest() -> None:
-    index, ref = PlacementIndex(location_chooser), edge_placement_ref("s0", "p")
+    index, ref = DestinationTable(location_chooser), edge_placement_ref("s0", "p")
     add_locations(index, 4, "imw")
     index.put_workspace("s0", {}, workspace_ref("root", "s0"))
     two = building.placement("p", {}, cluster="s0", strategy={"numberOfLocations": 2})

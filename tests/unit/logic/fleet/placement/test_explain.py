@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.explain import Edit, explain, joining_edits
 from skerry.logic.fleet.placement.grants import grant_of
-from skerry.logic.fleet.placement.index import PlacementIndex
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.terms import matches, read_selector
 from skerry.scheduler.placement import location_chooser
@@ -30,8 +30,8 @@ def index_of(
     target: dict[str, str] | None = None,
     taints: str = "",
     **spec: Any,
-) -> PlacementIndex:
-    index = PlacementIndex(location_chooser)
+) -> DestinationTable:
+    index = DestinationTable(location_chooser)
     index.put_placement(placement_of(building.placement("p", *selectors, **spec)))
     index.put_location(location_of(building.location("l", labels, instances, taints=taints)))
     if target is not None:
@@ -191,7 +191,7 @@ def test_what_is_not_there_cannot_be_explained() -> None:
         explain(index, HERE, location_ref("imw", "q"))
 
 
-def granted(index: PlacementIndex, name: str, **spec: Any) -> None:
+def granted(index: DestinationTable, name: str, **spec: Any) -> None:
     index.put_workspace("imw", {}, workspace_ref("root", "imw"))
     index.put_workspace("wmw", {}, workspace_ref("root", "wmw"))
     index.put_grant(grant_of(building.grant(name, **spec)))

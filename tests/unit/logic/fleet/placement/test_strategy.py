@@ -15,7 +15,7 @@ from skerry.logic.fleet.placement.strategy import (
 
 
 @pytest.mark.parametrize(
-    ("toleration", "borne"),
+    ("toleration", "tolerated"),
     [
         (Toleration("k", "Equal", "v", ""), True),
         (Toleration("k", "Equal", "w", ""), False),
@@ -27,9 +27,9 @@ from skerry.logic.fleet.placement.strategy import (
     ],
 )
 def test_tolerations_bear_what_kubernetes_tolerations_do(
-    toleration: Toleration, borne: bool
+    toleration: Toleration, tolerated: bool
 ) -> None:
-    assert toleration.bears(Taint("k", "v", "NoSchedule")) is borne
+    assert toleration.tolerates(Taint("k", "v", "NoSchedule")) is tolerated
 
 
 def test_a_strategy_is_read_with_its_defaults() -> None:

@@ -1,9 +1,12 @@
-"""EdgePlacements and their destinations, kept up as anything changes.
+"""The table ``destination``: placement × Location × SyncTarget, kept up as anything changes.
+
+Its inputs are EdgePlacements, Locations, SyncTargets, labels of workspaces and grants. It is a
+virtual table: nothing is stored per pair of placement and Location, rows are computed when asked
+for, from bitmaps. ``reference`` has the same rule as a scan.
 
 Every ``put`` and ``remove`` returns the placements whose destinations may be others now, and no
 others: a relabelled Location finds them through the selectors its old and new labels satisfy, a
-SyncTarget through the Locations it joins or leaves. Nothing is stored per pair of placement and
-Location; destinations are computed when asked for, from bitmaps.
+SyncTarget through the Locations it joins or leaves.
 
 Availability and taints matter only to placements with a strategy; the others never hear of them.
 Who chooses then is handed in, and made for the first such placement.
@@ -56,7 +59,7 @@ class Chosen(NamedTuple):
     observed: BitMap = _NONE
 
 
-class PlacementIndex:
+class DestinationTable:
     """What goes where, as far as *where* is concerned."""
 
     def __init__(self, choosing: MakeChoosing | None = None) -> None:

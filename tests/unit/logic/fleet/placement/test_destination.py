@@ -1,4 +1,4 @@
-"""The index answers what a scan of everything answers, and tells exactly whom a change touches."""
+"""The table answers what a scan of everything answers, and names exactly what a change touches."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from skerry.api.edge import edge_placement_ref, location_ref, sync_target_ref
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.index import PlacementIndex
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import (
     Destination,
     location_of,
     placement_of,
     sync_target_of,
 )
+from skerry.logic.fleet.placement.reference import destinations
 from skerry.logic.fleet.placement.whatif import Change, LabelWorkspace, Put, Remove, what_if
 from skerry.scheduler.placement import location_chooser
 from tests.kit.chain import building
@@ -32,12 +33,12 @@ _names = st.sampled_from(NAMES)
 _maybe_selector = st.one_of(st.none(), building.selectors)
 
 
-class IndexAgainstReference(RuleBasedStateMachine):
-    """Random edits; after each, the placements that changed are among those told of."""
+class TableAgainstReference(RuleBasedStateMachine):
+    """Random edits; after each, the placements that changed are among those named."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.index = PlacementIndex()
+        self.index = DestinationTable()
         self.reference = Reference()
         self.known: dict[ObjectRef, list[Destination]] = {}
         self.uids = 0
@@ -46,7 +47,7 @@ class IndexAgainstReference(RuleBasedStateMachine):
         for ref in {*self.reference.placements, *self.known}:
             wanted = self.reference.destinations(ref)
             if wanted != self.known.get(ref, []):
-                assert ref in touched, f"{ref} changed and nobody was told"
+                assert ref in touched, f"{ref} changed and was not among those touched"
             if wanted:
                 self.known[ref] = wanted
             else:
@@ -57,7 +58,7 @@ class IndexAgainstReference(RuleBasedStateMachine):
         chosen=st.lists(building.selectors, max_size=3),
         workspaces=_maybe_selector,
     )
-    def ref(self, name: str, chosen: list[Any], workspaces: Any) -> None:
+    def place(self, name: str, chosen: list[Any], workspaces: Any) -> None:
         more = {} if workspaces is None else {"locationWorkspaceSelector": workspaces}
         obj = building.placement(name, *chosen, **more)
         self.reference.placements[edge_placement_ref("wmw", name)] = obj
@@ -148,16 +149,26 @@ class IndexAgainstReference(RuleBasedStateMachine):
         for ref in self.reference.placements:
             assert self.index.destinations(ref) == self.reference.destinations(ref)
 
+    @invariant()
+    def the_twin_from_the_inputs_says_the_same(self) -> None:
+        found = destinations(
+            map(placement_of, self.reference.placements.values()),
+            map(location_of, self.reference.locations.values()),
+            map(sync_target_of, self.reference.sync_targets.values()),
+            self.reference.workspaces,
+        )
+        assert found == {ref: self.index.destinations(ref) for ref in self.reference.placements}
 
-TestIndexAgainstReference = IndexAgainstReference.TestCase
-TestIndexAgainstReference.settings = settings(
+
+TestTableAgainstReference = TableAgainstReference.TestCase
+TestTableAgainstReference.settings = settings(
     max_examples=120, stateful_step_count=30, deadline=None
 )
 
 
-def worked_case() -> PlacementIndex:
+def worked_case() -> DestinationTable:
     """The case of the documentation: two SyncTargets, three Locations."""
-    index = PlacementIndex(location_chooser)
+    index = DestinationTable(location_chooser)
     for name in ("prod", "dev"):
         index.put_location(location_of(building.location(name, {"env": name}, equal(env=name))))
         index.put_sync_target(sync_target_of(building.sync_target(name, {"env": name})))
@@ -165,7 +176,7 @@ def worked_case() -> PlacementIndex:
     return index
 
 
-def names(index: PlacementIndex, ref: ObjectRef) -> list[tuple[str, str]]:
+def names(index: DestinationTable, ref: ObjectRef) -> list[tuple[str, str]]:
     return [(each.location, each.sync_target) for each in index.destinations(ref)]
 
 
