@@ -1,39 +1,36 @@
 """Logs, exec and attach of an embedded edge: the server's requests answered by the node's agent.
 
-The agent knows nothing of HTTP and the server nothing of processes; here the two meet. Exec and
-attach speak the channel protocol of Kubernetes over WebSocket: the first byte of a message names
-the stream.
+The agent knows nothing of HTTP and the server nothing of processes; here the two meet.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 from skerry.api.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
 from skerry.api.objects import Object
-from skerry.app.edge_forward import Dial, as_duplex, forwarding
 from skerry.edge.agent.agent import NodeAgent
 from skerry.edge.agent.attach import Listener, attached
 from skerry.edge.agent.container import ContainerLife
-from skerry.edge.agent.execute import Conversation, session
+from skerry.edge.agent.execute import session
 from skerry.edge.agent.logs import LogOptions, read_log
 from skerry.edge.agent.network import Network, Streams
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import parse_rfc3339
-from skerry.server.codec import dump
-from skerry.server.http.message import Answer, Sender, Stream, Upgrade
-from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake
+from skerry.server.http.message import Answer, Sender, Stream
 from skerry.server.request.call import Call
-
-_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _END = 0, 1, 2, 3, 4, 255
-_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+from skerry.server.streaming.port_forward import Dial, forwarding
+from skerry.server.streaming.remote_command import (
+    Begin,
+    CommandError,
+    RemoteCommand,
+    remote_command,
+)
 
 
 class AgentConnection:
@@ -61,7 +58,7 @@ class AgentConnection:
             name = pod["metadata"]["name"]
             raise BadRequest(f'container {container} of pod "{name}" is not running')
         if kind == "attach":
-            return _conversing(call, attaching(life))
+            return remote_command(call.request, _attaching(life))
         return self._exec(call, life.run_spec)
 
     def _dialling(self, pod: Object) -> Dial:
@@ -104,132 +101,41 @@ class AgentConnection:
             raise BadRequest("you must specify at least 1 command")
         flags = {name: request.query.get(name) in ("true", "1") for name in ("stdin", "tty")}
 
-        def begin() -> AbstractAsyncContextManager[Conversation]:
-            return session(self._runtime, spec, argv, stdin=flags["stdin"], tty=flags["tty"])
+        @asynccontextmanager
+        async def begin() -> AsyncIterator[RemoteCommand]:
+            started = session(self._runtime, spec, argv, stdin=flags["stdin"], tty=flags["tty"])
+            with _as_command_error():
+                async with started as running:
+                    yield running
 
-        return _conversing(call, begin)
+        return remote_command(request, begin)
 
 
-Begin = Callable[[], AbstractAsyncContextManager[Conversation]]
+@contextlib.contextmanager
+def _as_command_error() -> Iterator[None]:
+    """Say in the server's words that a command cannot start."""
+    try:
+        yield
+    except CannotStart as error:
+        raise CommandError(str(error)) from error
 
 
-def attaching(life: ContainerLife) -> Begin:
+def _attaching(life: ContainerLife) -> Begin:
     """Return what attaches to a container that runs."""
 
     @asynccontextmanager
-    async def begin() -> AsyncIterator[Conversation]:
+    async def begin() -> AsyncIterator[RemoteCommand]:
         spec, log = life.run_spec, life.log_path()
         if spec is not None and (spec.input.stdin or spec.input.tty):
-            async with attached(spec.directory) as found:
-                yield found
+            with _as_command_error():
+                async with attached(spec.directory) as found:
+                    yield found
         elif log is not None:
             yield Listener(log)
         else:
-            raise CannotStart("the container has ended")
+            raise CommandError("the container has ended")
 
     return begin
-
-
-def _conversing(call: Call, begin: Begin) -> Answer:
-    """Answer with a conversation over a WebSocket, in channels."""
-    request = call.request
-    headers = handshake(request, _PROTOCOLS)
-    tty = request.query.get("tty") in ("true", "1")
-    quiet = request.query.get("stdout") in (None, "false", "0") and not tty
-
-    async def run(duplex: Sender) -> None:
-        socket = WebSocket(as_duplex(duplex))
-        # An empty message tells the client that the connection stands.
-        socket.send(bytes([_ERROR if quiet else _STDOUT]))
-        socket.send(bytes([_ERROR]) + await _conversation(socket, begin))
-        socket.close()
-        with contextlib.suppress(ConnectionError):
-            await socket.drain()
-
-    return Upgrade(run, status=101, headers=tuple(headers))
-
-
-async def _conversation(socket: WebSocket, begin: Begin) -> bytes:
-    """Carry streams both ways; returns the Status that tells how it ended."""
-    try:
-        async with begin() as running:
-            return exit_status(await _carried(socket, running))
-    except CannotStart as error:
-        return _failure(str(error))
-
-
-async def _carried(socket: WebSocket, running: Conversation) -> int:
-    async with asyncio.TaskGroup() as tasks:
-        listening = tasks.create_task(_listen(socket, running))
-        writing = [
-            tasks.create_task(_speak(socket, _STDOUT, running.output())),
-            tasks.create_task(_speak(socket, _STDERR, running.errors())),
-        ]
-        await asyncio.wait([*writing, listening], return_when=asyncio.FIRST_COMPLETED)
-        if listening.done() and not all(task.done() for task in writing):
-            # The user has left; so does the command.
-            for task in writing:
-                task.cancel()
-            return 137
-        await asyncio.wait(writing)
-        code = await running.wait()
-        listening.cancel()
-    return code
-
-
-async def _speak(socket: WebSocket, channel: int, chunks: AsyncIterator[bytes]) -> None:
-    async for chunk in chunks:
-        socket.send(bytes([channel]) + chunk)
-        await socket.drain()
-
-
-async def _listen(socket: WebSocket, running: Conversation) -> None:
-    """Pass on what the user sends, until they leave."""
-    while True:
-        try:
-            message = await socket.receive()
-        except WebSocketClosed:
-            return
-        if not message:
-            continue
-        channel, content = message[0], message[1:]
-        if channel == _STDIN:
-            await running.write(content)
-        elif channel == _END and content[:1] == bytes([_STDIN]):
-            running.end_input()
-        elif channel == _RESIZE:
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                size = json.loads(content)
-                running.resize(int(size["Width"]), int(size["Height"]))
-
-
-def exit_status(code: int) -> bytes:
-    """Return the Status of a command's end, as kubelet sends it on the error channel."""
-    if code == 0:
-        return dump({"metadata": {}, "status": "Success"})
-    return dump(
-        {
-            "metadata": {},
-            "status": "Failure",
-            "message": f"command terminated with non-zero exit code: exit status {code}",
-            "reason": "NonZeroExitCode",
-            "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
-        }
-    )
-
-
-def _failure(message: str) -> bytes:
-    text = f"Internal error occurred: {message}"
-    return dump(
-        {
-            "metadata": {},
-            "status": "Failure",
-            "message": text,
-            "reason": "InternalError",
-            "details": {"causes": [{"message": message}]},
-            "code": 500,
-        }
-    )
 
 
 def log_options(query: Mapping[str, str], now: datetime) -> LogOptions:

@@ -10,6 +10,7 @@ import asyncio
 import struct
 
 from skerry.edge.agent.network import Streams
+from skerry.wire.protobuf import delimited_field
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
@@ -44,7 +45,7 @@ def request(service: str, authority: str) -> bytes:
     # Each field literally, by a new name, not to be indexed.
     block = b"".join(b"\0" + _text(name) + _text(value) for name, value in fields.items())
     name = service.encode()
-    message = b"\x0a" + _number(len(name)) + name if name else b""
+    message = delimited_field(1, name) if name else b""
     data = struct.pack("!BI", 0, len(message)) + message
     return (
         _PREFACE
@@ -57,14 +58,6 @@ def request(service: str, authority: str) -> bytes:
 def _text(value: str) -> bytes:
     data = value.encode()[:126]
     return bytes([len(data)]) + data
-
-
-def _number(value: int) -> bytes:
-    found = b""
-    while value > 0x7F:
-        found += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return found + bytes([value])
 
 
 def status_of(data: bytes) -> str:

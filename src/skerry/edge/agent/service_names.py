@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Callable, Iterable, Sequence
 
 from skerry.api.objects import Object
-from skerry.edge.agent.dns import CNAME, SRV, A, Record
+from skerry.wire.dns import CNAME, SRV, A, Record
 
 DOMAIN = "cluster.local"
 

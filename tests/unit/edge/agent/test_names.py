@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
-from skerry.edge.agent.dns import AAAA, CNAME, SRV, A, Record, answered
 from skerry.edge.agent.pod_files import host_name, hosts_file, resolver_file
 from skerry.edge.agent.service_names import ServiceNames
+from skerry.wire.dns import AAAA, CNAME, SRV, A, Record, answered
 
 _NO_NAME = 3
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from skerry.app.edge_forward import Forwarding
 from skerry.edge.agent.network import Streams
+from skerry.server.streaming.port_forward import Forwarding
 from skerry.wire.spdy import Event, Finished, Received, Spdy
 from tests.kit.server.spdy import Client
 

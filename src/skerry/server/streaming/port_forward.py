@@ -1,4 +1,4 @@
-"""``kubectl port-forward`` to a pod of an embedded edge.
+"""``kubectl port-forward`` to a pod.
 
 The client speaks SPDY, in a WebSocket (``SPDY/3.1+portforward.k8s.io``, what kubectl has used since
 1.30) or right on the connection. For each connection it accepts it opens two streams, one for data
@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from skerry.api.errors import BadRequest
-from skerry.edge.agent.network import Streams
 from skerry.server.http.message import Answer, Duplex, Request, Sender, Upgrade
-from skerry.server.http.websocket import WebSocket, WebSocketClosed, handshake
+from skerry.server.streaming.websocket import WebSocket, WebSocketClosed, as_duplex, handshake
 from skerry.wire.spdy import Asked, Event, Finished, Opened, Received, Spdy, SpdyError
 
 _TUNNEL = "SPDY/3.1+portforward.k8s.io"
@@ -26,6 +25,7 @@ _CHUNK = 32 * 1024
 # What a client may have sent before the pod takes it; the connection waits then.
 _WAITING_CHUNKS = 64
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Dial = Callable[[int], Awaitable[Streams]]
 """Connects to a port of the pod; raises ``OSError``."""
 
@@ -91,13 +91,6 @@ def _running(pipe: Callable[[Duplex], Pipe], dial: Dial) -> Callable[[Sender], A
         await Forwarding(pipe(as_duplex(duplex)), dial).run()
 
     return run
-
-
-def as_duplex(sender: Sender) -> Duplex:
-    """Return what an upgraded connection is given, which can be read from too."""
-    if not hasattr(sender, "read"):
-        raise BadRequest("this connection cannot be upgraded")
-    return sender  # type: ignore[return-value]
 
 
 @dataclass(slots=True)
