@@ -34,6 +34,7 @@ BOUNDED = {
     "skerry.logic.machinery.builtin.amounts.parsed": "quantities are short",
     "skerry.logic.machinery.builtin.batch._zone_exists": "zones have short segments",
     "skerry.logic.machinery.builtin.configuration._is_key": "long text goes past it",
+    "skerry.logic.machinery.builtin.definitions.common_descriptions": "one entry",
     "skerry.logic.machinery.builtin.definitions.definitions": "one entry",
     "skerry.logic.machinery.builtin.resources.builtin_resources": "one entry",
     "skerry.logic.machinery.cel.ast._environment": "one entry",

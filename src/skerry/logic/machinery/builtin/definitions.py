@@ -7,6 +7,7 @@ milliseconds; ``Schema`` builds what is used.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,3 +56,14 @@ def definition_name(kind: GroupVersionKind) -> str:
 def schema_of(kind: GroupVersionKind) -> Schema:
     """Return the schema of a built-in kind; a KeyError says there is none of that name."""
     return definitions().get(definition_name(kind))
+
+
+@cache
+def common_descriptions() -> Mapping[str, str]:
+    """Return what Kubernetes says of the fields that every object has; tools look for its words."""
+    fields = definitions().raw["io.k8s.api.core.v1.ConfigMap"]["properties"]
+    found = {name: str(fields[name]["description"]) for name in ("apiVersion", "kind", "metadata")}
+    conventions = found["kind"].rpartition("More info: ")[2]
+    found["list metadata"] = f"Standard list metadata. More info: {conventions}"
+    found["more"] = f"More info: {conventions.partition('#')[0]}"
+    return found

@@ -20,6 +20,7 @@ from skerry.api.objects import Object
 from skerry.api.schema import Definitions, Schema
 from skerry.kit.caching import WeightedCache
 from skerry.logic.machinery import names
+from skerry.logic.machinery.builtin.definitions import common_descriptions
 from skerry.logic.machinery.cel import check_rules, rules_of
 from skerry.logic.machinery.crd import definition
 from skerry.logic.machinery.crd.columns import columns_of, find_of, plain_text
@@ -178,10 +179,11 @@ def _served_schema(raw: Raw, info: ResourceInfo, definitions: Definitions | None
     metadata: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if definitions is not None and OBJECT_META in definitions.raw:
         metadata = {"$ref": f"#/$defs/{OBJECT_META}"}
+    said = common_descriptions()
     properties = {
         **mapping(raw.get("properties")),
-        "apiVersion": {"type": "string", "description": _API_VERSION},
-        "kind": {"type": "string", "description": _KIND},
+        "apiVersion": {"type": "string", "description": said["apiVersion"]},
+        "kind": {"type": "string", "description": said["kind"]},
         "metadata": metadata,
     }
     published = {
@@ -192,20 +194,6 @@ def _served_schema(raw: Raw, info: ResourceInfo, definitions: Definitions | None
         ],
     }
     return Schema(published, definitions)
-
-
-_API_VERSION = (
-    "APIVersion defines the versioned schema of this representation of an object. Servers should "
-    "convert recognized schemas to the latest internal value, and may reject unrecognized "
-    "values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/"
-    "api-conventions.md#resources"
-)
-_KIND = (
-    "Kind is a string value representing the REST resource this object represents. Servers may "
-    "infer this from the endpoint the client submits requests to. Cannot be updated. In "
-    "CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/"
-    "api-conventions.md#types-kinds"
-)
 
 
 def _warnings(version: Raw, info: ResourceInfo) -> Callable[[Object], Sequence[str]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from skerry.api.kinds import GroupVersionKind
 from skerry.api.schema import RawSchema
+from skerry.logic.machinery.builtin.definitions import common_descriptions
 from skerry.logic.machinery.openapi.names import META, definition_of, list_definition_of
 from skerry.logic.machinery.resource import Resource
 
@@ -22,15 +23,6 @@ _OBJECT_META = f"{META}.ObjectMeta"
 _LIST_META = f"{META}.ListMeta"
 _INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
-
-_API_VERSION = {
-    "description": "The group and version whose schema this object follows.",
-    "type": "string",
-}
-_KIND = {
-    "description": "The type of this object, in CamelCase. It cannot be changed.",
-    "type": "string",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +127,11 @@ def custom_definitions(resource: Resource, notation: Notation) -> dict[str, dict
     if notation is V3 or "properties" in schema or not _is_open(raw):
         schema["properties"] = {
             **(schema.get("properties") or {}),
-            "apiVersion": _API_VERSION,
-            "kind": _KIND,
-            "metadata": _described("Standard object's metadata.", _OBJECT_META, notation),
+            **_object_fields(notation),
         }
+    elif _is_open(raw):
+        # Known fields would be taken for all there are.
+        schema = {}
     schema.setdefault("type", "object")
     info = resource.info
     schema["x-kubernetes-group-version-kind"] = [_group_version_kind(info.gvk)]
@@ -147,6 +140,16 @@ def custom_definitions(resource: Resource, notation: Notation) -> dict[str, dict
         definition_of(resource): schema,
         list_definition_of(resource): _list_schema(resource, list_kind, notation),
     }
+
+
+def _type_fields() -> dict[str, Any]:
+    said = common_descriptions()
+    return {name: {"description": said[name], "type": "string"} for name in ("apiVersion", "kind")}
+
+
+def _object_fields(notation: Notation) -> dict[str, Any]:
+    metadata = _described(common_descriptions()["metadata"], _OBJECT_META, notation)
+    return {**_type_fields(), "metadata": metadata}
 
 
 def _is_open(raw: RawSchema) -> bool:
@@ -165,20 +168,19 @@ def _group_version_kind(kind: GroupVersionKind) -> dict[str, str]:
 
 
 def _list_schema(resource: Resource, list_kind: str, notation: Notation) -> dict[str, Any]:
-    info = resource.info
+    info, said = resource.info, common_descriptions()
     return {
         "description": f"{list_kind} is a list of {info.kind}",
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": _API_VERSION,
+            **_type_fields(),
             "items": {
-                "description": f"List of {info.resource}.",
+                "description": f"List of {info.resource}. {said['more']}",
                 "type": "array",
                 "items": reference(definition_of(resource), notation),
             },
-            "kind": _KIND,
-            "metadata": _described("Standard list metadata.", _LIST_META, notation),
+            "metadata": _described(said["list metadata"], _LIST_META, notation),
         },
         "x-kubernetes-group-version-kind": [
             {"group": info.group, "version": info.version, "kind": list_kind}
@@ -191,9 +193,7 @@ def _custom_schema(raw: RawSchema, notation: Notation) -> dict[str, Any]:
     schema = {key: _custom_value(key, value, notation) for key, value in raw.items()}
     if raw.get("x-kubernetes-embedded-resource"):
         schema["properties"] = {
-            "apiVersion": _API_VERSION,
-            "kind": _KIND,
-            "metadata": _described("Standard object's metadata.", _OBJECT_META, notation),
+            **_object_fields(notation),
             **(schema.get("properties") or {}),
         }
     return schema
@@ -223,7 +223,7 @@ def _reduced(raw: RawSchema) -> dict[str, Any]:
         schema.pop("type", None)
     if _is_open(raw):
         # Unknown fields would be refused if known ones were listed.
-        for key in ("items", "properties", "additionalProperties"):
+        for key in ("items", "properties", "additionalProperties", "type"):
             schema.pop(key, None)
         return schema
     if "properties" in schema:

@@ -273,17 +273,24 @@ def test_the_old_document_leaves_out_what_it_cannot_say() -> None:
     assert spec["size"] == {"type": "integer", "minimum": 1}
     assert spec["port"] == {"x-kubernetes-int-or-string": True}
     assert spec["note"] == {"description": "Free text."}
-    assert spec["open"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    # Known fields, or even a type, would have kubectl refuse what the server takes.
+    assert spec["open"] == {"x-kubernetes-preserve-unknown-fields": True}
     assert spec["map"]["additionalProperties"] == {"type": "string"}
     assert spec["list"]["items"] == {"type": "string"}
 
 
 def test_a_kind_that_takes_anything_stays_open_in_the_old_document() -> None:
-    anything = widget({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    found = orjson.loads(swagger_document([anything], definitions()))
+    raw = {"type": "object", "description": "x", "x-kubernetes-preserve-unknown-fields": True}
+    found = orjson.loads(swagger_document([widget(raw)], definitions()))
     schema = found["definitions"]["com.example.v1.Widget"]
-    assert "properties" not in schema
-    assert schema["x-kubernetes-group-version-kind"]
+    assert schema.keys() == {"type", "x-kubernetes-group-version-kind"}
+
+
+def test_the_fields_of_every_object_are_described_as_kubernetes_does() -> None:
+    fields = swagger()["definitions"]["com.example.v1.Widget"]["properties"]
+    assert fields["apiVersion"]["description"].startswith("APIVersion defines the versioned schema")
+    assert fields["kind"]["description"].startswith("Kind is a string value representing the REST")
+    assert fields["metadata"]["description"].startswith("Standard object's metadata. More info: ")
 
 
 # ---- hashes and the index ---------------------------------------------------------------------
