@@ -37,11 +37,12 @@ demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS=
 test: $(STAMP) $(VENV)/.packages ## Run every test
 	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal --timeout 300 $(TEST_ARGS)
 
-check: $(STAMP) ## Format, lint, types and import contracts
+check: $(STAMP) ## Format, lint, types, import contracts and retired words
 	$(BIN)/ruff format --check src tests bench requirements
 	$(BIN)/ruff check src tests bench requirements
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python requirements/words.py
 
 fmt: $(STAMP) ## Format and sort imports
 	$(BIN)/ruff format src tests bench requirements

@@ -48,7 +48,7 @@ _HOSTILE_REQUESTS = 10_000
 _CONNECTIONS = 8
 # Answered sooner than this, an attack is one of those that are repeated thousands of times.
 _QUICK_SECONDS = 0.03
-# How often somebody who was told to come back does so, once a second.
+# How often somebody who was asked to come back does so, once a second.
 _PATIENCE = 60
 
 

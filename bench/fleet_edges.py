@@ -75,7 +75,7 @@ def session(folder: Path, number: int, heartbeat: float, at_edge: Client) -> Ses
 
 
 async def run(folder: Path, first: int, last: int, heartbeat: float) -> None:
-    """Run the edges of this process until it is told to stop."""
+    """Run the edges of this process until stopped."""
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     async with edge(folder / f"edge-server-{first}") as at_edge:

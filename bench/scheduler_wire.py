@@ -2,7 +2,7 @@
 
 Three processes share the machine: server, scheduler, and this one, which creates the pods and
 watches them being bound. The figure is scheduler_perf's: the mean of one-second samples of bound
-pods, from the first bound pod on. Processor time per pod is told beside it, for on a busy machine
+pods, from the first bound pod on. Processor time per pod is printed beside it: on a busy machine
 only that is stable.
 
 ``python -m bench.scheduler_wire --kubeconfig F`` measures on another server, which is cleared of
@@ -108,7 +108,7 @@ class Progress:
         return len(self._seen)
 
     def saw(self, numbers: Iterable[bytes]) -> None:
-        """Take note of pods by number; told twice, they count once."""
+        """Take note of pods by number; reported twice, they count once."""
         self._seen.update(number for number in map(int, numbers) if number in self._wanted)
         if self.bound >= self._count:
             self.done.set()

@@ -106,7 +106,7 @@ def _pure() -> list[Row]:
             tally.replace(old.destination.uid, old, new)
 
     changing, _ = _timed(change)
-    telling, totals = _timed(lambda: tally.totals(MAX_DETAILS))
+    seconds, totals = _timed(lambda: tally.totals(MAX_DETAILS))
     scratch, _ = _timed(lambda: total(changed, MAX_DETAILS))
     size = len(orjson.dumps(summary_content("everywhere", _WEB, totals)))
     note = f"{_DESTINATIONS:,} destinations"
@@ -116,7 +116,7 @@ def _pure() -> list[Row]:
         Row(_SUITE, "read one copy", reading * 1e6 / _DESTINATIONS, "µs"),
         Row(_SUITE, "one report into its totals", each, "µs", "< 100", each < 100, note),
         Row(_SUITE, "one report through the tables", through, "µs", "", None, note),
-        Row(_SUITE, "tell the totals", telling * 1e3, "ms", "", None, note),
+        Row(_SUITE, "tell the totals", seconds * 1e3, "ms", "", None, note),
         Row(_SUITE, "the same from scratch", scratch * 1e3, "ms", "", None, note),
         Row(_SUITE, "summary object", size / 1e3, "kB", "< 100", size < 100_000, note),
     ]

@@ -359,7 +359,7 @@ def _as_admin(kubeconfig: Path) -> Server:
 
 async def _ours(hub: _Hub, count: int) -> list[Row]:
     measured = hub.start()
-    # The controllers come up behind the answers; memory is told with them in it.
+    # The controllers come up behind the answers; memory is reported with them in it.
     await asyncio.sleep(2)
     rows = [
         _row("ready after start, empty", measured.ready_seconds, "s", "1.5 s",

@@ -197,5 +197,5 @@ def _until(wanted: str, *command: str) -> None:
 
 
 def _until_rotated(server: ServerProcess) -> None:
-    """Rotate as soon as the other hub has told that it has read its file again."""
+    """Rotate as soon as the other hub has reported that it has read its file again."""
     _until("is not known to", "secrets", "rotate", "--data-dir", str(server.data_dir))

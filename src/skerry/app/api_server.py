@@ -105,7 +105,7 @@ class Parts:
     # What is offered beyond Kubernetes by the server as a whole.
     extensions: Mapping[str, ExtensionHandler] = field(default_factory=dict)
     service_network: str = "10.96.0.0/16"
-    # Extensions that are told of besides those of every server: name and path.
+    # Extensions that are offered besides those of every server: name and path.
     offers: Mapping[str, str] = field(default_factory=dict)
     pod_security: PodSecurityConfiguration = field(default_factory=PodSecurityConfiguration)
     # What a hub brings of its own.

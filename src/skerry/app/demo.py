@@ -2,7 +2,7 @@
 
 Each stop does something a user of Kubernetes would do and checks what came of it; a stop that
 does not hold raises ``Disappointment``, which ends the tour. Nothing here knows how the story is
-told: a ``Narrator`` does that.
+narrated: a ``Narrator`` does that.
 """
 
 from __future__ import annotations
@@ -378,7 +378,7 @@ async def play_until(
 
 
 async def run_demo(settings: ServerSettings, narrator: Narrator, *, once: bool) -> bool:
-    """Start a server, play the tour, and stay until told to stop unless it is just this *once*."""
+    """Start a server, play the tour, and stay until stopped unless it is just this *once*."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

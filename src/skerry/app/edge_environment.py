@@ -2,7 +2,7 @@
 
 One hub is spoken to in four roles, each with a context of its own, because rights differ:
 
-| role | is for | flags | context unless told otherwise |
+| role | is for | flags | context unless configured otherwise |
 |---|---|---|---|
 | ``espw`` | the provider workspace | ``--espw-*``, ``--workload-*`` | the current one |
 | ``root`` | root's exports | ``--root-*``, ``--inventory-*``, ``--sspw-*`` | ``root`` |

@@ -17,7 +17,7 @@ from skerry.edge.agent.pod_network import NetworkLost
 
 
 def run_edge(directory: Path, ready_fd: int = -1) -> int:
-    """Run the edge kept in *directory* until it is told to stop; returns the exit code."""
+    """Run the edge kept in *directory* until stopped; returns the exit code."""
     try:
         config = load_config(directory)
         run_server(edge_settings(directory, config), edge_flavor(config), announcing(ready_fd))

@@ -99,7 +99,7 @@ def _core(
 
     return [
         namespace.build(context),
-        # Owners of copies are elsewhere, so nothing can be told from their absence here.
+        # Owners of copies are elsewhere, so nothing follows from their absence here.
         garbage.build(context, NOT_PROJECTED, (API_EXPORTS,)),
         quota.build(context, Selection(labels=NOT_PROJECTED), workloads=False, clusters=True),
         service_account.build(context),

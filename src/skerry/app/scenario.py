@@ -404,7 +404,7 @@ def _is_abandoned(home: Path) -> bool:
 
 
 async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) -> bool:
-    """Play the scenario, and stay until told to stop unless it is just this *once*."""
+    """Play the scenario, and stay until stopped unless it is just this *once*."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

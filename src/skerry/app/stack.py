@@ -68,7 +68,7 @@ class Stack:
             self._process("controllers").start(["skerry.cli", "controllers", *flags])
 
     def _with_lasting_port(self, flags: Sequence[str]) -> list[str]:
-        """Have "any port" mean the same one after each restart: everybody was told of it."""
+        """Have "any port" mean the same one after each restart: others have written it down."""
         given = _flag(flags, "--port")
         if given is None or given.strip() != "0":
             return list(flags)

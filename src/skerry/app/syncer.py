@@ -189,7 +189,7 @@ def _hub_client(options: SyncerOptions, line: Transport, clock: Clock) -> Client
 def hub_client(
     transport: Transport, clock: Clock, cluster: str = "", *, ordinary: bool = False
 ) -> Client:
-    """Return a syncer's client for its mailbox: small writes gathered, stores told apart."""
+    """Return a syncer's client for its mailbox: small writes gathered, stores distinguished."""
     facts = ServerFacts(extensions={} if ordinary else None)
     base = f"/clusters/{cluster}" if cluster else ""
     witness = WitnessTransport(BatchingTransport(transport, clock, base, facts))

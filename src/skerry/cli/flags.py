@@ -1,7 +1,7 @@
 """Flags of kubectl plugins, read the way kubectl's own are.
 
 Flags may stand before and after arguments, ``--name value`` and ``--name=value`` mean the same,
-``-`` is an argument, and mistakes are told in the words of the original.
+``-`` is an argument, and mistakes are reported in the words of the original.
 """
 
 from __future__ import annotations

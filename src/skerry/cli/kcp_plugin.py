@@ -270,5 +270,5 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
 
 def main() -> None:
     """Run ``kubectl kcp``."""
-    # A kubectl plugin is told where the kubeconfig is by the environment, as kubectl is.
+    # A kubectl plugin finds the kubeconfig by the environment, as kubectl is.
     sys.exit(workspace.call(sys.argv[1:], os.environ, run, "error"))  # noqa: TID251

@@ -166,6 +166,6 @@ def completed(plugin: str, words: Sequence[str], environment: Mapping[str, str])
 def main() -> None:
     """Run as ``kubectl_complete-NAME``."""
     plugin = Path(sys.argv[0]).name.partition("-")[2]
-    # A kubectl plugin is told where the kubeconfig is by the environment, as kubectl is.
+    # A kubectl plugin finds the kubeconfig by the environment, as kubectl is.
     for line in completed(plugin, sys.argv[1:], os.environ):  # noqa: TID251
         print(line)

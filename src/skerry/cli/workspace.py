@@ -512,5 +512,5 @@ def call(
 
 def main() -> None:
     """Run ``kubectl ws``."""
-    # A kubectl plugin is told where the kubeconfig is by the environment, as kubectl is.
+    # A kubectl plugin finds the kubeconfig by the environment, as kubectl is.
     sys.exit(call(sys.argv[1:], os.environ, run))  # noqa: TID251

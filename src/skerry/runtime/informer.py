@@ -2,11 +2,11 @@
 
 Handlers are plain functions ``(old, new)``: ``old`` None means added, ``new`` None deleted, in
 which case ``old`` is the last state known. They are called on the loop, in order, and must not
-wait: they add keys to a queue. A handler added late is told of everything present, as added.
+wait: they add keys to a queue. A handler added late is notified of everything present, as added.
 
 What handlers see is a history without gaps or repeats, whatever the wire did: a relist is turned
 into the differences, an event already seen is dropped, and an object that was deleted and made
-anew behind our back is told as a deletion and an addition, because it is another object.
+anew behind our back is reported as a deletion and an addition, because it is another object.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Informer:
         self._handlers.remove(handler)
 
     async def wait_synced(self) -> None:
-        """Wait until the first state is in the cache and every handler has been told of it."""
+        """Wait until the first state is in the cache and every handler has been notified of it."""
         await self.synced.wait()
 
     async def run(self) -> None:

@@ -6,7 +6,7 @@ extensions.md). Reflectors cannot tell: they ask for a watch and get its events.
 The stream is one connection, so what matters to a far-away reader is how it ends. A broken one is
 opened again here, with all its watches, from the revision read so far: nobody else notices. The
 server writes the changes of all watches in the order they happened, so once it says that all have
-caught up, one revision is the place of every watch; a watch that was silent is told so by a
+caught up, one revision is the place of every watch; a watch that was silent learns so by a
 bookmark, and an interrupted one resumes from where the stream was, not from its own last event.
 
 A watch that is added opens the stream anew, from that revision too; nothing is read twice. What
@@ -69,7 +69,7 @@ _ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 
 class _Member:
-    """One watch of the stream. ``version`` empty: its state is yet to be told."""
+    """One watch of the stream. ``version`` empty: its state is yet to be reported."""
 
     __slots__ = ("events", "id", "reported", "version", "watched")
 
@@ -77,12 +77,12 @@ class _Member:
         self.id = identity
         self.watched = watched
         self.version = watched.resource_version
-        # Whether part of the state was told already, to be taken back if its end never comes.
+        # Whether part of the state was reported already, to be taken back if its end never comes.
         self.reported = False
         self.events: asyncio.Queue[Notice | Exception] = asyncio.Queue(_WAITING_EVENTS)
 
     def reached(self, revision: str) -> None:
-        """Take note that everything up to *revision* was told, this watch being silent."""
+        """Take note that everything up to *revision* was reported, this watch being silent."""
         if self.version and int(self.version) < int(revision):
             self.version = revision
             with suppress(asyncio.QueueFull):
@@ -126,7 +126,7 @@ class MultiplexedWatches:
         self._joined = False
         self._store = ""
         self._reporting = False
-        # The revision up to which every watch has been told everything; empty until then.
+        # The revision up to which every watch has seen everything; empty until then.
         self.position = ""
 
     # What reflectors call.
@@ -278,7 +278,7 @@ class MultiplexedWatches:
             member.version = obj["metadata"]["resourceVersion"]
 
     def _advance(self, members: Mapping[str, _Member], revision: str) -> None:
-        """Take note of how far all have read; they are told once per piece that arrives."""
+        """Take note of how far all have read; they are notified once per piece that arrives."""
         if not self._reporting:
             self._reporting = True
             asyncio.get_running_loop().call_soon(self._report_position, members)
@@ -300,7 +300,7 @@ async def _notices(member: _Member) -> AsyncIterator[Notice]:
 
 
 async def _take_back(members: Any) -> None:
-    """Take back what was told of states that did not come to their end."""
+    """Take back what was reported of states that did not come to their end."""
     for member in members:
         if not member.version and member.reported:
             member.reported = False

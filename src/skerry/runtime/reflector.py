@@ -57,7 +57,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Sink(Protocol[T_contra]):
-    """What is told the state and its changes, in whatever form it asked for."""
+    """What receives the state and its changes, in whatever form it asked for."""
 
     async def replace(self, items: Sequence[T_contra]) -> None:
         """Take *items* for all there is."""
@@ -253,7 +253,7 @@ class Reflector(Generic[T]):
         return Gone(f"a watch spoke of a state of {name} that is not held here")
 
     def _start_over(self) -> None:
-        # What we have is complete up to here; where that helps, only the rest is told.
+        # What we have is complete up to here; where that helps, only the rest is reported.
         self._known_version = self.resource_version or self._known_version
         self.resource_version = ""
         self._refusals = 0

@@ -3,9 +3,9 @@
 Both keep the same promise: events of one type in order, from the revision asked for, with
 bookmarks. A watch that ends well is begun again by whoever needs it.
 
-A *compact* watch may tell less, to readers that hold what they were told before: PATCHED carries
+A *compact* watch may tell less, to readers that hold what they were sent before: PATCHED carries
 the difference to the object they have, DELETED its name, and UNCHANGED, while the state is
-told anew, the names of what is as they know it. RESET takes back what was told of a state whose
+reported anew, the names of what is as they know it. RESET takes back what was sent of a state whose
 end never came. Ordinary watches never say any of these.
 """
 

@@ -57,7 +57,7 @@ class WrappedTransport:
 
 
 class PacedTransport(WrappedTransport):
-    """Asks no more often than it was told to: a bucket of tokens, as client-go's.
+    """Asks no more often than its rate allows: a bucket of tokens, as client-go's.
 
     At most *burst* requests at once and *qps* per second on average; streams are not counted.
     """

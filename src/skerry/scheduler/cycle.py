@@ -276,7 +276,7 @@ class Decider:
         """Say why each node that was not feasible was not."""
         if found.evaluation is None:
             return found.diagnosis
-        # Of a node refused either way people are told what is in the way once all have come.
+        # Of a node refused either way people are shown what is in the way once all have come.
         promised = found.promised | self._promised(profile, found.state, pod, self._refused(found))
         rows = self._table.rows()
         if promised:

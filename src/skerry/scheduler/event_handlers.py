@@ -55,7 +55,7 @@ class EventHandlers:
     def __init__(self, scheduler: PodScheduler) -> None:
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
-        # Pods without a node that some profile is responsible for, as last told.
+        # Pods without a node that some profile is responsible for, as last reported.
         self._unscheduled: dict[str, PodInfo] = {}
         scheduler.refusals.lookup = self._lookup
 

@@ -1,4 +1,4 @@
-"""What an attempt leads to: a placement on its way, or a refusal to be told."""
+"""What an attempt leads to: a placement on its way, or a refusal to be reported."""
 
 from __future__ import annotations
 

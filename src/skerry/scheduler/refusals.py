@@ -48,7 +48,7 @@ class Refusals:
         self._events = events
         self._metrics = metrics
         self._clock = clock
-        # Returns the pod as last seen, None when it is gone; told by whoever follows the server.
+        # Returns the pod as last seen, None when it is gone; set by whoever follows the server.
         self.lookup: Callable[[PodInfo], PodInfo | None] = lambda pod: pod
 
     def make_room(self, refused: Refused) -> PostFilterResult | None:

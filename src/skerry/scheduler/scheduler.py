@@ -419,7 +419,7 @@ class PodScheduler:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None)
         await self.refuse(refused)
         if forgotten and status.rejected:
-            # Told last, and not to itself: it would only wake what was just turned down.
+            # Reported last, and not to itself: it would only requeue what was just turned down.
             self.queue.move(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
 
     async def refuse(self, refused: Refused) -> None:

@@ -2,8 +2,8 @@
 
 The order is kube-scheduler's. Configuration is complete and profiles are assembled before anything
 runs; then the event sink, the health server, the informers; then caches filled *and every handler
-told of what they hold*, for deciding on half a cluster books nodes twice; then leadership; and only
-then the first decision. With ``delayCacheUntilActive`` informers start once leadership is won.
+notified of their content*, for deciding on half a cluster books nodes twice; then leadership; and
+only then the first decision. With ``delayCacheUntilActive`` informers start once leadership is won.
 """
 
 from __future__ import annotations

@@ -378,7 +378,7 @@ def _store_failure(error: StoreError) -> ApiError:
 def error_answer(error: ApiError, accept: str = "") -> Response:
     """Return the answer that tells of *error*."""
     if _DISCOVERY in accept and error.code == 403:
-        # kubectl shows why discovery is refused only if it is told in plain text.
+        # kubectl shows why discovery is refused only if it is reported in plain text.
         return Response(error.code, error.message.encode(), "text/plain")
     return Response(
         status=error.code, body=dump(error.status()), headers=tuple(error.headers.items())
@@ -386,7 +386,7 @@ def error_answer(error: ApiError, accept: str = "") -> Response:
 
 
 def _without_body(answer: Answer) -> Answer:
-    """Return a success as its code alone; failures and streams are told in full."""
+    """Return a success as its code alone; failures and streams are reported in full."""
     if not isinstance(answer, Response) or answer.status >= 300:
         return answer
     applied = ("Preference-Applied", _MINIMAL)

@@ -54,7 +54,7 @@ def extension_handlers(
     batch: ExtensionHandler,
     offers: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, ExtensionHandler]:
-    """Return who answers on which path; *offers* are told of and answered elsewhere."""
+    """Return who answers on which path; *offers* are listed and answered elsewhere."""
     document = _document({**_NAMES, **offers})
     handlers = {ROOT: document, WATCH: _posted(watch), BATCH: _posted(batch)}
     return {path: _in_one_cluster(handler) for path, handler in handlers.items()}

@@ -7,7 +7,7 @@ is counted by the name that is unique on the hub: ServiceAccounts of equal name 
 are two.
 
 Requests that keep the loop busy are charged to their principal and its workspace (``accounts``):
-who used too much waits for a moment, or is refused with 429 and told when to come back. Members of
+who used too much waits for a moment, or is refused with 429 and a ``Retry-After``. Members of
 ``system:masters`` and probes are exempt from seats, hub administrators from charges: whoever must
 repair an overloaded server can.
 
@@ -74,7 +74,7 @@ class FlowSettings:
     """Watches all principals of one workspace may have open together."""
 
     retry_after_seconds: int = 1
-    """What a client with too many watches is told to wait."""
+    """Seconds that a client with too many watches is asked to wait."""
 
 
 class _Free:

@@ -42,7 +42,7 @@ class LaneSettings:
     """How long a request waits for a seat; after it a retry is more use than patience."""
 
     retry_after_seconds: int = 1
-    """What a refused client is told to wait."""
+    """Seconds that a refused client is asked to wait."""
 
 
 class _Ready:

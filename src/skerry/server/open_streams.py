@@ -2,7 +2,7 @@
 
 A watch is authorized when it begins and may go on for an hour. When the rights in its cluster
 change it is asked again whether it would still be allowed; when its ServiceAccount goes, it goes
-with it. A stream of several parts, each with a right of its own, is told to look for itself.
+with it. A stream of several parts, each with a right of its own, is asked to look for itself.
 """
 
 from __future__ import annotations

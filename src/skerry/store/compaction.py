@@ -105,7 +105,7 @@ class Compaction:
 async def run(store: Store, policy: CompactionPolicy, clock: Clock, history: HistoryBytes) -> None:
     """Compact *store* by *policy* until cancelled; a store out of reach is tried again later.
 
-    *history* is told the store's events by somebody else.
+    *history* gets the store's events from somebody else.
     """
     compaction = Compaction(policy, stride=store.revision_stride)
     while True:

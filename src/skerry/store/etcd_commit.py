@@ -13,7 +13,7 @@ the key is missing, without an operation.
 
 **Unknown outcomes.** When the connection breaks before the answer, the keys are read back: the
 transaction's random mark on any of them proves that all of it happened. Otherwise the caller is
-told that the outcome is unknown: the request may still be on its way.
+informed that the outcome is unknown: the request may still be on its way.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ starts in the past, reads pages of ``history`` until it has caught up. So no wat
 slow, makes the store keep anything for it, and going from history to live is only a comparison
 of two revisions: nothing can be lost or seen twice between them.
 
-Waiting watchers are grouped by prefix. A batch that has nothing for a prefix does not wake its
-watchers; when one is woken later it is told the newest revision before the waking batch, since
+Waiting watchers are grouped by prefix. A batch that has nothing for a prefix does not notify its
+watchers; when one is notified later it gets the newest revision before that batch, since
 everything up to there is known not to concern it. Without that, a watcher of a quiet prefix
 would drop out of the ring for nothing.
 

@@ -21,5 +21,5 @@ class RestorableStore(Store, Protocol):
         """Begin a new history named *identity*, at *revision* or later.
 
         Everything up to the newest revision is compacted from then on, so that whoever still
-        holds a revision of an earlier history is told ``Compacted``.
+        holds a revision of an earlier history gets ``Compacted``.
         """

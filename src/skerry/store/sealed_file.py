@@ -2,7 +2,7 @@
 
 Two lines of text, then chunks. The first line names the format, the second is JSON with the
 parameters of scrypt, which makes two keys of the passphrase: one authenticates the two lines
-(its HMAC follows them as a third), so that a wrong passphrase is told from a damaged file; the
+(its HMAC follows them as a third), to distinguish a wrong passphrase from a damaged file; the
 other encrypts. A chunk is 64 KiB of content under AES-256-GCM. Its nonce is its number and
 whether it is the last one, so that chunks can neither be exchanged nor left out nor cut off. The
 salt is fresh for every file, hence so is the key, and no nonce is ever used twice.

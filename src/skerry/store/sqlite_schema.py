@@ -54,7 +54,7 @@ def rows(connection: apsw.Connection, statement: str, bindings: Sequence[Any] = 
 
 
 class FileLock:
-    """Holds a data file for one process; a second one is told who has it."""
+    """Holds a data file for one process; a second one learns who has it."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -106,7 +106,7 @@ class Writer:
         # Whether the loop has the connection, and is going to use it in this turn of its own.
         self._ours = True
         self._beginning = False
-        self._stopping = self._leaving = False
+        self._stopping = self._closing = False
         self._ended = False
         self._staged: Staged | None = None
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
@@ -166,8 +166,8 @@ class Writer:
         self._beginning = False
         while self._commits and self._staged is None:
             self._stage(self._take())
-        self._leaving = self._stopping and self._staged is None and not self._chores
-        if self._staged is not None or self._chores or self._leaving:
+        self._closing = self._stopping and self._staged is None and not self._chores
+        if self._staged is not None or self._chores or self._closing:
             self._ours = False
             self._turn.release()
 
@@ -258,7 +258,7 @@ class Writer:
     def _next_turn(self) -> bool:
         """Wait for the connection; False when it is only to be closed."""
         self._turn.acquire()
-        return not self._leaving
+        return not self._closing
 
     def _take_turn(self) -> None:
         staged = self._staged

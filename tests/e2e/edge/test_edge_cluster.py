@@ -288,7 +288,7 @@ def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: 
     made = machine.skerry("edge", "create", "florin", "--runtime", runtime)
     conditions = machine.get("nodes")["items"][0]["status"]["conditions"]
     (isolated,) = [c for c in conditions if c["type"] == "ProcessIsolation"]
-    # Whoever starts an edge that cannot keep its pods apart is told so.
+    # Whoever starts an edge that cannot keep its pods apart is informed.
     result = f"Warning: {isolated['message']}" in made.stderr
     assert result is (isolated["status"] == "False")
     site = WORKLOAD.format(name="common", port=8081)

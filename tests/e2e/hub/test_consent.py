@@ -147,7 +147,7 @@ def test_the_owner_of_an_inventory_observes_enforces_confirms_and_opens(world: W
     assert "spec.workspaces.paths[0]" in world.apply("root:imw", wrong, code=1)
     assert "spec.mode" in world.apply("root:imw", grant("Forbid"), code=1)
 
-    # Observe: both sides are told, nothing changes.
+    # Observe: both sides are informed, nothing changes.
     result = world.apply("root:imw", grant("Observe"))
     assert "Warning: spec.mode: Observe refuses nothing" in result
     eventually(lambda: "destinations" in world.record(), wanted=True)

@@ -1,7 +1,7 @@
 """Three hubs over three etcd members: any of them may be asked, and one of each may die.
 
 While writers and a watch run, one hub and one etcd member are killed as by a power switch. What
-was acknowledged is there afterwards, the watch on a surviving hub has told every object exactly
+was acknowledged is there afterwards, the watch on a surviving hub has reported every object exactly
 once, and what is written through one hub can be read through another once its revision is known.
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Said:
+class Printed:
     """What a command printed, and how it ended."""
 
     code: int
@@ -29,13 +29,13 @@ class Person:
         }
         (folder / "kubeconfig").write_bytes(kubeconfig.read_bytes())
 
-    def __call__(self, words: str, code: int = 0) -> Said:
+    def __call__(self, words: str, code: int = 0) -> Printed:
         done = subprocess.run(
             words.split(), cwd=self.folder, env=self._environment,
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return Said(done.returncode, done.stdout, done.stderr)
+        return Printed(done.returncode, done.stdout, done.stderr)
 
     def lines(self, words: str) -> list[str]:
         return self(words).out.splitlines()

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class HandClock:
-    """A clock that moves when told to."""
+    """A clock that moves on demand."""
 
     def __init__(self, moment: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
         self.moment = moment

@@ -8,7 +8,7 @@ from tests.kit.server.harness import Everybody
 
 
 class Except(Everybody):
-    """Allows everything but what it was told to refuse, as of now."""
+    """Allows everything but what it was asked to refuse, as of now."""
 
     def __init__(self, *refused: str) -> None:
         self.refused = set(refused)

@@ -1,4 +1,4 @@
-"""What an object of the edge API is, told by its labels, annotations and type."""
+"""What an object of the edge API is, by its labels, annotations and type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process of edge controllers is told, and what its controllers make of it."""
+"""What a process of edge controllers is configured with, and what its controllers make of it."""
 
 from __future__ import annotations
 

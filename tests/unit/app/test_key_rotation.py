@@ -212,7 +212,7 @@ async def ended(client: Client) -> bool:
 
 
 async def published(server: Server, *authorities: bytes) -> None:
-    """Wait until exactly these authorities are told of wherever somebody may learn of them."""
+    """Wait until exactly these authorities are published wherever somebody may learn of them."""
     wanted = {name_of(each) for each in authorities}
 
     def found(pem: str) -> set[str]:
@@ -363,7 +363,7 @@ async def test_certificates_that_near_their_end_are_renewed_without_a_restart(
     tmp_path: Path,
 ) -> None:
     class Waits(HandClock):
-        """Moves when told to; sleeping is for ever."""
+        """Moves on demand; sleeping is for ever."""
 
         async def sleep(self, seconds: float) -> None:
             await asyncio.Event().wait()
@@ -448,7 +448,7 @@ async def test_a_secret_that_was_tampered_with_costs_its_readers_an_error_and_no
                 code, result = await server.ask("GET", f"{SECRETS}/s")
                 assert (code, result["reason"]) == (500, "InternalError")
                 assert (await server.ask("GET", "/api/v1/namespaces/default"))[0] == 200
-            # Put right, it is told to whoever watched all along.
+            # Put right, it is sent to whoever watched all along.
             await store.below.commit([Write(key, entry.value)])
             assert (await server.ask("GET", f"{SECRETS}/s"))[0] == 200
             other = {**secret, "metadata": {"name": "t"}}

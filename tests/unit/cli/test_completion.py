@@ -23,7 +23,7 @@ def test_there_is_a_script_for_every_common_shell(shell: str) -> None:
 
 
 def offered(words: str, number: int) -> list[str]:
-    """Return what bash would be told for the word of that number."""
+    """Return what bash would be given for the word of that number."""
     environment = {
         "_SKERRY_COMPLETE": "bash_complete",
         "COMP_WORDS": words,

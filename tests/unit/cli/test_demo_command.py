@@ -1,4 +1,4 @@
-"""How the tour is told, on a terminal and into a pipe."""
+"""How the tour is narrated, on a terminal and into a pipe."""
 
 from __future__ import annotations
 

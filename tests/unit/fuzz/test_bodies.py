@@ -192,7 +192,7 @@ def blown_up(value: Any, way: tuple[Any, ...], size: int, alike: bool) -> Any:
 
 
 def _numbered(value: Any, number: int) -> Any:
-    """Return *value* told from others by a number, wherever it has text or numbers."""
+    """Return *value* distinguished from others by a number, wherever it has text or numbers."""
     if isinstance(value, str) and value:
         return f"{value}{number}"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -25,7 +25,7 @@ MAPS = GroupVersionResource("", "v1", "configmaps")
 
 
 class Noting(WrappedTransport):
-    """Notes the requests that pass; loses answers while told to."""
+    """Notes the requests that pass; loses answers on demand."""
 
     def __init__(self, inner: EmbeddedTransport) -> None:
         super().__init__(inner)

@@ -162,7 +162,7 @@ def test_actions_name_their_target_for_people() -> None:
 
 
 class Story:
-    """A reconciler that fails as told, and remembers when it was called."""
+    """A reconciler that fails on demand, and remembers when it was called."""
 
     def __init__(self, *outcomes: Exception | Plan | None) -> None:
         self._outcomes = list(outcomes)

@@ -31,7 +31,7 @@ async def make(world: World, name: str, **fields: Any) -> None:
 
 
 class Story:
-    """What a handler was told, in short."""
+    """What a handler was notified of, in short."""
 
     def __init__(self) -> None:
         self.notified: list[str] = []

@@ -79,7 +79,7 @@ class Ordinary(WrappedTransport):
 
 @dataclass
 class Seen:
-    """What an informer told, checked for gaps as it comes."""
+    """What an informer reported, checked for gaps as it comes."""
 
     informer: Informer
     versions: dict[str, str] = field(default_factory=dict)

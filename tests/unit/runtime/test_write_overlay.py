@@ -254,7 +254,7 @@ def at(name: str) -> Target:
 
 
 class Lagging:
-    """An informer that reads only when it is told to, and an executor that writes meanwhile."""
+    """An informer that reads only when it is asked to, and an executor that writes meanwhile."""
 
     def __init__(self) -> None:
         self.twin = Twin()

@@ -1,4 +1,4 @@
-"""The queue, told as transcripts: what happens, and where everybody is afterwards.
+"""The queue, in transcripts: what happens, and where everybody is afterwards.
 
 Each line of a transcript is a command; after ``----`` follow the parts of the queue that hold
 somebody. ``Fit`` and ``Affinity`` are plugins that may have rejected a pod; ``Fit`` wakes up when

@@ -26,7 +26,7 @@ from tests.kit.scheduler.fixtures import node, pod
 
 
 class Server:
-    """Agrees to everything unless told otherwise, and remembers."""
+    """Agrees to everything unless configured otherwise, and remembers."""
 
     def __init__(self) -> None:
         self.bindings: dict[str, str] = {}

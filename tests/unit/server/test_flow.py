@@ -261,7 +261,7 @@ async def test_requests_without_credentials_have_a_small_lane_of_their_own() -> 
 
 
 class Charged:
-    """A flow whose clock only moves when told to."""
+    """A flow whose clock only moves on demand."""
 
     def __init__(self, **settings: Any) -> None:
         self.clock = HandClock()

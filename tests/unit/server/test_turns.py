@@ -122,7 +122,7 @@ async def test_a_burst_of_changes_is_offered_to_many_watchers_in_turns() -> None
 
 
 class Rights:
-    """Allows what it is told to, and counts what it is asked at one turn."""
+    """Allows what it is asked to, and counts what it is asked at one turn."""
 
     def __init__(self) -> None:
         self.allowed = True

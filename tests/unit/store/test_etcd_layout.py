@@ -57,7 +57,7 @@ def test_the_end_of_a_byte_prefix_bounds_exactly_it(prefix: bytes, key: bytes) -
     assert inside == key.startswith(prefix)
 
 
-def test_the_layout_tells_our_own_keys_from_the_stored_ones() -> None:
+def test_the_layout_separates_our_own_keys_from_the_stored_ones() -> None:
     layout = Layout("/skerry/")
     assert layout.name(layout.key("/core/pods/é")) == "/core/pods/é"
     assert layout.name(layout.last) is None

@@ -123,7 +123,7 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
 
 
 def _duration(observed: Heartbeat) -> Patch:
-    """Return the change that tells how long a Lease lasts; the usual time need not be told."""
+    """Return the change that reports how long a Lease lasts; the usual time is left out."""
     reported = None if observed.lasts == USUAL_LEASE_SECONDS else str(observed.lasts)
     patch = {"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: reported}}}
     return _patch(observed.sync_target, patch, "LeaseDuration")

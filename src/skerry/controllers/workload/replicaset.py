@@ -72,7 +72,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
     if "deletionTimestamp" not in owner["metadata"]:
         changes, announcements = _changes(observed, active, reference)
         actions += changes
-    # First: a pod that is refused must not keep the status from being told.
+    # First: a pod that is refused must not keep the status from being reported.
     actions = [*_status(owner, active, now), *actions]
     return Plan(actions, announcements, look_again_seconds=_next_look(owner, active, now))
 
@@ -84,10 +84,14 @@ def _changes(
     missing = int(owner["spec"].get("replicas", 1)) - len(active)
     if missing > 0:
         made = [_creation(owner, suffix, reference) for suffix in observed.suffixes[:missing]]
-        return list(made), [_told(owner, "SuccessfulCreate", "Created", a.target) for a in made]
+        return list(made), [
+            _announcement(owner, "SuccessfulCreate", "Created", a.target) for a in made
+        ]
     doomed = deletion_order(active)[: min(-missing, BURST)]
     removed = [_deletion(pod) for pod in doomed]
-    return list(removed), [_told(owner, "SuccessfulDelete", "Deleted", a.target) for a in removed]
+    return list(removed), [
+        _announcement(owner, "SuccessfulDelete", "Deleted", a.target) for a in removed
+    ]
 
 
 def _creation(owner: Object, suffix: str, reference: Object) -> Create:
@@ -103,7 +107,7 @@ def _deletion(pod: Object) -> Delete:
     return Delete(_POD(pod), reason="TooManyReplicas", uid=pod["metadata"]["uid"])
 
 
-def _told(owner: Object, reason: str, verb: str, target: Target) -> Announcement:
+def _announcement(owner: Object, reason: str, verb: str, target: Target) -> Announcement:
     return Announcement(owner, "Normal", reason, f"{verb} pod: {target.name}")
 
 

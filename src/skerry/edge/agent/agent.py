@@ -117,7 +117,7 @@ class NodeAgent:
         return going and not (self._node.root / metadata["uid"]).exists()
 
     async def _work(self, worker: PodWorker) -> None:
-        """Run a pod to its end; what the machine refuses is told and tried again.
+        """Run a pod to its end; what the machine refuses is reported and tried again.
 
         A full disk, an unreadable path, an object that makes no sense: one pod's misfortune, never
         the node's.

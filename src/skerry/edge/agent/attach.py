@@ -62,7 +62,7 @@ class Attached:
         self._writer.write(HEAD.pack(channel, len(data)) + data)
 
     async def wait(self) -> int:
-        """Return 0: how the container ended is told by its status, to everybody."""
+        """Return 0: how the container ended is reported by its status, to everybody."""
         return 0
 
 

@@ -24,7 +24,7 @@ SOCKET = "attach.sock"
 STDIN, STDOUT, STDERR, RESIZE, END = 0, 1, 2, 4, 255
 HEAD = struct.Struct("!BI")
 _CHUNK = 64 * 1024
-# The end of input, as a terminal is told it.
+# The end of input, as a terminal gets it.
 _END_OF_TRANSMISSION = b"\x04"
 
 
@@ -51,7 +51,7 @@ class Attachment:
         self._listening.setblocking(False)
 
     def watch(self, selector: selectors.BaseSelector) -> None:
-        """Have events of the sockets told to ``handle`` by whoever owns *selector*."""
+        """Have events of the sockets passed to ``handle`` by whoever owns *selector*."""
         self._selector = selector
         selector.register(self._listening, selectors.EVENT_READ, self)
 

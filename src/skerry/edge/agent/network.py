@@ -3,7 +3,7 @@
 With namespaces (``pod_network``) a pod's address is real, though only the edge's own network has
 it. Without, all processes share the machine's loopback interface, and addresses of pods and
 Services are names: behind a pod's port stands the loopback port its process was given, and
-Services get a loopback port each, told to pods by environment. ``Network`` knows which.
+Services get a loopback port each, which pods find in their environment. ``Network`` knows which.
 
 A host port belongs to its node, so two nodes may have the same one; only published ports (kind's
 ``extraPortMappings``) are listened on at the machine.

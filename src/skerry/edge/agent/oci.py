@@ -64,7 +64,7 @@ def oci_program(names: Sequence[str] = _PROGRAMS) -> OciProgram | None:
             continue
         version = said.stdout.split("\n", 1)[0].rpartition(" ")[2]
         # No control groups: a user has none to give, and a pod's share is not enforced here. runc
-        # cannot be told so, but forgives being refused them.
+        # cannot be asked to do without, but forgives being refused them.
         words = ("--cgroup-manager=disabled",) if name == "crun" else ("--rootless=true",)
         return OciProgram(name, version, (path, *words))
     return None

@@ -1,6 +1,6 @@
 """Container paths and ports in the words of a plain process.
 
-Without a file system or a network of its own, a process must be told where things really are. What
+Without a file system or a network of its own, a process must be given the real places. What
 a pod says in its own terms (its command, its arguments, its environment) is translated: a path
 below a mount becomes the path of its source, an argument that is a container port becomes the
 port that stands for it. Pure text work, so what it does can be seen in tests.

@@ -274,7 +274,7 @@ class PodWorker:
             await self._sources_or(self._node.settings.mount_retry_seconds)
 
     async def _mounted(self) -> bool:
-        """Have every volume that can be had; False when one cannot, which is told."""
+        """Have every volume that can be had; False when one cannot, which is reported."""
         self._sources_changed.clear()
         failures = await self._volumes.set_up(self.pod, self._facts())
         for text in failures:
@@ -376,7 +376,7 @@ class PodWorker:
         joined = PodPorts(self._address, self._node.name, ports, host_ports, inside)
         self._node.network.join(self.uid, joined)
 
-    # Telling.
+    # Status.
 
     def _state(self) -> PodState:
         return PodState(
@@ -419,7 +419,7 @@ class PodWorker:
             await self._changed.wait()
             self._changed.clear()
             if is_finished(self.pod) and "deletionTimestamp" not in self.pod["metadata"]:
-                continue  # an end is final; only the deletion may still be told
+                continue  # an end is final; only the deletion may still be reported
             status = pod_status(self.pod, self._state(), self._node.clock.now())
             if status == sent:
                 continue
@@ -465,7 +465,7 @@ class PodWorker:
             await self._node.clock.sleep(_RETRY_SECONDS)
 
     def _last_state(self) -> PodState:
-        """Return the state to be told last: nothing of the pod is held any more."""
+        """Return the state to be reported last: nothing of the pod is held any more."""
         return replace(self._state(), sandboxed=False, over=True)
 
 

@@ -29,7 +29,7 @@ async def write_status(node: NodeContext, pod: Object, status: Object) -> bool:
             subresource="status",
         )
     except (NotFound, Conflict):
-        return True  # gone, or another pod of the same name; ours will be told gone
+        return True  # gone, or another pod of the same name; ours will be reported gone
     except (ApiError, TransportError) as error:
         _log.warning("status not written", key=metadata["name"], error=error)
         return False

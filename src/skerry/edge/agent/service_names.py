@@ -93,7 +93,7 @@ def _pod(labels: Sequence[str]) -> Sequence[Record] | None:
 
 
 def _endpoints(slices: Iterable[Object], *, unready: bool) -> list[tuple[str, str]]:
-    """Return host name and address of every endpoint, of ready ones only unless told."""
+    """Return host name and address of every endpoint, of ready ones only unless asked."""
     return sorted(
         {
             (str(endpoint.get("hostname") or ""), str(address))

@@ -178,7 +178,7 @@ class ServiceProxy:
             return {}
         if inside and address == "None":
             return {}
-        # Without a network of their own pods could not be told where UDP leads.
+        # Without a network of their own pods could not be given addresses for UDP.
         served = ("TCP", "UDP") if inside else ("TCP",)
         found: dict[_PortKey, _Place] = {}
         for port in spec.get("ports") or ():

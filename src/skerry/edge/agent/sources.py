@@ -75,7 +75,7 @@ class PodSources:
         return informer.index.get(Key("", namespace, name))
 
     def services_for(self, namespace: str) -> list[Object]:
-        """Return the Services a pod is told of: those of its namespace, and the API server's."""
+        """Return the Services in a pod's environment: its namespace's, and the API server's."""
         found = list(self.services.index.by(_IN_NAMESPACE, ("", namespace)))
         if namespace != "default":
             kubernetes = self.services.index.get(Key("", "default", "kubernetes"))

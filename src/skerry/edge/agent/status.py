@@ -281,7 +281,7 @@ def _terminated(ended: Ended) -> Object:
         "startedAt": rfc3339(result.began),
         "finishedAt": rfc3339(result.ended),
     }
-    # As kubelet: the exit code carries the signal, which is told only where there is no code.
+    # As kubelet: the exit code carries the signal, which is reported only where there is no code.
     if message := ended.message or result.message:
         found["message"] = message
     if ended.identity:

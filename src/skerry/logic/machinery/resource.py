@@ -114,7 +114,7 @@ class Resource:
     validate_create: Callable[[Object], list[FieldError]] = _no_errors
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     validate_status: Callable[[Object, Object], list[FieldError]] = _no_update_errors
-    # Warnings for the client (deprecated fields and the like), told on create and update.
+    # Warnings for the client (deprecated fields and the like), reported on create and update.
     warnings: Callable[[Object], Sequence[str]] = field(default=lambda _: ())
     # Return what is wrong with a name, nothing when it will do.
     check_name: Callable[[str], Sequence[str]] = field(default=lambda _: ())

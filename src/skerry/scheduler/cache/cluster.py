@@ -128,7 +128,7 @@ class Cluster:
         holder[pod.uid] = pod
         if node is None:
             return
-        # Preemption asks when a pod started, which is no weight but told here all the same.
+        # Preemption asks when a pod started, which is no weight but kept here all the same.
         node.changes += 1
         if old.uid in node.affine:
             node.affine[pod.uid] = pod

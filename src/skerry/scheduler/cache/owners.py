@@ -1,4 +1,4 @@
-"""Which pods belong together, told by the services and controllers that mean them."""
+"""Which pods belong together, by the services and controllers that mean them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class PodTemplate:
     priority: int
     preemption_policy: str
     requests: dict[str, int]
-    # Requests that are not zero, in the order failures are told.
+    # Requests that are not zero, in the order failures are reported.
     checked: tuple[tuple[str, int], ...]
     nonzero_cpu: int
     nonzero_memory: int

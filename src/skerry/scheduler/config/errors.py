@@ -1,4 +1,4 @@
-"""How configuration errors are told."""
+"""How configuration errors are reported."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ from skerry.scheduler.framework.plugin import (
     Verdicts,
 )
 from skerry.scheduler.framework.runner import (
+    CachedResults,
     Framework,
-    Known,
     PreFiltered,
     ScoreError,
     filter_refusal,
@@ -65,7 +65,7 @@ class Evaluation(Generic[Item]):
         self._table = table
         self.entries: dict[str, Any] = {}
         self.pre_filter: dict[str, tuple[Any, Status | None]] = {}
-        self.known: Known | None = None
+        self.known: CachedResults | None = None
         self.skip_filter: frozenset[str] = frozenset()
         self.skip_score: frozenset[str] = frozenset()
         self.filters: dict[str, FilterColumn[Item]] = {}
@@ -215,7 +215,7 @@ class Evaluator(Generic[Item, Target]):
             del self._kept[signature]
         return evaluation, state, prepared
 
-    def _all_known(self, answers: dict[str, tuple[Any, Status | None]]) -> Known | None:
+    def _all_known(self, answers: dict[str, tuple[Any, Status | None]]) -> CachedResults | None:
         """Sum up what cacheable plugins said; None unless all were asked and none refused."""
         cached = [p.name for p in self.framework.pre_filter if p.name in self._cacheable]
         skipped: set[str] = set()
@@ -234,7 +234,7 @@ class Evaluator(Generic[Item, Target]):
         if names is not None and not names:
             return None
         others = [p for p in self.framework.pre_filter if p.name not in self._cacheable]
-        return Known(others, frozenset(skipped), names, frozenset(named))
+        return CachedResults(others, frozenset(skipped), names, frozenset(named))
 
     def build(self, evaluation: Evaluation[Item], state: CycleState, item: Item) -> None:
         """Make the columns on first use, then catch up."""

@@ -28,7 +28,7 @@ class Action(IntFlag):
     UPDATE_POD_TOLERATIONS = 512
     UPDATE_POD_GATES_ELIMINATED = 1024
     UPDATE_POD_GENERATED_CLAIM = 2048
-    # Any other change of an object whose parts are not told apart.
+    # Any other change of an object whose parts are not distinguished.
     UPDATE_OTHER = 4096
 
     @property

@@ -152,7 +152,7 @@ class Handle:
     extenders: Sequence[Extender] = ()
     # ``reject_waiting(uid, plugin, message)`` turns down a pod a permit plugin holds, if it does.
     reject_waiting: Callable[[str, str, str], bool] = field(default=lambda *_: False)
-    # Told how many pods one preemption evicts.
+    # Observes how many pods one preemption evicts.
     count_victims: Callable[[int], None] = field(default=lambda _: None)
     # The profile the plugin belongs to; set once all plugins are made.
     framework: Framework[PodInfo, NodeInfo] | None = None

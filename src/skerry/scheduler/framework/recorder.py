@@ -12,7 +12,7 @@ class Recorder(Protocol):
         """Note how long all plugins of an extension point took."""
 
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """Note how long one plugin took; only told for sampled attempts."""
+        """Note how long one plugin took; only reported for sampled attempts."""
 
     def evaluated(self, plugin: str, point: str, profile: str, count: int = 1) -> None:
         """Note that a plugin was asked."""

@@ -79,7 +79,7 @@ class PreFiltered:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CachedResults:
     """What some PreFilter plugins are known to say, and those still to be asked."""
 
     plugins: Sequence[Any]
@@ -184,7 +184,7 @@ class Framework(Generic[Item, Target]):
         state: CycleState,
         item: Item,
         answer: Callable[[Any, CycleState, Item], tuple[Any, Status | None]] | None = None,
-        known: Known | None = None,
+        known: CachedResults | None = None,
     ) -> PreFiltered:
         """Prepare all plugins.
 

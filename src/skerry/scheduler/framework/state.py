@@ -1,8 +1,8 @@
 """What plugins remember within one attempt.
 
 A ``CycleState`` lives for one scheduling attempt of one item. It is cloned for trial runs
-(nominated pods, preemption), where values that change as items come and go, told by their having
-a ``clone`` method, are cloned with it.
+(nominated pods, preemption), where values with a ``clone`` method, those that change as
+items come and go, are cloned with it.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class _Budget:
         )
 
 
-Known = dict[int, Trial[Candidate | Status]]
+CachedResults = dict[int, Trial[Candidate | Status]]
 
 
 class DefaultPreemption:
@@ -201,7 +201,7 @@ class DefaultPreemption:
         self._trials.clear()
 
     def _tried(
-        self, state: CycleState, pod: PodInfo, node: NodeInfo, known: Known | None
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, known: CachedResults | None
     ) -> Candidate | Status:
         """Return whom to evict on *node*, from memory where nothing there has changed."""
         if known is None:

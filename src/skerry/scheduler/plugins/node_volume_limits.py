@@ -1,6 +1,6 @@
 """NodeVolumeLimits: a CSI driver attaches only so many volumes to a node.
 
-A volume counts once however many pods use it. Volumes attached without a pod here, told by
+A volume counts once however many pods use it. Volumes attached without a pod here, known from
 VolumeAttachments, count too.
 """
 

@@ -38,7 +38,7 @@ class HttpSettings:
     instead of a reset."""
 
     connections: int = 20_000
-    """Most connections at once; a further one is told 503 and closed."""
+    """Most connections at once; a further one gets 503 and is closed."""
 
     handshakes: int = 64
     """TLS handshakes under way at once; further connections wait in the kernel's queue."""

@@ -27,8 +27,8 @@ from skerry.server.rest.read import Reader
 from skerry.server.watch.watch_event_type import watch_event_type
 from skerry.store.base import Entry
 
-# Bytes of objects that are decoded and told before others have their turn, a few milliseconds;
-# and what telling a name alone comes to in the same measure, so that a line holds some hundreds.
+# Bytes of objects that are decoded and reported before others have their turn, a few milliseconds;
+# and what a name alone comes to in the same measure, so that a line holds some hundreds.
 _TURN_BYTES = 64 << 10
 _NAME_BYTES = 128
 
@@ -102,7 +102,7 @@ class Channel:
     async def state(self, reader: Reader, known: int) -> AsyncIterator[Sequence[bytes]]:
         """Yield the lines of the present state, in pieces; ``after`` is then its revision.
 
-        What has not changed since *known*, up to which the reader has seen everything, is told
+        What has not changed since *known*, up to which the reader has seen everything, is reported
         by name only.
         """
         async for revision, entries, _, _ in reader.pages(self._call, EVERYTHING, self._selection):
@@ -147,7 +147,7 @@ class Channel:
 
 
 def _parts(entries: Sequence[Entry], known: int) -> Iterator[Sequence[Entry]]:
-    """Yield *entries* in parts that are told without a pause; those that are only named cost
+    """Yield *entries* in parts that are reported without a pause; those that are only named cost
     little."""
     start = waiting = 0
     for index, entry in enumerate(entries):

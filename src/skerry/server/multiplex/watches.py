@@ -9,8 +9,8 @@ may resume all of them from there.
 A watch that cannot be (no right, no such type, history forgotten) gets an ERROR of its own and
 ends; the others go on. The whole ends when its time is up, its reader falls far behind, or its
 user may no longer use it. A reader whose revision was forgotten asks for the state anew and says
-what it had read: unchanged objects are then told by name only. That needs the reader to have read
-this very store, which it names.
+what it had read: unchanged objects are then sent by name only. That needs the reader to have
+read this very store, which it names.
 
 docs/reference/extensions.md is the reference of the wire.
 """

@@ -145,7 +145,7 @@ def system_workers(
 
 
 class WorkerPool:
-    """Does jobs in worker processes, which *start* starts; ``charge`` is told what CPU time each
+    """Does jobs in worker processes, which *start* starts; ``charge`` gets the CPU time each
     user's jobs took."""
 
     def __init__(

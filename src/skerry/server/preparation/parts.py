@@ -93,7 +93,7 @@ def _ephemeral_only(new: Object, old: Object) -> Object:
 
 
 def _resources_only(new: Object, old: Object) -> Object:
-    """Return *old* with the resources of *new*'s containers; others cannot be told apart from a
+    """Return *old* with the resources of *new*'s containers; others are no different from a
     change of the pod, which the check refuses."""
     return _with(old, new, spec=new.get("spec") or {})
 

@@ -22,7 +22,7 @@ _TURN_BYTES: Final = 4 << 20
 _TURN_DECODED_BYTES: Final = 64 << 10
 
 
-# Cost of telling whether an object is selected: in general, by a requirement, and where its fields
+# Cost of deciding whether an object is selected: in general, by a requirement, and where its fields
 # are asked for, by the bytes that are decoded. About 5 ms together.
 _TURN_COST: Final = 5000
 _OBJECT_COST: Final = 2

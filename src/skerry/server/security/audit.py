@@ -93,7 +93,7 @@ class AuditLog:
             self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_writing)
             return
         self._writing = asyncio.get_running_loop().run_in_executor(None, self._write, self._taken())
-        # Failures are told where they happen; nobody awaits this one.
+        # Failures are logged where they happen; nobody awaits this one.
         self._writing.add_done_callback(lambda done: done.exception())
 
     async def flush(self) -> None:

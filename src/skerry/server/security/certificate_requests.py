@@ -1,7 +1,7 @@
 """What a CertificateSigningRequest asks for, read from the PEM inside it.
 
-Everything that can be wrong is told as errors of fields, so that whoever wrote the request learns
-which one to mend. Sizes are bounded before anything is parsed or verified.
+Everything that can be wrong is reported as errors of fields, so that whoever wrote the request
+learns which one to mend. Sizes are bounded before anything is parsed or verified.
 """
 
 from __future__ import annotations

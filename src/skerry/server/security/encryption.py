@@ -109,7 +109,7 @@ class EncryptionKeys:
         checks = {name: check_value(key) for name, key in keys.items()}
         for name, check in checks.items():
             if self.checks.get(name, check) != check:
-                raise ValueError(f"encryption key {name!r} is another one than before")
+                raise ValueError(f"encryption key {name!r} has changed under the same name")
         self._ciphers |= {name.encode(): AESGCM(key) for name, key in keys.items()}
         self.checks |= checks
 

@@ -274,7 +274,7 @@ class ServiceAccountTokens:
             await self._check_alive(cluster, "pods", namespace, *pod)
             extra[f"{_EXTRA}pod-name"], extra[f"{_EXTRA}pod-uid"] = (pod[0],), (pod[1],)
         if node is not None:
-            # Beside a pod the node is only told; on its own the token is bound to it.
+            # Beside a pod the node is only reported; on its own the token is bound to it.
             if pod is None:
                 await self._check_alive(cluster, "nodes", "", *node)
             extra[f"{_EXTRA}node-name"] = (node[0],)
@@ -291,7 +291,7 @@ class ServiceAccountTokens:
             raise TokenError(f"{where} has been deleted")
         metadata = found["metadata"]
         if metadata.get("uid") != uid:
-            raise TokenError(f"{where} is another one than the token's")
+            raise TokenError(f"{where} has another UID than the token says")
         deleted = metadata.get("deletionTimestamp")
         if deleted is not None:
             ends = parse_rfc3339(deleted) + timedelta(seconds=_LEEWAY_SECONDS)

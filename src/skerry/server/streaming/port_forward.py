@@ -2,7 +2,7 @@
 
 The client speaks SPDY, in a WebSocket (``SPDY/3.1+portforward.k8s.io``, what kubectl has used since
 1.30) or right on the connection. For each connection it accepts it opens two streams, one for data
-and one to be told what went wrong, which belong together by a request id.
+and one that reports what went wrong, which belong together by a request id.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Forwarding:
         self._pipe = pipe
         self._dial = dial
         self._spdy = Spdy()
-        # By request id: the stream that is told what went wrong.
+        # By request id: the stream that reports what went wrong.
         self._errors: dict[str, int] = {}
         self._streams: dict[int, _Stream] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}

@@ -135,7 +135,7 @@ def _charge(budget: Object, pod: str, now: str) -> None:
 def _refused(why: str, retry_seconds: int = 0) -> TooManyRequests:
     error = TooManyRequests(_REFUSED, retry_seconds)
     if not retry_seconds:
-        # Nobody knows when: a client that was told a time would wait for it over and over.
+        # Nobody knows when: a client that got a time would wait for it over and over.
         error.details.clear()
         error.headers.clear()
     error.details["causes"] = [{"reason": "DisruptionBudget", "message": why}]

@@ -235,14 +235,14 @@ class Dispatcher:
         """
         while after < self._memory_floor:
             # The store may be ahead of what was handed out: what lies beyond will come from
-            # here like everything new, and must not be told twice.
+            # here like everything new, and must not be reported twice.
             present = self._position
             events = await self._store.history(subscriber.prefix, after=after)
             past = [event for event in events if event.revision <= present]
             for event in past:
                 subscriber.offer(Change(event))
             subscriber.flush()
-            # With nothing left out the history may go on; else all up to the present was told.
+            # With nothing left out the history may go on; else all up to the present was reported.
             after = past[-1].revision if past and len(past) == len(events) else present
         self._replay(subscriber, after)
         self._subscribers.setdefault(subscriber.prefix, {})[subscriber] = None

@@ -34,7 +34,7 @@ _KEPT = {
     "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
 }
 _KEPT_NAMES = {(group, name) for group, names in _KEPT.items() for name in names.split()}
-# Served, so that ``kubectl auth whoami`` works, but not told in discovery: programs written for
+# Served, so that ``kubectl auth whoami`` works, but not reported in discovery: programs written for
 # kcp try to list whatever type they do not know.
 _HIDDEN_NAMES = {("authentication.k8s.io", "selfsubjectreviews")}
 

@@ -21,7 +21,7 @@ from skerry.server.workspaces.views import view_name
 
 
 class ExporterOnly(NamedTuple):
-    """Which entries of which type are the exporter's to add, and what others are told."""
+    """Which entries of which type are the exporter's to add, and what others get for an answer."""
 
     kind: GroupResource
     entries: Callable[[Object], AbstractSet[Hashable]]

@@ -207,7 +207,7 @@ class ExportRules:
             verify_identity(obj, key, rfc3339(self._clock.now()))
 
     def _check_claims(self, operation: Operation) -> None:
-        """Refuse claims of types that could be anybody's: those are told by their identity."""
+        """Refuse claims of types that could be anybody's: those need an identity hash."""
         served = self._catalogue.types(SYSTEM_ADMIN).resources
         plain = {r.info.group_resource for r in served if not r.identity}
         claims = (operation.obj.get("spec") or {}).get("permissionClaims") or ()

@@ -2,7 +2,7 @@
 
 ``kubectl ws ~`` asks for the workspace called ``~`` in root. There is no such object: the answer
 describes the logical cluster that is the user's home. Where somebody has to initialize homes,
-clients are told to come back until that is done, as kcp tells them.
+clients are asked to come back until that is done, as kcp tells them.
 """
 
 from __future__ import annotations

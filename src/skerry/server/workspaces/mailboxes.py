@@ -40,7 +40,7 @@ from skerry.store.base import Store
 # Whichever export they come from: there is one workload API, but a hub may have several providers.
 _SYNC_TARGETS = type_prefix(WORKLOAD, "synctargets")[:-1]
 _SYNCER_CONFIGS = type_prefix(*SYNCER_CONFIGS.group_resource)[:-1]
-# Edges of a fleet are told the same things; most specs are equal.
+# Edges of a fleet get the same configuration; most specs are equal.
 _SPECS = 256
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
 

@@ -1,9 +1,9 @@
 """What new workspaces begin with, made once and rendered for each.
 
 Workspaces of one type and one owner begin alike, but for their own name and path, the moment, and
-what makes each object itself. So their objects are made and encoded once, with marks where those
-belong; a further workspace is one substitution per object. Marks are random: nothing that anybody
-has written is taken for one.
+what makes each object itself. So their objects are made and encoded once, with placeholders where
+those belong; a further workspace is one substitution per object. Placeholders are random: nothing
+that anybody has written is taken for one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UID, _SUFFIX = len(_SHARED), len(_SHARED) + 1
 T = TypeVar("T")
 
 
-class Marks:
+class Placeholders:
     """Stand-ins for what differs, among them some *names*; each is a text found nowhere else."""
 
     def __init__(self, ids: IdSource, names: int = 0) -> None:
@@ -37,11 +37,11 @@ class Marks:
 
 
 class ObjectTemplate:
-    """Creates of objects, as templates in which marks stand for what differs."""
+    """Creates of objects, as templates in which placeholders stand for what differs."""
 
-    def __init__(self, writes: Sequence[Write], marks: Marks) -> None:
-        self._renderers = [_renderer_of(write, marks) for write in writes]
-        self._names = len(marks.suffixes)
+    def __init__(self, writes: Sequence[Write], placeholders: Placeholders) -> None:
+        self._renderers = [_renderer_of(write, placeholders) for write in writes]
+        self._names = len(placeholders.suffixes)
 
     def render(
         self,
@@ -69,11 +69,11 @@ _KeyOf = Callable[[Sequence[str]], str]
 _ValueOf = Callable[[Sequence[bytes]], bytes]
 
 
-def _renderer_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf]:
+def _renderer_of(write: Write, placeholders: Placeholders) -> tuple[_KeyOf, _ValueOf]:
     """Return how key and value are made of what differs."""
-    text, key_slots = _pattern(write.key, marks)
+    text, key_slots = _pattern(write.key, placeholders)
     # Latin-1 is one character per byte, whatever the bytes mean.
-    stored, slots = _pattern((write.value or b"").decode("latin-1"), marks)
+    stored, slots = _pattern((write.value or b"").decode("latin-1"), placeholders)
     value, key_values, values = stored.encode("latin-1"), _taken(key_slots), _taken(slots)
 
     def key_of(differing: Sequence[str]) -> str:
@@ -85,10 +85,10 @@ def _renderer_of(write: Write, marks: Marks) -> tuple[_KeyOf, _ValueOf]:
     return key_of, value_of
 
 
-def _pattern(text: str, marks: Marks) -> tuple[str, list[int]]:
+def _pattern(text: str, placeholders: Placeholders) -> tuple[str, list[int]]:
     """Return *text* as a format, and which of what differs fills its places."""
-    found = re.compile("|".join(marks.all))
-    slots = [marks.all.index(match) for match in found.findall(text)]
+    found = re.compile("|".join(placeholders.all))
+    slots = [placeholders.all.index(match) for match in found.findall(text)]
     return found.sub("%s", text.replace("%", "%%")), slots
 
 

@@ -44,7 +44,7 @@ from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import mark
 from skerry.server.workspaces.exports import may_bind
-from skerry.server.workspaces.object_templates import Marks, ObjectTemplate
+from skerry.server.workspaces.object_templates import ObjectTemplate, Placeholders
 from skerry.server.workspaces.state import CORE, TENANCY, HubState
 from skerry.store.base import Store, Write
 
@@ -225,30 +225,34 @@ class WorkspaceInitializer:
         self, resolved: Resolved, new: NewWorkspace, owner: Owner | None, *, deletable: bool
     ) -> ObjectTemplate:
         """Return the content of every workspace of that type and owner."""
-        marks = Marks(self._ids, names=len(resolved.default_bindings()))
+        placeholders = Placeholders(self._ids, names=len(resolved.default_bindings()))
         new = replace(
             new,
-            cluster=marks.cluster,
-            path=marks.path,
-            url=self._url(marks.cluster),
-            now=marks.now,
+            cluster=placeholders.cluster,
+            path=placeholders.path,
+            url=self._url(placeholders.cluster),
+            now=placeholders.now,
         )
-        reference = None if owner is None else _reference(marks)
+        reference = None if owner is None else _reference(placeholders)
         objects = [
             workspace_content.logical_cluster(new, reference, deletable=deletable),
             *workspace_content.first_objects(new.owner, self._root_ca()),
-            *self._bindings(resolved, new, marks),
+            *self._bindings(resolved, new, placeholders),
         ]
         types = self._catalogue.types(SYSTEM_ADMIN)
         for obj in objects:
-            obj["metadata"]["uid"] = marks.uid
+            obj["metadata"]["uid"] = placeholders.uid
         made = [self._seeder.born(types, new.cluster, obj, new.now) for obj in objects]
-        return ObjectTemplate(made, marks)
+        return ObjectTemplate(made, placeholders)
 
-    def _bindings(self, resolved: Resolved, new: NewWorkspace, marks: Marks) -> Iterator[Object]:
+    def _bindings(
+        self, resolved: Resolved, new: NewWorkspace, placeholders: Placeholders
+    ) -> Iterator[Object]:
         """Yield the bindings workspaces of a type begin with; of equal names the first wins."""
         taken: list[Taken] = []
-        for (path, name), ending in zip(resolved.default_bindings(), marks.suffixes, strict=True):
+        for (path, name), ending in zip(
+            resolved.default_bindings(), placeholders.suffixes, strict=True
+        ):
             export = self._state.export(path, name, new.cluster)
             # Also one that has yet to come is that of the workspace which is there now.
             where = self._state.resolve(path)
@@ -371,14 +375,14 @@ class WorkspaceInitializer:
         return Forbidden.of(TENANCY, "workspaces", name, why)
 
 
-def _reference(marks: Marks) -> Object:
+def _reference(placeholders: Placeholders) -> Object:
     """Return what a logical cluster says of the Workspace it belongs to."""
     return {
         "apiVersion": "tenancy.kcp.io/v1alpha1",
-        "cluster": marks.parent,
-        "name": marks.name,
+        "cluster": placeholders.parent,
+        "name": placeholders.name,
         "resource": "workspaces",
-        "uid": marks.owner_uid,
+        "uid": placeholders.owner_uid,
     }
 
 

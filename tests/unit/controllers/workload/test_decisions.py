@@ -80,7 +80,7 @@ class TestReplicaSet:
         (found,) = objects.of("replicasets")
         assert found["status"].get("readyReplicas", 0) == wanted
 
-    def test_an_ended_pod_is_replaced_and_a_leaving_one_not_counted(self) -> None:
+    def test_an_ended_pod_is_replaced_and_a_terminating_one_not_counted(self) -> None:
         objects = Objects()
         objects.put("replicasets", owner("rs", replicas=2))
         self.step(objects, "a")

@@ -69,7 +69,7 @@ class TestClaims:
         assert claimed.released == (strayed,)
         assert claimed.adopted == ()
 
-    def test_a_matching_orphan_is_taken_up_unless_somebody_is_leaving(self) -> None:
+    def test_a_matching_orphan_is_adopted_unless_either_is_being_deleted(self) -> None:
         orphan, going = pod("orphan"), pod("going", deletionTimestamp="now")
         assert claim(owner(), self.selector, [orphan, going]).adopted == (orphan,)
         deleted = owner(deletionTimestamp="now")

@@ -125,7 +125,7 @@ async def test_budgets_are_spared_where_possible() -> None:
     assert log.deleted == ["free"]
 
 
-async def test_a_pod_waits_for_victims_that_are_leaving() -> None:
+async def test_a_pod_waits_for_victims_that_are_terminating() -> None:
     found, log = bench()
     found.nodes(node("a"))
     terminating = big("old", 0)

@@ -87,7 +87,7 @@ async def test_other_actions_warn_and_let_pass() -> None:
         ]
 
 
-async def test_what_is_invalid_by_itself_is_told_before_any_policy() -> None:
+async def test_what_is_invalid_by_itself_is_reported_before_any_policy() -> None:
     async with serving() as server:
         await put_in_force(server, policy("p", "false"))
         refused = await server.create(MAPS, config_map("Bad Name"))
@@ -194,8 +194,8 @@ async def test_parameters_that_cannot_be_found_deny(
 ) -> None:
     async with serving() as server:
         await put_in_force(server, policy("p", paramKind=kind), parameters(**reference))
-        told = f"configmaps \"vv\" is forbidden: ValidatingAdmissionPolicy 'p' {message}"
-        assert denial(await server.create(MAPS, config_map()))[2] == told
+        message = f"configmaps \"vv\" is forbidden: ValidatingAdmissionPolicy 'p' {message}"
+        assert denial(await server.create(MAPS, config_map()))[2] == message
         await server.patch(f"{POLICIES}/p", {"spec": {"failurePolicy": "Ignore"}})
         assert (await server.create(MAPS, config_map())).status == 201
 

@@ -61,7 +61,7 @@ async def answers(sequence: list[Asked], offload: Offload | None) -> list[tuple[
 
 
 def _of_one_object(asking: Asked) -> bool:
-    """Whether a worker may have to do with it, and it is told nothing of time."""
+    """Whether a worker may have to do with it, and it learns nothing of time."""
     method, path, _, _ = asking
     return method in ("POST", "PUT", "PATCH", "GET") and "resourceVersion=" not in path
 
@@ -72,7 +72,7 @@ def test_any_request_is_answered_alike_with_and_without_workers(sequence: list[A
     here = run_virtual(answers(sequence, None))
     there = run_virtual(answers(sequence, eager()))
     for ours, theirs in zip(here, there, strict=True):
-        # A worker reads the body after the object was looked up, so that an absent one is told
+        # A worker reads the body after the object was looked up, so that an absent one is reported
         # before a bad body.
         if theirs[0] == 404 and ours[0] in (400, 413, 415, 422):
             continue

@@ -54,7 +54,7 @@ def job(name: str = "", body: bytes = b"") -> Job:
 
 
 class FakeWorker:
-    """Answers when told to, or ends."""
+    """Answers on demand, or ends."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

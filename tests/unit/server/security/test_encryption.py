@@ -63,7 +63,7 @@ def test_keys_are_added_by_reading_again_and_never_lost_or_exchanged() -> None:
     k.load(parse_keys(f"new: {NEW}"))
     assert k.decrypt(SECRET, sealed) == b"v"
     assert set(k.checks) == {"old", "new"}
-    with pytest.raises(ValueError, match="'old' is another one than before"):
+    with pytest.raises(ValueError, match="'old' has changed under the same name"):
         k.load(parse_keys(f"old: {NEW}\nnewest: {OLD}"))
     assert set(k.checks) == {"old", "new"}
     assert k.decrypt(SECRET, sealed) == b"v"

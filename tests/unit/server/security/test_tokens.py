@@ -110,7 +110,7 @@ async def test_a_bound_token_dies_with_what_it_is_bound_to(bound: BoundObject) -
     token, _ = service.issue(TokenRequest("ns", "robot", "u1", bound=bound))
     await service.validate(token, PLAIN)
     objects.found[key] = {"metadata": {"uid": "another"}}
-    with pytest.raises(TokenError, match="another one"):
+    with pytest.raises(TokenError, match="another UID than the token says"):
         await service.validate(token, PLAIN)
     del objects.found[key]
     with pytest.raises(TokenError, match="has been deleted"):

@@ -23,7 +23,7 @@ def _key(name: str) -> str:
 
 
 class Watching:
-    """A subscriber that remembers what it was told."""
+    """A subscriber that remembers its events."""
 
     view = ""
 

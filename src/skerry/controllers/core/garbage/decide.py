@@ -27,14 +27,14 @@ def decide(observed: Observed) -> Plan:
     """Orphan, release, or delete; each only on what was verified."""
     metadata = observed.live["metadata"]
     if metadata.get("deletionTimestamp"):
-        return _decide_leaving(observed, metadata.get("finalizers") or [])
+        return _decide_deleting(observed, metadata.get("finalizers") or [])
     return _decide_staying(observed)
 
 
 # A node that is being deleted.
 
 
-def _decide_leaving(observed: Observed, finalizers: list[str]) -> Plan:
+def _decide_deleting(observed: Observed, finalizers: list[str]) -> Plan:
     if ORPHAN not in finalizers and FOREGROUND not in finalizers:
         return NOTHING
     if not observed.complete:

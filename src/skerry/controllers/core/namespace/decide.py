@@ -68,7 +68,7 @@ def _finalize(observed: Observed) -> Update:
 
 
 def _status_update(observed: Observed, now: datetime) -> list[Action]:
-    """Return the update that tells the conditions, unless they are told already."""
+    """Return the update of the conditions, unless they are as they should be."""
     wanted = copy.deepcopy(observed.namespace)
     status = wanted.setdefault("status", {})
     status["phase"] = "Terminating"
@@ -83,7 +83,7 @@ def _status_update(observed: Observed, now: datetime) -> list[Action]:
 def conditions(observed: Observed) -> list[Object]:
     """Return the conditions Kubernetes gives a terminating namespace.
 
-    Of content that could not all be read nothing good is said: what was told before stays.
+    Of content that could not all be read nothing good is said: what was reported before stays.
     """
     undiscovered = ", ".join(observed.undiscovered)
     unread = ", ".join(observed.unread)

@@ -1,4 +1,4 @@
-"""Whether a namespace is active, and what it is told of the CA."""
+"""Whether a namespace is active, and the CA it has."""
 
 from __future__ import annotations
 

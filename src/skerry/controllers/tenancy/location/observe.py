@@ -13,7 +13,7 @@ from skerry.runtime.informer import Informer
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One Location: counts told (None: nothing told) and counts that are."""
+    """One Location: counts reported (None: nothing reported) and counts that are."""
 
     ref: ObjectRef
     reported: tuple[int | None, int | None]

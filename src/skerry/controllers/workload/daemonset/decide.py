@@ -101,7 +101,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         }
         limit = step.owner["spec"].get("revisionHistoryLimit")
         step.actions += forgotten(observed.revisions, used, limit)
-    # First: a pod that is refused must not keep the status from being told.
+    # First: a pod that is refused must not keep the status from being reported.
     actions = [*_status(step, wanted), *step.actions]
     return Plan(actions, step.announcements, look_again_seconds=_next_look(step))
 

@@ -181,7 +181,7 @@ def _count(replica_set: Object, name: str) -> int:
 
 
 def paused_conditions(deployment: Object, conditions: list[Object], now: datetime) -> list[Object]:
-    """Return *conditions* telling of a pause or its end, unless the rollout failed already."""
+    """Return *conditions* reporting a pause or its end, unless the rollout failed already."""
     current = condition_of(conditions, "Progressing")
     if current is not None and current.get("reason") == _TIMED_OUT:
         return conditions

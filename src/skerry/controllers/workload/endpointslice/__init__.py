@@ -3,6 +3,6 @@
 Reads Services and Pods. Writes EndpointSlices it labelled as its own, and the Endpoints of the
 same name as the Service.
 
-Invariants: only pods with an address are told; ready, serving and terminating are the pod's own
+Invariants: only pods with an address are reported; ready, serving and terminating are the pod's own
 words. Slices of others (no or another ``managed-by`` label) are left alone.
 """

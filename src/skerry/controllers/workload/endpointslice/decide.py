@@ -54,7 +54,7 @@ def _target_port(port: Object, pod: Object) -> int | None:
 
 
 def _reported_pods(observed: Observed) -> list[Object]:
-    """Return the pods that are told of at all: with an address, and not over."""
+    """Return the pods that endpoints are made for: with an address, and not over."""
     return sorted(
         (
             pod

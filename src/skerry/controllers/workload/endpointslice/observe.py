@@ -1,4 +1,4 @@
-"""A Service, the pods it selects, and what is told of it now."""
+"""A Service, the pods it selects, and the endpoints it has now."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ def _number(pod: Object, index: int, job: str) -> None:
                 environment.append({"name": "JOB_COMPLETION_INDEX", "valueFrom": reference})
 
 
-# Telling.
+# Events and status.
 
 
 def _finished_plan(step: _Step) -> Plan:

@@ -29,7 +29,7 @@ def merged(live: Object, applied: Object, schema: Schema | None) -> Object:
     """Return *live* with every field of *applied* in it.
 
     List-map items keep the live order as far as the applied order allows. An applied ``null``
-    stays, so that it can be told from a field that was not applied; ``without_nulls`` ends that.
+    stays, to distinguish it from a field that was not applied; ``without_nulls`` ends that.
     """
     result: Object = _merge_maps(live, applied, schema)
     return result

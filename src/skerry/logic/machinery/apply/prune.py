@@ -8,7 +8,7 @@ items to remove is found in three steps, each as a removal from the same merged 
    was only taken along;
 3. of what is still out, take out for good only what the manager really owned last time.
 
-Until the last step something emptied stays as a ``null``, so that it is told from what was taken
+Until the last step something emptied stays as a ``null``, to distinguish it from what was taken
 out itself. Declared fields are rarely members of a set themselves, only what is below them is; for
 removal they count as members whenever anything below them does, or empty shells would stay behind.
 """

@@ -259,7 +259,7 @@ def _generated_selector_errors(job: Object) -> Errors:
         elif labels[label] != value:
             text = f"must be '{value}'"
             errors.append(FieldError.invalid(f"{field}[{label}]", labels[label], text))
-    # A malformed selector is told elsewhere.
+    # A malformed selector is reported elsewhere.
     if not label_selector_errors(spec["selector"]) and not selects(spec["selector"], expected):
         text = "`selector` not auto-generated"
         errors.append(FieldError.invalid("spec.selector", spec["selector"], text))

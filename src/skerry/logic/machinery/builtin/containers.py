@@ -235,7 +235,7 @@ def _request_errors(name: str, value: str | float, limit: str | float | None, pa
     return [FieldError.invalid(f"{path}.requests", str(wanted), text)]
 
 
-# A pod has a few; every claim that is not among them would be told all of them.
+# A pod has a few; every claim that is not among them would list all of them.
 _LISTED_CLAIMS = 50
 
 

@@ -213,7 +213,7 @@ def field_manager_errors(manager: str, path: str = "fieldManager") -> Errors:
     return errors
 
 
-# What is counted and checked of metadata, in the order in which it is told of.
+# What is counted and checked of metadata, in the order in which errors are reported.
 _MEMBERS: Final[Mapping[str, tuple[int, Callable[[Any], Errors] | None]]] = {
     "finalizers": (MAX_FINALIZERS, None),
     "labels": (MAX_LABELS, lambda labels: label_errors(labels, "metadata.labels")),

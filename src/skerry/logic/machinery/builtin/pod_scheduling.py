@@ -183,7 +183,7 @@ def _gate_errors(gates: Sequence[Object], path: str) -> Errors:
 
 def _spread_errors(constraints: Sequence[Object], path: str) -> Errors:
     errors: Errors = []
-    # An equal one further down is told of at the first.
+    # An equal one further down is reported at the first.
     pairs = [(item.get("topologyKey"), item.get("whenUnsatisfiable")) for item in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}
     for index, item in enumerate(constraints):

@@ -1,4 +1,4 @@
-"""What a client is told about a pod that is accepted but will surprise."""
+"""Warnings to a client about a pod that is accepted but will surprise."""
 
 from __future__ import annotations
 

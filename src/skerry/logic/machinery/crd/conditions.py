@@ -2,7 +2,7 @@
 
 Names are unique within a group: plural, singular and short names among resources, kind and list
 kind among kinds. Who came first keeps them. A definition whose names conflict keeps what it has,
-is told so in NamesAccepted, and is not served until the other lets go.
+has NamesAccepted False, and is not served until the other lets go.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Claim:
             self.names[key] = wanted
 
     def refuse(self, reason: str, message: str) -> None:
-        """Note a conflict; the last one found is the one told."""
+        """Note a conflict; the last one found is the one reported."""
         self.conflict, self.reason, self.message = True, reason, message
 
 

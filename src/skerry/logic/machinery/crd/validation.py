@@ -1,7 +1,7 @@
 """Whether a CustomResourceDefinition may be written, in Kubernetes' words.
 
 Kubernetes validates an internal form in which what all versions share stands once, above them:
-a definition with one version is told of ``spec.validation.openAPIV3Schema``, not of
+a definition with one version is refused in terms of ``spec.validation.openAPIV3Schema``, not of
 ``spec.versions[0].schema``. The paths here follow that form, because users and their searches
 know them.
 """

@@ -1,7 +1,7 @@
 """Strategic Merge Patch: a merge patch that knows which lists are really maps or sets.
 
 The schema says, per list, whether a patch replaces it or merges into it, and by which key its
-elements are told apart. A patch may carry directives:
+elements are distinguished. A patch may carry directives:
 
 - ``$patch: replace`` or ``delete`` in a map, or in an element of a merged list;
 - ``$retainKeys`` in a map: every other key goes;

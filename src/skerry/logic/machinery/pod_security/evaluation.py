@@ -34,7 +34,7 @@ class _Rule:
         return found
 
 
-# By name: violations are told in this order, baseline first.
+# By name: violations are reported in this order, baseline first.
 _BASELINE = (
     _Rule("appArmorProfile", [(0, baseline.app_armor_profile)]),
     _Rule("capabilities_baseline", [(0, baseline.capabilities)]),

@@ -53,7 +53,7 @@ def _param_kind(policy: Object) -> str:
 def _param_ref(binding: Object) -> str:
     reference = read(binding, "spec", "paramRef")
     if name := text(reference, "name"):
-        # Whether the parameter has a namespace cannot be told from here.
+        # Whether the parameter has a namespace is not known here.
         return f"{text(reference, 'namespace') or '*'}/{name}"
     selector = read(reference, "selector")
     return UNSET if selector is None else _selector_dump(selector)

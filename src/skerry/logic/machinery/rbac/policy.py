@@ -188,7 +188,7 @@ class Policy:
             self._changed()
 
     def decide(self, user: str, groups: Sequence[str], action: Action) -> Verdict:
-        """Decide, telling which binding allowed it, or which roles were missing."""
+        """Decide, and say which binding allowed it, or which roles were missing."""
         if self._inherits is not None:
             inherited = self._inherits.decide(user, groups, action)
             if inherited.allowed:

@@ -113,7 +113,7 @@ def quoted_list(values: Iterable[str]) -> str:
 # a millisecond, and people write rules that stand for dozens.
 MAX_RIGHTS = 10_000
 _MAX_MISSING = 100
-# So few are not worth being gathered, and are told in the order in which they are written.
+# So few are not worth being gathered, and are reported in the order in which they are written.
 _FEW_VALUES = 10
 
 

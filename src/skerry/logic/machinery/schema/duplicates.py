@@ -4,7 +4,7 @@ The decoder everything else uses keeps the last of equal keys without a word, so
 body once more, with the standard library's decoder and its hook for pairs. It is only called
 when a client asked for Warn or Strict.
 
-Hardly any body repeats a key, and that can mostly be told without reading it again. In compact
+Hardly any body repeats a key, and that can mostly be decided without reading it again. In compact
 JSON every key ends in ``":``, and nothing else holds these two but text with an escaped quote
 before a colon. A text that repeats a key loses it in decoding, so encoding what was decoded then
 has fewer of them. Only where white space before a colon, or a quote escaped in the long way,

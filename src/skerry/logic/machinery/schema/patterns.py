@@ -88,7 +88,7 @@ _WORDS: Final = {
 
 def _options(memory: int) -> re2.Options:
     options = re2.Options()
-    # It would write to standard error what the caller is told anyway.
+    # It would write to standard error what the caller gets anyway.
     options.log_errors = False
     options.never_capture = True
     options.max_mem = memory

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skerry.kit.invariant import InvariantError
 from skerry.logic.fleet.tables.flow import Dataflow
-from tests.unit.logic.fleet.tables.model import Model, Write, batches, reference, writes
+from tests.kit.chain.table_model import Model, Write, batches, reference, writes
 
 # A loaded machine is no bug; a few dozen histories of forty writes find what there is to find.
 unhurried = settings(deadline=None, max_examples=60)

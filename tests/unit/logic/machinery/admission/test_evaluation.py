@@ -61,9 +61,7 @@ def test_a_validation_that_holds_says_nothing() -> None:
         ({"message": "m", "messageExpression": "'a\\nb'"}, "m"),
     ],
 )
-def test_a_failure_is_told_by_the_best_message_there_is(
-    validation: dict[str, str], message: str
-) -> None:
+def test_a_failure_has_the_best_message_there_is(validation: dict[str, str], message: str) -> None:
     spec = [{"expression": "!('deny' in object.data)", "reason": "Forbidden", **validation}]
     assert judged(validations=spec).denials == [Denial(message, "Forbidden")]
 
@@ -75,7 +73,7 @@ def test_an_error_denies_unless_the_failure_policy_ignores_it() -> None:
     assert judged(expression, failurePolicy="Ignore") == Outcome()
 
 
-def test_every_failed_validation_is_told_with_its_index() -> None:
+def test_every_failed_validation_is_reported_with_its_index() -> None:
     assert [(d.message, d.index) for d in judged("true", "false", "1 > 2").denials] == [
         ("failed expression: false", 1),
         ("failed expression: 1 > 2", 2),

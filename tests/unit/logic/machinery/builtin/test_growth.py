@@ -132,7 +132,7 @@ def judged(resource: Resource, obj: Object) -> Callable[[], object]:
             column.cell(new, NOW)
 
     def without_failure() -> None:
-        # Of objects that are not whole a rule may want something: that is told by robustness.
+        # Of objects that are not whole a rule may want something: that is a matter of robustness.
         try:
             judge()
         except (KeyError, TypeError, AttributeError, IndexError):

@@ -92,7 +92,7 @@ LABEL = (
 def test_each_mistake_gets_kubernetes_answer(path: str, value: Any, expected: str) -> None:
     crd = cron_tab()
     _set(path, value)(crd)
-    # One mistake may have others in its train; the first to be told is its own.
+    # One mistake may have others in its train; the first to be reported is its own.
     assert messages(crd)[0] == expected
 
 

@@ -1,4 +1,4 @@
-"""Durations are told as kubectl users know them."""
+"""Durations are printed as kubectl users know them."""
 
 from __future__ import annotations
 

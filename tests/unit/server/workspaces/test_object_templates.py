@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skerry.kit.ids import SeededIds
 from skerry.server.codec import decode, encode
-from skerry.server.workspaces.object_templates import Marks, ObjectTemplate
+from skerry.server.workspaces.object_templates import ObjectTemplate, Placeholders
 from skerry.store.base import Write
 
 # Whatever people may write: quotes, percent signs, other alphabets.
@@ -18,24 +18,33 @@ _TEXT = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(
 )
 
 
-def _object(text: str, marks: Marks) -> dict[str, Any]:
+def _object(text: str, placeholders: Placeholders) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": f"c-{marks.suffixes[1]}",
-            "uid": marks.uid,
-            "annotations": {"cluster": marks.cluster, "path": f"[{marks.path}]", "text": text},
+            "name": f"c-{placeholders.suffixes[1]}",
+            "uid": placeholders.uid,
+            "annotations": {
+                "cluster": placeholders.cluster,
+                "path": f"[{placeholders.path}]",
+                "text": text,
+            },
         },
-        "data": {f"{text}!": marks.now, "owner": marks.parent + marks.name + marks.owner_uid},
+        "data": {
+            f"{text}!": placeholders.now,
+            "owner": placeholders.parent + placeholders.name + placeholders.owner_uid,
+        },
     }
 
 
 @given(text=_TEXT, path=_TEXT, name=_TEXT)
 def test_what_is_cast_has_the_values_where_the_marks_were(text: str, path: str, name: str) -> None:
-    marks = Marks(SeededIds(1), names=2)
-    key = f"/core/configmaps/{marks.cluster}/default/c-{marks.suffixes[1]}"
-    template = ObjectTemplate([Write(key, encode(_object(text, marks)), expected=0)] * 2, marks)
+    placeholders = Placeholders(SeededIds(1), names=2)
+    key = f"/core/configmaps/{placeholders.cluster}/default/c-{placeholders.suffixes[1]}"
+    template = ObjectTemplate(
+        [Write(key, encode(_object(text, placeholders)), expected=0)] * 2, placeholders
+    )
     writes = template.render(
         SeededIds(2),
         cluster="abc",
@@ -65,8 +74,8 @@ def test_what_is_cast_has_the_values_where_the_marks_were(text: str, path: str, 
 
 
 def test_what_has_no_marks_is_cast_as_it_is() -> None:
-    marks = Marks(SeededIds(1))
+    placeholders = Placeholders(SeededIds(1))
     write = Write("/a/b", b"\x00%\xff{}", expected=0)
-    assert ObjectTemplate([write], marks).render(SeededIds(2), cluster="c", path="p", now="n") == [
-        write
-    ]
+    assert ObjectTemplate([write], placeholders).render(
+        SeededIds(2), cluster="c", path="p", now="n"
+    ) == [write]
