@@ -59,7 +59,7 @@ from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
 from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
-from skerry.server.http.message import Answer, Handler, Request, Response
+from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.offload.offload import Offload, OffloadSettings
@@ -198,16 +198,9 @@ async def serving(
         await store.close()
 
 
-class _Front:
-    """Answers while the server behind is still being put together."""
-
-    def __init__(self) -> None:
-        self.handler: Handler | None = None
-
-    async def handle(self, request: Request) -> Answer:
-        if self.handler is None:
-            raise ServiceUnavailable("the server is starting")
-        return await self.handler(request)
+async def _starting(_: Request) -> Answer:
+    """Answer while the server behind is still being put together."""
+    raise ServiceUnavailable("the server is starting")
 
 
 @contextlib.asynccontextmanager
@@ -225,8 +218,7 @@ async def _serving_store(
         observability = build_observability(settings, store, clock, ids)
     except (OidcError, AuditPolicyError) as error:
         raise StartError(str(error)) from error
-    front = _Front()
-    http = HttpServer(front.handle, HttpSettings(body_bytes=settings.max_body_bytes))
+    http = HttpServer(_starting, HttpSettings(body_bytes=settings.max_body_bytes))
     tls = LiveContext(authorities.context())
     # The port must be known before anything is written that names it.
     port = await _listen(http, settings, tls)
@@ -253,7 +245,7 @@ async def _serving_store(
             background += [tasks.create_task(run()) for run in (*security.chores, *assembly.beside)]
             if assembly.complete is not None:
                 await assembly.complete()
-            front.handler = assembly.api.engine.handle
+            http.handler = assembly.api.engine.handle
             write_kubeconfig(
                 kubeconfig,
                 assembly.clusters(),

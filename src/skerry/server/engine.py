@@ -25,6 +25,7 @@ from skerry.api.errors import (
     ServiceUnavailable,
 )
 from skerry.api.keys import PLAIN
+from skerry.api.kinds import ResourceInfo
 from skerry.kit.clock import SystemClock
 from skerry.kit.log import Logger
 from skerry.server.access import Attributes, Authenticator, Authorizer
@@ -257,7 +258,7 @@ class Engine:
                 return await self._handlers.extensions[info.path](visit)
             return await self._path(request, info, types, user)
         resource = types.find(info.group, info.version, info.resource)
-        if resource is None or (info.namespace and not self._may_have_namespace(info, types)):
+        if resource is None or (info.namespace and not _may_have_namespace(resource.info)):
             raise NotFound.path()
         acting = user if route.acting is None else route.acting(user)
         call = Call(request, info, acting, resource, types, route.labels, route.visible, route.view)
@@ -271,12 +272,6 @@ class Engine:
         if request.headers.get("prefer") == _MINIMAL and info.verb in _WRITES:
             answer = _without_body(answer)
         return _with_warnings(answer, call.warnings) if call.warnings else answer
-
-    def _may_have_namespace(self, info: RequestInfo, types: TypeSet) -> bool:
-        if info.resource == "namespaces" and not info.group:
-            return True
-        resource = types.find(info.group, info.version, info.resource)
-        return resource is not None and resource.info.namespaced
 
     def _handler(self, call: Call) -> ResourceHandler:
         info, resource = call.info, call.resource.info
@@ -337,6 +332,11 @@ class Engine:
             if group:
                 yield f"/apis/{group}"
                 yield f"/apis/{group}/{version}"
+
+
+def _may_have_namespace(info: ResourceInfo) -> bool:
+    """Tell whether a path to the type may name a namespace; that of Namespaces names itself."""
+    return info.namespaced or (info.resource == "namespaces" and not info.group)
 
 
 def _query(request: Request) -> dict[str, str]:

@@ -26,10 +26,12 @@ class Operation(msgspec.Struct):
     dry_run: bool = False
     subresource: str = ""
     writes: list[Write] = msgspec.field(default_factory=list)
+    # Group and resource, which nearly every rule asks for.
+    type: tuple[str, str] = ("", "")
 
-    @property
-    def type(self) -> tuple[str, str]:
-        return self.call.resource.info.group, self.call.resource.info.resource
+    def __post_init__(self) -> None:
+        info = self.call.resource.info
+        self.type = (info.group, info.resource)
 
 
 class Admission(Protocol):

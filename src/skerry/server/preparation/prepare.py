@@ -42,6 +42,8 @@ _DEFINITIONS = {
 }
 
 
+_TEXT = (str, type(None))
+
 # What a rule may raise that takes an object to be of the form its schema asks for.
 TRIPPED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -52,7 +54,7 @@ def recognise(call: Call, obj: Object) -> None:
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if call.resource.custom and not kind:
         raise BadRequest("Object 'Kind' is missing in the request body")
-    if not isinstance(api_version, str | None) or not isinstance(kind, str | None):
+    if not isinstance(api_version, _TEXT) or not isinstance(kind, _TEXT):
         raise BadRequest("apiVersion and kind: want strings")
     if kind and kind != info.kind:
         version = GroupVersion.parse(api_version or "").version or info.version

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -45,10 +46,11 @@ class Representation:
         self._pretty = pretty
         # How objects are made of what is stored without decoding it, if that can be done.
         self._cut = _cut(resource, negotiated)
-        # The same for an item of a list, which says the kind once for all of them.
-        self._cut_item = self._cut
-        if self._cut is wire and not resource.custom:
-            self._cut_item = item_wire
+
+    @cached_property
+    def _cut_item(self) -> Cut | None:
+        """The same for an item of a list, which says the kind once for all of them."""
+        return item_wire if self._cut is wire and not self._resource.custom else self._cut
 
     @property
     def splices(self) -> bool:

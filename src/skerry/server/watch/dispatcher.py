@@ -185,7 +185,9 @@ class Dispatcher:
         """Offer a change to whom it may concern; return how many that are."""
         offered = 0
         for prefix in prefixes:
-            group = self._subscribers.get(prefix, ())
+            group = self._subscribers.get(prefix)
+            if group is None:
+                continue
             offered += len(group)
             for subscriber in group:
                 if subscriber.offer(change):

@@ -54,6 +54,8 @@ UNTRACKED_METADATA: Final = frozenset(
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 _name = itemgetter(0)
+# Made once: a union written where it is used is made anew each time.
+_CONTAINERS: Final = (dict, list)
 
 
 class NotTyped(ValueError):
@@ -213,10 +215,10 @@ def everything(value: Any, schema: Schema | None) -> FieldSet:
         if not value or not is_granular_map(schema):
             return {}
         node: FieldSet = {".": {}}
-        for name, member in sorted(value.items(), key=_name):
-            if isinstance(member, dict | list):
+        for name in sorted(value):
+            if isinstance(value[name], _CONTAINERS):
                 child = schema.child(name) if schema is not None else None
-                node["f:" + name] = everything(member, child)
+                node["f:" + name] = everything(value[name], child)
             else:
                 node["f:" + name] = {}
         return node
@@ -339,7 +341,7 @@ def _alike(old: Any, new: Any) -> bool:
     encodings tell, at a tenth of the cost of looking at every value; where they differ for any
     other reason the caller looks closer and finds nothing.
     """
-    if not isinstance(old, dict | list):
+    if not isinstance(old, _CONTAINERS):
         return type(old) is type(new)
     try:
         return orjson.dumps(old, option=_SORTED) == orjson.dumps(new, option=_SORTED)

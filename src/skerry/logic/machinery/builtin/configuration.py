@@ -96,6 +96,8 @@ def _validate_namespace_status(new: Object, _: Object) -> Errors:
 
 def _key_errors(data: Mapping[str, Any], path: str) -> Errors:
     errors: Errors = []
+    if max(map(len, data), default=0) <= MAX_SUBDOMAIN_LENGTH and all(map(_is_key, data)):
+        return errors
     for key in data:
         if len(key) > MAX_SUBDOMAIN_LENGTH or not _is_key(key):
             errors += each(f"{path}[{key}]", key, config_map_key(key))
@@ -111,11 +113,12 @@ def _is_key(text: str) -> bool:
 def _validate_config_map(config_map: Object) -> Errors:
     data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
     errors = _key_errors(data, "data")
-    for key in data:
-        if key in binary:
-            text = "duplicate of key present in binaryData"
-            errors.append(FieldError.invalid(f"data[{key}]", key, text))
-    errors += _key_errors(binary, "binaryData")
+    if binary:
+        for key in data:
+            if key in binary:
+                text = "duplicate of key present in binaryData"
+                errors.append(FieldError.invalid(f"data[{key}]", key, text))
+        errors += _key_errors(binary, "binaryData")
     if _too_large(data, binary):
         errors.append(FieldError.too_long("", _MAX_BYTES))
     return errors

@@ -19,6 +19,8 @@ from skerry.logic.machinery.decoding.limits import (
     Limits,
 )
 
+# Made once: a union written where it is used is made anew each time.
+_CONTAINERS: Final = (dict, list)
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
@@ -59,7 +61,7 @@ def refuse_depth(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
     """Raise DecodeError if *document* nests too deeply, without recursion."""
     level = [document]
     for _ in range(limits.depth):
-        level = [child for child in _children(level) if isinstance(child, dict | list)]
+        level = [child for child in _children(level) if isinstance(child, _CONTAINERS)]
         if not level:
             return
     raise DecodeError(f"it is nested more than {limits.depth} levels deep")
@@ -74,7 +76,7 @@ def refuse_size(document: Any, limits: Limits = DEFAULT_LIMITS) -> None:
         values += len(members)
         if values > limits.nodes:
             raise LimitExceeded(f"it has more than {limits.nodes} values")
-        level = [child for child in members if isinstance(child, dict | list)]
+        level = [child for child in members if isinstance(child, _CONTAINERS)]
         if not level:
             return
     raise DecodeError(f"it is nested more than {limits.depth} levels deep")
