@@ -1,0 +1,159 @@
+"""What the mailbox does not yet say about an object at the edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.syncing.delivery import content_mark
+from skerry.logic.fleet.syncing.outcome import APPLIED, GONE, ORPHANED, SyncOutcome
+from skerry.logic.fleet.syncing.present import OURS
+from skerry.logic.fleet.syncing.recorded import DownsyncRecord
+from skerry.logic.fleet.syncing.status_writeback import (
+    MARKED,
+    RETURNED,
+    WritebackObserved,
+    status_writeback,
+)
+from skerry.logic.fleet.syncing.wanted import Desired, Options
+from skerry.logic.machinery.plan import Patch
+
+DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+REF = ObjectRef("", "apps", "deployments", "shop", "web")
+REJECTED = SyncOutcome("Failed", "Rejected", "no room")
+
+
+def copy(replicas: int = 1, status: Object | None = None, **annotations: str) -> Object:
+    obj: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": "m1",
+            "generation": replicas,
+            "annotations": {
+                f"edge.kcp.io/{k.replace('_', '-')}": v for k, v in annotations.items()
+            },
+        },
+        "spec": {"replicas": replicas},
+    }
+    return obj if status is None else {**obj, "status": status}
+
+
+def live(status: Object | None = None, uid: str = "e1") -> Object:
+    obj: Object = {"metadata": {"name": "web", "namespace": "shop", "uid": uid}, OURS: "x"}
+    return obj if status is None else {**obj, "status": status}
+
+
+def recorded(obj: Object, **fields: Any) -> DownsyncRecord:
+    wish = Desired.of("v1", obj)
+    return DownsyncRecord(wish, **({"edge_uid": "e1", "applied": wish.digest} | fields))
+
+
+def observed(**fields: Any) -> WritebackObserved:
+    """Return an object that was delivered, marked so, and whose status has returned."""
+    mark = content_mark(copy())
+    known: dict[str, Any] = {
+        "ref": REF,
+        "gvr": DEPLOYMENTS,
+        "copy": copy(status={"replicas": 1}, applied=mark),
+        "live": live({"replicas": 1}),
+        "record": recorded(copy()),
+        "outcome": APPLIED,
+    }
+    return WritebackObserved(**(known | fields))
+
+
+def patches(o: WritebackObserved) -> dict[str, Patch]:
+    return {action.reason: action for action in status_writeback(o) if isinstance(action, Patch)}
+
+
+def test_a_mailbox_that_says_it_all_is_left_alone() -> None:
+    assert not status_writeback(observed())
+
+
+def test_a_delivery_is_marked_on_this_very_object() -> None:
+    mark = patches(observed(copy=copy(status={"replicas": 1})))[MARKED]
+    assert mark.quiet
+    assert mark.patch["metadata"] == {
+        "uid": "m1",
+        "annotations": {"edge.kcp.io/applied": content_mark(copy())},
+    }
+
+
+def test_a_mark_waits_until_the_present_content_was_applied() -> None:
+    newer = copy(3, status={"replicas": 1})
+    assert MARKED not in patches(observed(copy=newer))
+    assert MARKED not in patches(observed(copy=newer, record=None))
+
+
+def test_a_create_only_object_is_delivered_whatever_its_content() -> None:
+    wish = Desired("v1", {}, "m1", 1, Options(create_only=True))
+    record = DownsyncRecord(wish, edge_uid="e1")
+    assert MARKED in patches(observed(copy=copy(3), record=record))
+
+
+def test_a_failure_is_told_without_a_record() -> None:
+    mark = patches(observed(outcome=REJECTED, record=None))[MARKED]
+    assert mark.patch["metadata"]["annotations"] == {
+        "edge.kcp.io/sync-error": "Rejected: no room",
+    }
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [GONE, ORPHANED, SyncOutcome("Held", "HubAway"), SyncOutcome("Held", "NoSyncerConfig")],
+)
+def test_a_hub_that_was_not_heard_is_told_nothing(outcome: SyncOutcome) -> None:
+    assert MARKED not in patches(observed(copy=copy(), outcome=outcome))
+
+
+def test_a_status_returns_whole_and_only_to_the_object_it_is_of() -> None:
+    patch = patches(observed(live=live({"replicas": 2})))[RETURNED]
+    assert (patch.kind, patch.subresource, patch.quiet) == ("json", "status", True)
+    assert patch.patch == [
+        {"op": "test", "path": "/metadata/uid", "value": "m1"},
+        {"op": "add", "path": "/status", "value": {"replicas": 2}},
+    ]
+
+
+def test_a_status_without_a_part_of_its_own_is_patched_in_the_object() -> None:
+    o = observed(live=live({"replicas": 2}), has_status=False)
+    assert patches(o)[RETURNED].subresource == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"live": None},
+        {"live": live()},
+        {"live": live({"replicas": 2}, uid="another")},
+        {"live": live({"replicas": 2}), "record": None},
+    ],
+)
+def test_no_status_returns_but_that_of_our_object(fields: dict[str, Any]) -> None:
+    assert RETURNED not in patches(observed(**fields))
+
+
+def test_marks_come_before_the_status() -> None:
+    o = observed(copy=copy(), live=live({"replicas": 2}))
+    assert [action.reason for action in status_writeback(o)] == [MARKED, RETURNED]
+
+
+def test_carrying_out_the_plan_leaves_nothing_to_write() -> None:
+    for outcome in (APPLIED, REJECTED):
+        o = observed(copy=copy(), live=live({"replicas": 2}), outcome=outcome)
+        found = patches(o)
+        notes = {
+            name: text
+            for name, text in found[MARKED].patch["metadata"]["annotations"].items()
+            if text is not None
+        }
+        after = copy(status={"replicas": 2})
+        after["metadata"]["annotations"] = notes
+        assert not status_writeback(observed(copy=after, live=o.live, outcome=outcome))
