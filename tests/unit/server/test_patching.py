@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.kit.server.harness import Reply, Server, serving
@@ -185,9 +186,7 @@ async def test_apply_insists_on_manager_kind_and_schema() -> None:
         managed["metadata"]["managedFields"] = [{"manager": "x"}]
         assert (await applied(server, f"{MAPS}/c", managed)).status == 400
         odd = {**config_map("c"), "colour": "red"}
-        assert (
-            await applied(server, f"{MAPS}/c", odd, more="&fieldValidation=Strict")
-        ).status == 400
+        assert (await applied(server, f"{MAPS}/c", odd)).status == 500
 
 
 @virtual
@@ -225,3 +224,29 @@ async def test_list_maps_are_shared_item_by_item() -> None:
         assert both.status == 200, both.body
         containers = both.body["spec"]["template"]["spec"]["containers"]
         assert [c["name"] for c in containers] == ["main", "side"]
+
+
+@pytest.mark.parametrize("validation", ["Strict", "Warn", "Ignore", ""])
+async def test_a_field_that_no_schema_has_cannot_be_applied(validation: str) -> None:
+    async with serving() as server:
+        query = f"fieldManager=me&fieldValidation={validation}"
+        body: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "unknownMeta": 1},
+            "spec": {"containers": [{"name": "c", "image": "i", "imagine": "x"}]},
+        }
+        path = f"/api/v1/namespaces/default/pods/p?{query}"
+        reply = await server.patch(path, body, "apply")
+        assert (reply.status, reply.body["reason"]) == (500, "InternalError")
+        assert reply.body["message"] == (
+            "failed to create typed patch object (default/p; v1, Kind=Pod): errors:\n"
+            "  .metadata.unknownMeta: field not declared in schema\n"
+            '  .spec.containers[name="c"].imagine: field not declared in schema'
+        )
+        del body["metadata"]["unknownMeta"]
+        reply = await server.patch(path, body, "apply")
+        assert reply.body["message"] == (
+            "failed to create typed patch object (default/p; v1, Kind=Pod): "
+            '.spec.containers[name="c"].imagine: field not declared in schema'
+        )

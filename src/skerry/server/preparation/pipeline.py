@@ -139,7 +139,7 @@ class Preparation:
         applied = as_object(parse_yaml(call.request.body))
         if not applied.get("apiVersion") or not applied.get("kind"):
             raise BadRequest("apiVersion and kind must be set in an applied configuration")
-        self.receive(call, applied, options)
+        self.receive(call, applied, options, applied=True)
         prepare.address(call, applied, creating=False)
         draft = Draft(applied)
         terms = self.ownership(call, options, call.info.subresource, now)
@@ -239,12 +239,18 @@ class Preparation:
     # -- shared ------------------------------------------------------------------------------
 
     def receive(
-        self, call: Call, obj: Object, options: WriteOptions, repeated: Sequence[str] = ()
+        self,
+        call: Call,
+        obj: Object,
+        options: WriteOptions,
+        repeated: Sequence[str] = (),
+        *,
+        applied: bool = False,
     ) -> None:
         """Take in an object at the version the request speaks and bring it to the stored one."""
         prepare.recognise(call, obj)
         self._stamp.strip(obj)
-        prepare.conform(call, obj, options, repeated)
+        prepare.conform(call, obj, options, repeated, applied=applied)
 
     def warn(self, call: Call, obj: Object) -> None:
         """Note what the client should know of a valid object; a second try says no more."""

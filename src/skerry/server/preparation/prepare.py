@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
+from skerry.api.errors import BadRequest, Conflict, FieldError, InternalError, Invalid
 from skerry.api.kinds import GroupVersion, GroupVersionKind
 from skerry.api.objects import Object
 from skerry.kit.timestamps import rfc3339
@@ -19,7 +19,7 @@ from skerry.logic.machinery.builtin import definitions
 from skerry.logic.machinery.builtin.metadata import validate_metadata
 from skerry.logic.machinery.names import generated_name
 from skerry.logic.machinery.resource import Resource
-from skerry.logic.machinery.schema import duplicate_keys, prune, type_errors
+from skerry.logic.machinery.schema import declared_path, duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
 from skerry.server.preparation.parts import Part
 from skerry.server.request.body import JSON, decode_options, media_type
@@ -79,10 +79,18 @@ def repeated_fields(request: Request, obj: Object, options: WriteOptions) -> Seq
     return duplicate_keys(request.body, obj) if wanted else ()
 
 
-def conform(call: Call, obj: Object, options: WriteOptions, repeated: Sequence[str] = ()) -> None:
+def conform(
+    call: Call,
+    obj: Object,
+    options: WriteOptions,
+    repeated: Sequence[str] = (),
+    *,
+    applied: bool = False,
+) -> None:
     """Drop what the schema does not know, as loudly as asked, and refuse wrong types.
 
-    *repeated* are fields that were given twice.
+    *repeated* are fields that were given twice. What is *applied* must be known whole, however
+    loudly was asked: nobody could own a field that is not there.
     """
     resource = call.resource
     unknown = prune(resource.schema, obj) if resource.prunes else []
@@ -95,6 +103,8 @@ def conform(call: Call, obj: Object, options: WriteOptions, repeated: Sequence[s
         problems = type_errors(resource.schema, obj, resource.info.kind, resource.info.version)
     if problems:
         raise BadRequest(problems[0])
+    if applied and unknown:
+        raise _not_declared(call, obj, unknown)
     if options.field_validation == "Ignore":
         return
     if not unknown and not repeated:
@@ -108,6 +118,20 @@ def conform(call: Call, obj: Object, options: WriteOptions, repeated: Sequence[s
             f"strict decoding error: {', '.join(complaints)}"
         )
     call.warnings.extend(complaints)
+
+
+def _not_declared(call: Call, obj: Object, unknown: Sequence[str]) -> InternalError:
+    """Return the refusal of fields that the schema does not have; Kubernetes calls it internal."""
+    info, metadata = call.resource.info, obj["metadata"]
+    name = metadata.get("name") or call.info.name
+    where = f"{call.namespace}/{name}" if call.namespace else f"/{name}"
+    paths = [declared_path(call.resource.schema, obj, path) for path in unknown]
+    found = [f"{path}: field not declared in schema" for path in paths]
+    text = found[0] if len(found) == 1 else "\n  ".join(("errors:", *found))
+    return InternalError(
+        f"failed to create typed patch object ({where}; {info.api_version}, Kind={info.kind}): "
+        f"{text}"
+    )
 
 
 def sent_as(request: Request, kind: GroupVersionKind) -> Object:

@@ -8,11 +8,12 @@ built-in kinds and for strict field validation.
 from skerry.logic.machinery.schema.decoding import type_errors
 from skerry.logic.machinery.schema.defaulting import apply_defaults
 from skerry.logic.machinery.schema.duplicates import duplicate_fields, duplicate_keys
-from skerry.logic.machinery.schema.pruning import prune, unknown_fields
+from skerry.logic.machinery.schema.pruning import declared_path, prune, unknown_fields
 from skerry.logic.machinery.schema.validation import validate, validate_update
 
 __all__ = [
     "apply_defaults",
+    "declared_path",
     "duplicate_fields",
     "duplicate_keys",
     "prune",

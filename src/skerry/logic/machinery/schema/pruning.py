@@ -7,8 +7,11 @@ structure (``RawExtension``, ``JSON``) keeps everything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
+
+import orjson
 
 from skerry.api.schema import Schema
 from skerry.logic.machinery.schema.compilation import Fields, Roots, says_nothing
@@ -32,6 +35,33 @@ def prune(schema: Schema, obj: Any) -> list[str]:
 def unknown_fields(paths: list[str]) -> list[str]:
     """Return the sentences strict decoding says of unknown fields."""
     return [f'unknown field "{path}"' for path in paths]
+
+
+_STEPS: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def declared_path(schema: Schema, obj: Any, path: str) -> str:
+    """Return *path*, as ``prune`` gave it, in the words of server-side apply.
+
+    Members of list-maps are named by their keys: ``.spec.containers[name="web"].imagine``.
+    """
+    text, node = "", obj
+    at: Schema | None = schema
+    for index, name in _STEPS.findall(path):
+        if name:
+            text += f".{name}"
+            node = node.get(name) if type(node) is dict else None
+            at = at.child(name) if at is not None else None
+            continue
+        item = node[int(index)] if type(node) is list and int(index) < len(node) else None
+        keys = at.list_keys if at is not None and at.list_type == "map" else ()
+        if keys and type(item) is dict:
+            named = (f"{key}={orjson.dumps(item.get(key)).decode()}" for key in sorted(keys))
+            text += f"[{','.join(named)}]"
+        else:
+            text += f"[{index}]"
+        node, at = item, (at.items if at is not None else None)
+    return text
 
 
 def _compile(schema: Schema) -> Prune | None:
