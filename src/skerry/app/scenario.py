@@ -18,25 +18,33 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from skerry.api.edge import (
-    EDGE_PLACEMENTS,
     SINGLE_PLACEMENT_SLICES,
     STATUS_SUMMARIES,
     SYNCER_CONFIGS,
 )
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import AlreadyExists
-from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app import edge_identity
 from skerry.app.demo import Disappointment, Narrator, appears, expect, play_until
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
+from skerry.app.scenario_objects import (
+    COMMON,
+    DEPLOYMENTS,
+    KINDS,
+    PROVIDER,
+    SPECIAL,
+    Workload,
+    named,
+    workload_objects,
+)
 from skerry.app.stack import Stack, StackError
 from skerry.app.supervised import Supervised, note
 from skerry.edge.agent.network import Published
@@ -47,23 +55,8 @@ from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
 
-PROVIDER = "root:espw"
 _HOME_PREFIX, _DATA, _OWNER = "skerry-demo-", "data", "demo.json"
 _PATIENCE_SECONDS = 60
-_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-_CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-_DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
-
-_KINDS = {
-    WORKSPACES: "Workspace",
-    SYNC_TARGETS: "SyncTarget",
-    LOCATIONS: "Location",
-    API_BINDINGS: "APIBinding",
-    EDGE_PLACEMENTS: "EdgePlacement",
-    _NAMESPACES: "Namespace",
-    _CONFIG_MAPS: "ConfigMap",
-    _DEPLOYMENTS: "Deployment",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +68,6 @@ class Ports:
     guilder_common: int = 8083
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """One of the two workloads: its names, its node port, and whom it selects."""
-
-    name: str
-    workspace: str
-    node_port: int
-    selector: dict[str, str]
-
-    @property
-    def namespace(self) -> str:
-        return f"{self.name}stuff"
-
-    @property
-    def deployment(self) -> str:
-        return f"{self.name}d"
-
-    @property
-    def placement(self) -> str:
-        return f"edge-placement-{self.name[0]}"
-
-
-COMMON = Workload("common", "wmw-c", 8081, {"env": "prod"})
-SPECIAL = Workload("special", "wmw-s", 8082, {"env": "prod", "extended": "si"})
 _TARGETS = {
     "florin": (
         "sync-target-f",
@@ -196,11 +165,11 @@ class Scenario:
         await self._create(root, WORKSPACES, {"metadata": {"name": "imw-1"}})
         inventory = self._client("root:imw-1")
         for target, location, target_labels, location_labels in _TARGETS.values():
-            await self._create(inventory, SYNC_TARGETS, _named(target, target_labels, spec={}))
+            await self._create(inventory, SYNC_TARGETS, named(target, target_labels, spec={}))
             await self._create(
                 inventory,
                 LOCATIONS,
-                _named(
+                named(
                     location,
                     location_labels,
                     spec={
@@ -280,7 +249,7 @@ class Scenario:
             )
             for workload in workloads:
                 await self._appears(
-                    mailbox, _DEPLOYMENTS, workload.deployment, namespace=workload.namespace
+                    mailbox, DEPLOYMENTS, workload.deployment, namespace=workload.namespace
                 )
         return "florin's holds commond; guilder's holds commond and speciald"
 
@@ -290,7 +259,7 @@ class Scenario:
             try:
                 await self._appears(
                     Client(transport, user_agent="skerry/demo"),
-                    _DEPLOYMENTS,
+                    DEPLOYMENTS,
                     workload.deployment,
                     lambda found: found.get("status", {}).get("availableReplicas", 0) >= 1,
                     workload.namespace,
@@ -340,7 +309,7 @@ class Scenario:
     async def _create(
         self, client: Client, gvr: GroupVersionResource, obj: Object, namespace: str = ""
     ) -> None:
-        whole = {"apiVersion": str(gvr.group_version), "kind": _KINDS[gvr], **obj}
+        whole = {"apiVersion": str(gvr.group_version), "kind": KINDS[gvr], **obj}
         try:
             await client.create(gvr, whole, namespace)
         except AlreadyExists:
@@ -422,69 +391,6 @@ async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) ->
     finally:
         await scenario.close()
     return held
-
-
-def workload_objects(workload: Workload) -> Iterator[tuple[GroupVersionResource, Object, str]]:
-    """Yield what a workload owner writes: bindings, workload, placement."""
-    name, namespace = workload.name, workload.namespace
-    for binding, path, export in (
-        ("bind-kube", "root:compute", "kubernetes"),
-        ("bind-espw", PROVIDER, "edge.kcp.io"),
-    ):
-        reference = {"export": {"path": path, "name": export}}
-        yield API_BINDINGS, _named(binding, spec={"reference": reference}), ""
-    yield _NAMESPACES, _named(namespace, {name: "si"}), ""
-    lines = ["<!DOCTYPE html>", "<html>", "  <body>", f"    This is a {name} web site."]
-    page = "\n".join([*lines, "  </body>", "</html>", ""])
-    yield _CONFIG_MAPS, {**_named("httpd-htdocs"), "data": {"index.html": page}}, namespace
-    yield _DEPLOYMENTS, _named(workload.deployment, spec=_web_server(workload)), namespace
-    yield EDGE_PLACEMENTS, _named(workload.placement, spec=_placement(workload)), ""
-
-
-def _web_server(workload: Workload) -> Object:
-    labels = {"app": workload.name}
-    port = {
-        "name": "http",
-        "containerPort": 80,
-        "hostPort": workload.node_port,
-        "protocol": "TCP",
-    }
-    mount = {"name": "htdocs", "readOnly": True, "mountPath": "/usr/local/apache2/htdocs"}
-    container = {
-        "name": "httpd",
-        "image": "library/httpd:2.4",
-        "ports": [port],
-        "volumeMounts": [mount],
-    }
-    volume = {"name": "htdocs", "configMap": {"name": "httpd-htdocs", "optional": False}}
-    return {
-        "selector": {"matchLabels": labels},
-        "template": {
-            "metadata": {"labels": labels},
-            "spec": {"containers": [container], "volumes": [volume]},
-        },
-    }
-
-
-def _placement(workload: Workload) -> Object:
-    return {
-        "locationSelectors": [{"matchLabels": workload.selector}],
-        "namespaceSelector": {"matchLabels": {workload.name: "si"}},
-        "nonNamespacedObjects": [
-            {
-                "apiGroup": "apis.kcp.io",
-                "resources": ["apibindings"],
-                "resourceNames": ["bind-kube"],
-            }
-        ],
-    }
-
-
-def _named(name: str, labels: dict[str, str] | None = None, **members: Any) -> Object:
-    metadata: Object = {"name": name}
-    if labels:
-        metadata["labels"] = labels
-    return {"metadata": metadata, **members}
 
 
 def _is_ready(workspace: Object) -> bool:

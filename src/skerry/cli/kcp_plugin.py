@@ -13,7 +13,7 @@ from typing import Any
 from skerry.cli import workspace
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.workspace import CommandError, Session
+from skerry.cli.session import CommandError, Session
 
 HELP = """Kubectl plugin for kcp
 

@@ -22,6 +22,7 @@ from skerry.app.kubestellar import CommandFailed
 from skerry.app.supervised import NotStarted, Supervised
 from skerry.cli import workspace
 from skerry.cli.flags import Parsed
+from skerry.cli.session import Session
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
 
@@ -128,7 +129,7 @@ async def _populated(hub: HubAccess) -> None:
 
 def _enter(path: str) -> None:
     """Make *path* the current workspace, and say so as ``kubectl ws`` does."""
-    session = workspace.Session.open(Parsed(), _environment())
+    session = Session.open(Parsed(), _environment())
     workspace.use(session, path, short=False)
 
 

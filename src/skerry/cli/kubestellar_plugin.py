@@ -24,7 +24,7 @@ from skerry.cli.edge_identity import DEFAULT_IMAGE, write_output
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
 from skerry.cli.kubeconfig import KubeconfigError as CliKubeconfigError
-from skerry.cli.workspace import CommandError
+from skerry.cli.session import CommandError, Session, split_url
 from skerry.logic.fleet.syncing.manifest import syncer_id
 from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
@@ -92,8 +92,8 @@ class Call:
         """Make *path* the kubeconfig's current workspace, without a word."""
         if path == self.hub.current or self.parsed.value("context"):
             return
-        session = workspace.Session.open(self.parsed, dict(os.environ))  # noqa: TID251
-        split = workspace.split_url(session.target.server)
+        session = Session.open(self.parsed, dict(os.environ))  # noqa: TID251
+        split = split_url(session.target.server)
         if split is not None:
             with contextlib.redirect_stdout(io.StringIO()):
                 workspace.enter(session, f"{split[0]}/clusters/{path}", "", short=True)

@@ -9,21 +9,18 @@ a tunnel, another name) still does afterwards.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from skerry.cli.flags import Parsed, UsageError, parse
-from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, Target, target_of
-from skerry.cli.kubeconfig import Kubeconfig, KubeconfigError, kubeconfig_files, load, store
+from skerry.cli.hub_client import RequestFailed
+from skerry.cli.kubeconfig import KubeconfigError, store
+from skerry.cli.session import PATH, PREFIX, CommandError, Session, split_url
 
 CURRENT = "workspace.kcp.io/current"
 PREVIOUS = "workspace.kcp.io/previous"
-_PREFIX = "/clusters/"
-_PATH = re.compile(r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?:)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 _WORKSPACES = "apis/tenancy.kcp.io/v1alpha1/workspaces"
 _READY_SECONDS = 60
 _POLL_SECONDS = 0.2
@@ -65,64 +62,6 @@ Flags: --kubeconfig --context --user -s|--server --token --certificate-authority
 """
 
 
-class CommandError(Exception):
-    """Why a command did not do what it was asked to."""
-
-
-@dataclass(slots=True)
-class Session:
-    """One call of the plugin: the kubeconfig, and the server it leads to."""
-
-    config: Kubeconfig
-    overrides: Overrides
-    target: Target
-    client: HubClient
-
-    @classmethod
-    def open(cls, flags: Parsed, environment: Mapping[str, str]) -> Session:
-        config = load(kubeconfig_files(flags.value("kubeconfig"), environment))
-        overrides = Overrides(
-            flags.value("context"),
-            flags.value("user"),
-            flags.value("server"),
-            flags.value("token"),
-            flags.on("insecure-skip-tls-verify"),
-            flags.value("certificate-authority"),
-            flags.value("tls-server-name"),
-        )
-        target = target_of(config, overrides)
-        return cls(config, overrides, target, HubClient(target))
-
-    @property
-    def context_name(self) -> str:
-        return self.overrides.context or self.config.current
-
-    def base_and_path(self) -> tuple[str, str]:
-        """Return the URL before ``/clusters/`` and the path of the current workspace."""
-        split = split_url(self.target.server)
-        if split is None:
-            raise CommandError(f'current URL "{self.target.server}" does not point to a workspace')
-        return split
-
-    def url(self, path: str, rest: str) -> str:
-        """Return the URL of *rest* in the workspace *path*, on the current host."""
-        split = split_url(self.target.server)
-        base = split[0] if split is not None else _bare(self.target.server)
-        return f"{base}{_PREFIX}{path}/{rest}"
-
-
-def split_url(url: str) -> tuple[str, str] | None:
-    """Return what comes before ``/clusters/`` and the workspace after it; None without one."""
-    base, found, rest = url.partition(_PREFIX)
-    path = rest.partition("/")[0]
-    return (base, path) if found and _PATH.match(path) else None
-
-
-def _bare(url: str) -> str:
-    scheme, found, rest = url.partition("://")
-    return f"{scheme}{found}{rest.partition('/')[0]}"
-
-
 # -- going somewhere -------------------------------------------------------------------------
 
 
@@ -154,19 +93,19 @@ def _destination(session: Session, name: str) -> tuple[str, str]:
         return session.url(split[1], "").rstrip("/"), ""
     base, current = session.base_and_path()
     if name == "..":
-        return f"{base}{_PREFIX}{_parent(current)}", ""
-    if not _PATH.match(name):
+        return f"{base}{PREFIX}{_parent(current)}", ""
+    if not PATH.match(name):
         raise CommandError(f"invalid workspace name format: {name}")
     if ":" in name:
         if not name.startswith("system:"):
             _check_reachable(session, name)
-        return f"{base}{_PREFIX}{name}", ""
+        return f"{base}{PREFIX}{name}", ""
     if name == "root":
-        return f"{base}{_PREFIX}root", ""
+        return f"{base}{PREFIX}root", ""
     workspace = session.client.get(session.url(current, f"{_WORKSPACES}/{name}"))
     if (workspace.get("status") or {}).get("phase") != "Ready":
         raise CommandError(f'workspace "{name}" is not ready')
-    return f"{base}{_PREFIX}{current}:{name}", type_of(workspace)
+    return f"{base}{PREFIX}{current}:{name}", type_of(workspace)
 
 
 def _parent(path: str) -> str:
@@ -333,7 +272,7 @@ def create(session: Session, name: str, flags: Parsed) -> None:
     _await_ready(session, url, workspace, wanted, existing=existing)
     if flags.on("enter"):
         base, _ = session.base_and_path()
-        enter(session, f"{base}{_PREFIX}{current}:{name}", type_of(workspace), short=False)
+        enter(session, f"{base}{PREFIX}{current}:{name}", type_of(workspace), short=False)
 
 
 def _await_ready(

@@ -18,7 +18,8 @@ import pytest
 from skerry.api.edge import STATUS_SUMMARIES
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
-from skerry.app.scenario import COMMON, Ports, Scenario
+from skerry.app.scenario import Ports, Scenario
+from skerry.app.scenario_objects import COMMON
 from skerry.app.supervised import Supervised
 from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client

@@ -13,7 +13,8 @@ from skerry.cli.flags import UsageError, parse
 from skerry.cli.hub_client import Overrides, target_of
 from skerry.cli.kcp_plugin import seconds
 from skerry.cli.kubeconfig import KubeconfigError, kubeconfig_files, load, store
-from skerry.cli.workspace import CURRENT, split_url
+from skerry.cli.session import split_url
+from skerry.cli.workspace import CURRENT
 
 CONFIG: dict[str, Any] = {
     "apiVersion": "v1",

@@ -32,7 +32,7 @@ BOUNDED = {
     "skerry.logic.machinery.apply.typed._sorted": "names of list-map keys, from schemas",
     "skerry.logic.machinery.builtin.amounts._known_form": "long text goes past it",
     "skerry.logic.machinery.builtin.amounts.parsed": "quantities are short",
-    "skerry.logic.machinery.builtin.batch._zone_exists": "zones have short segments",
+    "skerry.logic.machinery.builtin.cron_jobs._zone_exists": "zones have short segments",
     "skerry.logic.machinery.builtin.configuration._is_key": "long text goes past it",
     "skerry.logic.machinery.builtin.definitions.common_descriptions": "one entry",
     "skerry.logic.machinery.builtin.definitions.definitions": "one entry",

@@ -18,47 +18,36 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import socket
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any
 from typing import Protocol as TypingProtocol
 
-from skerry.api.errors import ApiError, InternalError, ServiceUnavailable
+from skerry.api.errors import ApiError, ServiceUnavailable
 from skerry.kit.clock import Clock
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
 from skerry.server.http.accepting import Bodies, Strangers
 from skerry.server.http.encoding import (
-    BLOCK_BYTES,
-    BODILESS,
     Heads,
-    accepts_gzip,
-    blocks,
     error_response,
-    gzipped,
 )
-from skerry.server.http.message import Answer, Handler, Peer, Request, Response, Stream, Upgrade
+from skerry.server.http.failures import failure, where
+from skerry.server.http.message import Answer, Handler, Peer, Request, Stream, Upgrade
+from skerry.server.http.peers import keep_alive, peer_of
 from skerry.server.http.reading import Read, RequestReader, RequestTimeout
+from skerry.server.http.senders import ChunkedSender, ConnectionDuplex
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.steps import carried_on, note_step, timed
+from skerry.server.http.writing import CLOSE, KEEP, AnswerWriter
 from skerry.server.user import User
 
 log = Logger("http")
 
 _ANONYMOUS = "system:anonymous"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_KEEP = b"\r\n"
-_KEEP_OLD = b"Connection: keep-alive\r\n\r\n"
-_CLOSE = b"Connection: close\r\n\r\n"
 _CHUNKED = b"Transfer-Encoding: chunked\r\n"
 _LAST_CHUNK = b"0\r\n\r\n"
-# After this much written without waiting, let others have the loop: TLS costs about 1 ms per MB.
-_YIELD_BYTES = 1024 * 1024
-# HTTP/1.1 has no ping: the kernel must find the peers that vanished without a word.
-_KEEPALIVE_IDLE_SECONDS = 30
-_KEEPALIVE_INTERVAL_SECONDS = 15
-_KEEPALIVE_PROBES = 4
 
 
 class Host(TypingProtocol):
@@ -84,34 +73,26 @@ class Host(TypingProtocol):
 _Serving = Coroutine[Any, Any, bool]
 
 
-class Connection(asyncio.Protocol):
+class Connection(AnswerWriter):
     """The protocol of one connection, and the ``Sender`` of its unframed streams."""
 
     __slots__ = (
         "_begun",
         "_context",
-        "_draining",
-        "_host",
         "_idle",
-        "_lost",
-        "_paused",
         "_queue",
         "_reader",
-        "_reading_paused",
-        "_stalled_at",
-        "_stalled_size",
         "_stranger",
         "_streaming",
         "_task",
-        "_transport",
         "_upgraded",
-        "_writable",
+        "reading_paused",
     )
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        super().__init__(host)
+        self._host: Host = host
         self._reader = RequestReader(host, self._received, self._invite_body)
-        self._transport: asyncio.Transport | None = None
         self._context = contextvars.copy_context()
         self._queue: deque[Read] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -119,26 +100,22 @@ class Connection(asyncio.Protocol):
         self._idle: asyncio.Future[None] | None = None
         # A request begun in the reading callback that now waits, and for what.
         self._begun: tuple[_Serving, Any, Request] | None = None
-        self._writable: asyncio.Future[None] | None = None
-        self._lost = self._draining = self._streaming = False
-        self._paused = self._reading_paused = False
-        self._stalled_at = 0.0
-        self._stalled_size = 0
+        self._streaming = self.reading_paused = False
         # Whether nobody has shown valid credentials here yet.
         self._stranger = False
         # Set once another protocol has taken the connection over.
-        self._upgraded: _Duplex | None = None
+        self._upgraded: ConnectionDuplex | None = None
 
     # The transport calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # TCP and TLS transports are
-        self._reader.peer = peer = _peer(transport)
+        self._reader.peer = peer = peer_of(transport)
         self._reader.sender = peer.address
         self._stranger = True
         if peer.certificate is not None:
             self._recognize("")
-        _keep_alive(transport.get_extra_info("socket"))
+        keep_alive(transport.get_extra_info("socket"))
         if not self._host.opened(self):
             self._reader.refuse(ServiceUnavailable("the server has too many connections"))
 
@@ -172,16 +149,6 @@ class Connection(asyncio.Protocol):
         if self._task is not None and (self._streaming or self._idle is not None):
             self._task.cancel()
 
-    def pause_writing(self) -> None:
-        self._paused = True
-        self._stalled_at = self._host.tick
-        self._stalled_size = self.queued_bytes
-
-    def resume_writing(self) -> None:
-        self._paused = False
-        if self._writable is not None and not self._writable.done():
-            self._writable.set_result(None)
-
     # From the reader to the task.
 
     @property
@@ -214,8 +181,8 @@ class Connection(asyncio.Protocol):
         self._queue.append(read)
         if self._task is None:
             self._task = self._host.loop.create_task(self._serve(), context=self._context)
-        if len(self._queue) >= self._host.settings.pipelined and not self._reading_paused:
-            self._pause_reading()
+        if len(self._queue) >= self._host.settings.pipelined and not self.reading_paused:
+            self.pause_reading()
 
     def _begin(self, read: Read, idle: asyncio.Future[None]) -> bool:
         """Run a request up to its first wait, in place of the task.
@@ -258,13 +225,13 @@ class Connection(asyncio.Protocol):
             self._reader.awaits_continue = False
             self._write(_CONTINUE)
 
-    def _pause_reading(self) -> None:
+    def pause_reading(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            self._reading_paused = True
+            self.reading_paused = True
             self._transport.pause_reading()
 
-    def _resume_reading(self) -> None:
-        self._reading_paused = False
+    def resume_reading(self) -> None:
+        self.reading_paused = False
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -290,8 +257,8 @@ class Connection(asyncio.Protocol):
         if not self._queue:
             return await self._wait()
         read = self._queue.popleft()
-        if self._reading_paused and not self._queue:
-            self._resume_reading()
+        if self.reading_paused and not self._queue:
+            self.resume_reading()
         if read[3] is not None:
             return await self._refuse(read, read[3])
         return await timed(self._serve_one(read), read[0], self._host.clock.monotonic)
@@ -327,7 +294,7 @@ class Connection(asyncio.Protocol):
         except ApiError as error:
             answer = error_response(error)
         except Exception as error:  # noqa: BLE001 - the HTTP boundary: a bug costs one request
-            answer = _failure(read[0], error)
+            answer = failure(read[0], error)
         finally:
             if read[0].held is not None:
                 self._give_back(read[0])
@@ -375,55 +342,7 @@ class Connection(asyncio.Protocol):
             await self._linger()
         return keep
 
-    # Whole answers.
-
-    def _send(self, read: Read, answer: Response, body: bytes, last: bool) -> None:
-        """Send an answer small enough to go out at once."""
-        status = answer.status
-        length = None if status in BODILESS else len(body)
-        head = self._host.heads.head(status, answer.content_type, answer.headers, length)
-        if length is None or read[0].method == "HEAD":
-            body = b""
-        ending = _CLOSE if last else _KEEP if read[2] else _KEEP_OLD
-        self._write(b"%b%b%b" % (head, ending, body))
-
-    async def _send_large(self, read: Read, answer: Response, last: bool) -> None:
-        """Send an answer of any size, compressed when that is worth it and welcome."""
-        request = read[0]
-        parts: Sequence[bytes] = [answer.body] if isinstance(answer.body, bytes) else answer.body
-        headers = answer.headers
-        length = sum(map(len, parts))
-        if length > self._host.settings.gzip_bytes and _compressible(headers):
-            headers = (*headers, ("Vary", "Accept-Encoding"))
-            if accepts_gzip(request.headers.get("accept-encoding", "")):
-                parts = await gzipped(parts)
-                length = sum(map(len, parts))
-                headers = (*headers, ("Content-Encoding", "gzip"))
-        head = self._host.heads.head(answer.status, answer.content_type, headers, length)
-        self._write(head + (_CLOSE if last else _KEEP if read[2] else _KEEP_OLD))
-        if request.method != "HEAD":
-            await self._write_parts(parts)
-
-    async def _write_parts(self, parts: Sequence[bytes]) -> None:
-        """Send a body in blocks, never more than a block ahead of what the peer takes."""
-        written = 0
-        for block in blocks(parts, BLOCK_BYTES):
-            self._write(block)
-            written += len(block)
-            if self._paused:
-                await self.drain()
-                written = 0
-            elif written > _YIELD_BYTES:
-                await asyncio.sleep(0)
-                written = 0
-
-    def _write(self, data: bytes) -> None:
-        transport = self._transport
-        # Writing to a closed transport raises on uvloop.
-        if transport is not None and not self._lost and not transport.is_closing():
-            transport.write(data)
-
-    # Streams; the methods without underscore are those of ``Sender``.
+    # Streams.
 
     async def _run_stream(self, read: Read, stream: Stream, keep: bool) -> bool:
         if isinstance(stream, Upgrade):
@@ -433,10 +352,10 @@ class Connection(asyncio.Protocol):
         head = self._host.heads.head(stream.status, stream.content_type, stream.headers, None)
         if chunked:
             head += _CHUNKED
-        self._write(head + (_KEEP if keep else _CLOSE))
+        self._write(head + (KEEP if keep else CLOSE))
         if request.method == "HEAD":
             return keep
-        finished = await self._finished(stream, _ChunkedSender(self) if chunked else self)
+        finished = await self._finished(stream, ChunkedSender(self) if chunked else self)
         if not finished:
             # The peer must not take a broken stream for a complete one.
             if self._transport is not None:
@@ -449,13 +368,13 @@ class Connection(asyncio.Protocol):
     async def _run_upgrade(self, upgrade: Upgrade) -> bool:
         """Hand the connection over to another protocol, until that has ended."""
         headers = (("Connection", "Upgrade"), ("Upgrade", upgrade.protocol), *upgrade.headers)
-        self._upgraded = _Duplex(self)
-        self._write(self._host.heads.head(101, "", headers, None) + _KEEP)
+        self._upgraded = ConnectionDuplex(self)
+        self._write(self._host.heads.head(101, "", headers, None) + KEEP)
         await self._finished(upgrade, self._upgraded)
         return False
 
     async def _finished(
-        self, stream: Stream, sender: Connection | _ChunkedSender | _Duplex
+        self, stream: Stream, sender: Connection | ChunkedSender | ConnectionDuplex
     ) -> bool:
         """Run the stream; True when it ended as it should, by itself or by the server's wish."""
         self._streaming = True
@@ -469,38 +388,19 @@ class Connection(asyncio.Protocol):
         except ConnectionError:
             return False
         except Exception as error:  # noqa: BLE001 - the HTTP boundary: a bug costs one stream
-            log.error("stream failed", error=error, at=_where(error))
+            log.error("stream failed", error=error, at=where(error))
             return False
         finally:
             self._streaming = False
         return True
-
-    def write(self, chunk: bytes) -> None:
-        self._write(chunk)
-
-    async def drain(self) -> None:
-        while self._paused and not self._lost:
-            if self._writable is None or self._writable.done():
-                self._writable = self._host.loop.create_future()
-            await self._writable
-        if self._lost:
-            raise ConnectionResetError("the peer is gone")
-
-    @property
-    def closed(self) -> bool:
-        return self._lost or self._draining
-
-    @property
-    def queued_bytes(self) -> int:
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     # Ending.
 
     async def _linger(self) -> None:
         """Read on a moment after a refusal; closing on unread input would reset the connection
         and could take the answer with it."""
-        if self._reading_paused:
-            self._resume_reading()
+        if self.reading_paused:
+            self.resume_reading()
         self._streaming = True  # What ends a stream (the peer leaving, draining) ends the wait.
         try:
             async with asyncio.timeout(self._host.settings.linger_seconds):
@@ -554,122 +454,3 @@ class Connection(asyncio.Protocol):
         elif now - self._stalled_at > self._host.settings.stalled_seconds:
             log.info("peer takes nothing; connection cut", v=2, peer=self._reader.peer.address)
             self.abort()
-
-
-class _Duplex:
-    """A ``Duplex`` over a connection; reads no further ahead than its reader can bear."""
-
-    __slots__ = ("_arrived", "_connection", "_held", "_size")
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._held: deque[bytes] = deque()
-        self._size = 0
-        self._arrived = asyncio.Event()
-
-    def feed(self, data: bytes) -> None:
-        self._held.append(data)
-        self._size += len(data)
-        self._arrived.set()
-        if self._size > _YIELD_BYTES:
-            self._connection._pause_reading()
-
-    async def read(self) -> bytes:
-        while not self._held:
-            if self._connection.closed:
-                return b""
-            self._arrived.clear()
-            await self._arrived.wait()
-        data = self._held.popleft()
-        self._size -= len(data)
-        if self._connection._reading_paused and self._size < _YIELD_BYTES:
-            self._connection._resume_reading()
-        return data
-
-    def write(self, chunk: bytes) -> None:
-        self._connection.write(chunk)
-
-    async def drain(self) -> None:
-        await self._connection.drain()
-
-    @property
-    def closed(self) -> bool:
-        return self._connection.closed
-
-    @property
-    def queued_bytes(self) -> int:
-        return self._connection.queued_bytes
-
-
-class _ChunkedSender:
-    """A ``Sender`` that frames each chunk, for HTTP/1.1."""
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def write(self, chunk: bytes) -> None:
-        if chunk:  # An empty chunk would end the answer.
-            self._connection.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-
-    async def drain(self) -> None:
-        await self._connection.drain()
-
-    @property
-    def closed(self) -> bool:
-        return self._connection.closed
-
-    @property
-    def queued_bytes(self) -> int:
-        return self._connection.queued_bytes
-
-
-def _peer(transport: asyncio.BaseTransport) -> Peer:
-    """Say who is at the other end; the certificate was verified in the handshake."""
-    name = transport.get_extra_info("peername")
-    address = str(name[0]) if isinstance(name, tuple) else ""
-    secured = transport.get_extra_info("ssl_object")
-    certificate = None if secured is None else secured.getpeercert(binary_form=True)
-    return Peer(address, certificate)
-
-
-def _keep_alive(connection: socket.socket | None) -> None:
-    """Make the kernel probe a silent peer, so that a dead watcher is found within two minutes."""
-    if connection is None or connection.family not in {socket.AF_INET, socket.AF_INET6}:
-        return
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_SECONDS),
-        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_SECONDS),
-        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
-    ):
-        if hasattr(socket, option):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-
-
-def _failure(request: Request, error: Exception) -> Response:
-    """Note a bug in full for ourselves and say little of it to the client."""
-    log.error(
-        "request failed",
-        method=request.method,
-        path=request.path,
-        error=error,
-        at=_where(error),
-    )
-    text = "Internal error occurred: the request could not be served"
-    return error_response(InternalError(text))
-
-
-def _compressible(headers: Sequence[tuple[str, str]]) -> bool:
-    return all(name.lower() != "content-encoding" for name, _ in headers)
-
-
-def _where(error: BaseException) -> str:
-    """Return the innermost place of *error*, enough to find the bug; never sent to clients."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return ""
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"

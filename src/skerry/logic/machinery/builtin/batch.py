@@ -1,11 +1,8 @@
-"""Jobs and CronJobs."""
+"""Jobs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
@@ -14,7 +11,6 @@ from skerry.logic.machinery.builtin.job_policies import failure_policy_errors, s
 from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.pod_defaults import default_template
 from skerry.logic.machinery.builtin.pod_spec import template_errors
-from skerry.logic.machinery.builtin.pod_warnings import template_warnings
 from skerry.logic.machinery.builtin.rules import (
     Errors,
     Rules,
@@ -24,7 +20,6 @@ from skerry.logic.machinery.builtin.rules import (
     immutable,
     member,
     number_at,
-    one_of,
     unsupported,
 )
 from skerry.logic.machinery.builtin.workload_parts import (
@@ -33,7 +28,6 @@ from skerry.logic.machinery.builtin.workload_parts import (
     named_workload_warnings,
     selects,
 )
-from skerry.logic.machinery.cron import ScheduleError, check_schedule
 from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain, http_path
 from skerry.logic.machinery.selectors import label_selector_errors
 
@@ -44,13 +38,10 @@ _MAX_BACKOFF = 2**31 - 1
 _INDEXED = "Indexed"
 _COMPLETION_MODES = ("NonIndexed", _INDEXED)
 _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
-_CONCURRENCY = ("Allow", "Forbid", "Replace")
 _MAX_PARALLELISM = 100_000
 _MANY_COMPLETIONS = 100_000
 _MAX_MANY_PARALLEL = 10_000
 _MAX_MANAGER_LENGTH = 63
-# A job's name ends with the eleven characters of its time.
-_MAX_CRON_JOB_NAME_LENGTH = 52
 
 
 def _default_job_spec(spec: Object) -> None:
@@ -78,17 +69,6 @@ def _default_job(job: Object) -> None:
     if labels and not metadata.get("labels"):
         metadata["labels"] = dict(labels)
     _default_job_spec(spec)
-
-
-def _default_cron_job(cron_job: Object) -> None:
-    spec = child(cron_job, "spec")
-    if not spec.get("concurrencyPolicy"):
-        spec["concurrencyPolicy"] = "Allow"
-    absent(spec, "suspend", False)
-    absent(spec, "successfulJobsHistoryLimit", 3)
-    absent(spec, "failedJobsHistoryLimit", 1)
-    # A template is not a Job: only its pods are defaulted, the rest when a Job is made of it.
-    default_template(child(child(spec, "jobTemplate"), "spec"))
 
 
 def _prepare_job(job: Object) -> None:
@@ -121,7 +101,7 @@ _COUNTS = (
 )
 
 
-def _job_spec_errors(spec: Object, path: str) -> Errors:
+def job_spec_errors(spec: Object, path: str) -> Errors:
     """Return what is wrong with a job, standing alone or in a template."""
     errors = count_errors(spec, _COUNTS, path)
     if spec.get("managedBy") is not None:
@@ -269,7 +249,7 @@ def _generated_selector_errors(job: Object) -> Errors:
 def _validate_job(job: Object) -> Errors:
     spec = job.get("spec") or {}
     errors = _generated_selector_errors(job)
-    errors += _job_spec_errors(spec, "spec") + _selector_errors(spec)
+    errors += job_spec_errors(spec, "spec") + _selector_errors(spec)
     completions = spec.get("completions") or 0
     if spec.get("completionMode") == _INDEXED and completions > 0:
         name = member(job, "metadata", "name") or ""
@@ -286,7 +266,7 @@ _FIXED = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerInde
 
 def _validate_job_update(new: Object, old: Object) -> Errors:
     spec, former = new.get("spec") or {}, old.get("spec") or {}
-    errors = _job_spec_errors(spec, "spec") + _selector_errors(spec)
+    errors = job_spec_errors(spec, "spec") + _selector_errors(spec)
     errors += _completion_change_errors(spec, former)
     template = spec.get("template") or {}
     if not same(template, _comparable_template(template, old)):
@@ -389,101 +369,6 @@ def _finished_errors(job: Object, status: Object, former: Object) -> Errors:
     return errors
 
 
-# CronJobs.
-
-
-def _schedule_errors(spec: Object, former: Object | None) -> Errors:
-    schedule, path = spec.get("schedule") or "", "spec.schedule"
-    if not schedule:
-        return [FieldError.required(path)]
-    errors: Errors = []
-    try:
-        check_schedule(schedule)
-    except ScheduleError as error:
-        errors.append(FieldError.invalid(path, schedule, str(error)))
-    # Zones in schedules were accepted once; an old object may keep its own.
-    tolerated = former is not None and "TZ" in (former.get("schedule") or "")
-    if "TZ" in schedule and not tolerated:
-        text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        errors.append(FieldError.invalid(path, schedule, text))
-    elif "TZ" in schedule and spec.get("timeZone") is not None:
-        text = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-        errors.append(FieldError.invalid(path, schedule, text))
-    return errors
-
-
-_ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
-
-
-def _zone_errors(zone: str | None) -> Errors:
-    path = "spec.timeZone"
-    if zone is None:
-        return []
-    if not zone:
-        return [FieldError.invalid(path, zone, "timeZone must be nil or non-empty string")]
-    for part in zone.split("/"):
-        if part in (".", "..") or part.startswith("-") or _ZONE_PART(part) is None:
-            return [FieldError.invalid(path, zone, f"unknown time zone {zone}")]
-    if zone.lower() == "local":
-        text = (
-            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        )
-        return [FieldError.invalid(path, zone, text)]
-    if not _zone_exists(zone):
-        return [FieldError.invalid(path, zone, f"unknown time zone {zone}")]
-    return []
-
-
-@lru_cache(maxsize=256)
-def _zone_exists(zone: str) -> bool:
-    """Tell whether the machine's zone database knows *zone*; without one, believe the client."""
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return not available_timezones()
-    return True
-
-
-def _cron_job_errors(cron_job: Object, former: Object | None) -> Errors:
-    spec = cron_job.get("spec") or {}
-    errors = _schedule_errors(spec, former)
-    if former is None or former.get("timeZone") != spec.get("timeZone"):
-        errors += _zone_errors(spec.get("timeZone"))
-    errors += one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _CONCURRENCY)
-    errors += _job_template_errors(member(spec, "jobTemplate", "spec") or {})
-    counts = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-    return errors + count_errors(spec, counts)
-
-
-def _job_template_errors(spec: Object) -> Errors:
-    path = "spec.jobTemplate.spec"
-    errors = _job_spec_errors(spec, path)
-    if spec.get("selector") is not None:
-        text = "`selector` will be auto-generated"
-        errors.append(FieldError.invalid(f"{path}.selector", spec["selector"], text))
-    if spec.get("manualSelector"):
-        errors.append(unsupported(f"{path}.manualSelector", True, ("nil", "false")))
-    return errors
-
-
-def _validate_cron_job(cron_job: Object) -> Errors:
-    errors = _cron_job_errors(cron_job, None)
-    name = member(cron_job, "metadata", "name") or ""
-    if len(name) > _MAX_CRON_JOB_NAME_LENGTH:
-        text = f"must be no more than {_MAX_CRON_JOB_NAME_LENGTH} characters"
-        errors.append(FieldError.invalid("metadata.name", name, text))
-    return errors
-
-
-def _prepare_cron_job(cron_job: Object) -> None:
-    cron_job["status"] = {}
-
-
-def _cron_job_warnings(cron_job: Object) -> list[str]:
-    template = member(cron_job, "spec", "jobTemplate", "spec", "template") or {}
-    return template_warnings(template, "spec.jobTemplate.spec.template")
-
-
 RULES: RuleTable = {
     GroupResource("batch", "jobs"): Rules(
         default=_default_job,
@@ -493,12 +378,5 @@ RULES: RuleTable = {
         validate_status=_validate_job_status,
         warnings=named_workload_warnings,
         selectable_fields={"status.successful": number_at("status", "succeeded")},
-    ),
-    GroupResource("batch", "cronjobs"): Rules(
-        default=_default_cron_job,
-        prepare_create=_prepare_cron_job,
-        validate_create=_validate_cron_job,
-        validate_update=lambda new, old: _cron_job_errors(new, old.get("spec") or {}),
-        warnings=_cron_job_warnings,
     ),
 }
