@@ -40,7 +40,8 @@ from skerry.logic.fleet.summary.content import MAX_DETAILS, NAMESPACED, Subject,
 from skerry.logic.fleet.summary.report import Report, report_of
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
 from skerry.logic.fleet.summary.tally import Detail, Tally, total
-from skerry.runtime.client import Client, WatchEvent
+from skerry.runtime.answers import WatchEvent
+from skerry.runtime.client import Client
 
 _SUITE = "summary"
 _DESTINATIONS = 10_000

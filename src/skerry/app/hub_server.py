@@ -16,7 +16,7 @@ from skerry.app.api_server import ApiServer, Parts
 from skerry.app.restart import restart_on_unavailable
 from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
 from skerry.logic.fleet.placement.slice_guard import destination_entries
-from skerry.logic.machinery.workspaces.limits import Limits, TreeLimits
+from skerry.logic.machinery.workspaces.limits import Limits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
 from skerry.server.admission.certificates import TYPE as REQUESTS
@@ -100,7 +100,7 @@ class HubFacts:
     # How much a workspace, and a mailbox, may hold by default.
     workspace_limits: Limits = field(default_factory=Limits)
     mailbox_limits: Limits = field(default_factory=Limits)
-    tree_limits: TreeLimits = field(default_factory=TreeLimits)
+    tree_limits: Limits = field(default_factory=Limits)
 
 
 class HubServer(ApiServer):

@@ -17,7 +17,6 @@ from skerry.logic.machinery.workspaces.limits import (
     TREE_LIMITS,
     WORKSPACE_LIMITS,
     Limits,
-    TreeLimits,
 )
 from skerry.store.open import StoreSettings
 
@@ -81,7 +80,7 @@ class ServerSettings:
     mailbox_limits: Limits = MAILBOX_LIMITS
     """The same of a mailbox, for what its edge writes there."""
 
-    tree_limits: TreeLimits = TREE_LIMITS
+    tree_limits: Limits = TREE_LIMITS
     """How many objects, bytes and workspaces a workspace directly below root, or a home, may hold
     together with all workspaces below it; 0 is no limit."""
 

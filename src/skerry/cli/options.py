@@ -18,7 +18,6 @@ from skerry.logic.machinery.workspaces.limits import (
     TREE_LIMITS,
     WORKSPACE_LIMITS,
     Limits,
-    TreeLimits,
 )
 
 Command = Callable[..., Any]
@@ -268,9 +267,9 @@ def _limits(flags: dict[str, Any], of: str) -> Limits:
     return Limits(flags.pop(f"{of}_max_objects"), flags.pop(f"{of}_max_mib") << 20)
 
 
-def _tree_limits(flags: dict[str, Any]) -> TreeLimits:
+def _tree_limits(flags: dict[str, Any]) -> Limits:
     held = _limits(flags, "tree")
-    return TreeLimits(held.objects, held.bytes, flags.pop("tree_max_workspaces"))
+    return Limits(held.objects, held.bytes, flags.pop("tree_max_workspaces"))
 
 
 def with_flags(command: Command, flags: Sequence[Flag]) -> Command:

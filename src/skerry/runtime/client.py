@@ -19,21 +19,26 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
-import msgspec
 import orjson
 
-from skerry.api.errors import ApiError, from_status
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
+from skerry.runtime.answers import (
+    WatchEvent,
+    answer_failure,
+    asked_delay,
+    decoded,
+    name_items,
+    watch_events,
+)
 from skerry.runtime.facts import ServerFacts
-from skerry.runtime.transport import Answer, Transport, TransportError, lines, whole
+from skerry.runtime.transport import Answer, Transport, lines, whole
 
 # As many as client-go: a server that stays overloaded for ten answers is somebody's concern.
 _PATIENCE = 10
-_RETRIED_CODES = frozenset((429, 500, 502, 503, 504))
 # client-go's pages; a page of 1.5 KB objects decodes in a few milliseconds.
 PAGE_SIZE = 500
 
@@ -41,7 +46,6 @@ EVERYWHERE = "*"
 
 PatchKind = Literal["json", "merge", "strategic", "apply"]
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
-EventKind = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 _PATCH_TYPES: Mapping[str, str] = {
     "json": "application/json-patch+json",
@@ -66,14 +70,6 @@ class ObjectList:
     items: list[Object]
     resource_version: str
     next: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
-    """One thing that happened to one object. A BOOKMARK only tells how far we have read."""
-
-    kind: EventKind
-    object: Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +141,6 @@ class DeleteOptions:
 
 
 PLAIN_DELETE = DeleteOptions()
-
-
-class _Envelope(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-_ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 
 @dataclass(frozen=True)
@@ -229,7 +217,7 @@ class Client:
         page = await self.call("GET", path, query, accept=accept)
         metadata = page.get("metadata") or {}
         items = page.get("items") or []
-        _name_items(items, page)
+        name_items(items, page)
         return ObjectList(
             items, str(metadata.get("resourceVersion", "")), str(metadata.get("continue", ""))
         )
@@ -310,7 +298,7 @@ class Client:
         async with self.transport.stream("GET", path, urlencode(query), headers) as answer:
             if answer.status != 200:
                 raise answer_failure(Answer(answer.status, answer.headers, await whole(answer)))
-            yield _events(lines(aiter(answer)))
+            yield watch_events(lines(aiter(answer)))
 
     # Writing.
 
@@ -437,8 +425,8 @@ class Client:
         for _ in range(_PATIENCE):
             answer = await self.transport.request(method, path, text, headers, payload)
             if answer.status < 300:
-                return _decoded(answer.body)
-            delay = _asked_delay(answer)
+                return decoded(answer.body)
+            delay = asked_delay(answer)
             if delay is None:
                 break
             _log.debug("server asked to wait", path=path, seconds=delay, code=answer.status)
@@ -462,59 +450,6 @@ def cluster_of(obj: Mapping[str, Any]) -> str:
     """Return the logical cluster an object says it is in; empty on a plain server."""
     metadata = obj.get("metadata") or {}
     return str((metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, ""))
-
-
-async def _events(records: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
-    async for record in records:
-        try:
-            envelope = _ENVELOPE.decode(record)
-            obj = orjson.loads(bytes(envelope.object))
-        except (msgspec.DecodeError, orjson.JSONDecodeError) as error:
-            raise TransportError(f"a watch record is not an event: {error}") from error
-        if envelope.type == "ERROR":
-            raise from_status(int(obj.get("code", 500)), obj)
-        yield WatchEvent(envelope.type, obj)  # type: ignore[arg-type]  # the wire's own words
-
-
-def _name_items(items: list[Object], page: Mapping[str, Any]) -> None:
-    """Give list items the kind that built-in lists leave to the list itself."""
-    kind = str(page.get("kind", ""))
-    if not kind.endswith("List"):
-        return
-    for item in items:
-        if "kind" not in item:
-            item["kind"] = kind[:-4]
-            item["apiVersion"] = page.get("apiVersion", "")
-
-
-def _decoded(body: bytes) -> Object:
-    if not body:
-        return {}
-    try:
-        decoded: Object = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise TransportError(f"the answer is not JSON: {error}") from error
-    return decoded
-
-
-def answer_failure(answer: Answer) -> ApiError:
-    """Return the error an answer tells of, whatever form it has."""
-    try:
-        status = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        status = None
-    if not isinstance(status, dict) or status.get("kind") != "Status":
-        text = answer.body[:200].decode(errors="replace").strip()
-        status = {"message": f"HTTP {answer.status}: {text}" if text else f"HTTP {answer.status}"}
-    return from_status(answer.status, status)
-
-
-def _asked_delay(answer: Answer) -> float | None:
-    """Return how long the server asks to be left alone; None when it asks for nothing."""
-    if answer.status not in _RETRIED_CODES:
-        return None
-    text = answer.headers.get("retry-after", "1" if answer.status == 429 else "")
-    return float(text) if text.isdigit() else None
 
 
 def _namespace(obj: Mapping[str, Any]) -> str:

@@ -19,7 +19,8 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object, revision_of
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
-from skerry.runtime.client import EVERYTHING, Client, EventKind, Selection
+from skerry.runtime.answers import EventKind
+from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.reflector import Reflector

@@ -35,7 +35,8 @@ from skerry.api.errors import (
 from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.runtime.client import Client, answer_failure
+from skerry.runtime.answers import answer_failure
+from skerry.runtime.client import Client
 from skerry.runtime.reflector import BACKOFF
 from skerry.runtime.transport import Answer, AnswerStream, TransportError, lines, whole
 from skerry.runtime.watching import Notice, NoticeKind, OrdinaryWatches, Watched, WatchSource

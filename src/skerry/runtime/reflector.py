@@ -32,14 +32,9 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.logic.machinery.patch.json_patch import apply_json_patch
+from skerry.runtime.answers import EventKind
 from skerry.runtime.backoff import Backoff
-from skerry.runtime.client import (
-    EVERYTHING,
-    PAGE_SIZE,
-    Client,
-    EventKind,
-    Selection,
-)
+from skerry.runtime.client import EVERYTHING, PAGE_SIZE, Client, Selection
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
 from skerry.runtime.watching import Notice, OrdinaryWatches, Watched, WatchSource

@@ -15,7 +15,8 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
-from skerry.runtime.client import Client, EventKind
+from skerry.runtime.answers import EventKind
+from skerry.runtime.client import Client
 from skerry.runtime.reflector import Reflector
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
 from tests.kit.sim.loop import virtual

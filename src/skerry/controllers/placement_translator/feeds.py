@@ -37,7 +37,8 @@ from skerry.logic.fleet.translation.copies import (
     digest,
     labelled,
 )
-from skerry.runtime.client import EVERYWHERE, EventKind, Selection, cluster_of
+from skerry.runtime.answers import EventKind
+from skerry.runtime.client import EVERYWHERE, Selection, cluster_of
 
 METADATA = Selection(metadata_only=True)
 _NO_LABELS: Mapping[str, str] = {}

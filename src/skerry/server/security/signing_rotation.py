@@ -7,6 +7,7 @@ until a person retires it. Without a record in the store the first key of the fi
 from __future__ import annotations
 
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ async def signing_record(
     return None
 
 
-class SigningRotation:
+class SigningRotation(ABC):
     """What both kinds of signing keys have in common; each says how it takes effect."""
 
     kind = ""
@@ -69,16 +70,18 @@ class SigningRotation:
         self._record = record
 
     @property
+    @abstractmethod
     def known(self) -> dict[str, str]:
-        raise NotImplementedError
+        """The keys that this server has, by name, with their files."""
 
     @property
+    @abstractmethod
     def current(self) -> str:
-        raise NotImplementedError
+        """The name of the key that signs."""
 
+    @abstractmethod
     def _apply(self) -> None:
         """Do as files and record now say."""
-        raise NotImplementedError
 
     def follow(self, value: bytes | None) -> None:
         self._record = None if value is None else msgspec.json.decode(value, type=SigningRecord)

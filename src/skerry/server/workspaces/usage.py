@@ -20,14 +20,11 @@ from skerry.logic.machinery.workspaces.limits import (
     ANNOTATIONS,
     KIND_LIMITS,
     Limits,
-    TreeLimits,
     Usage,
     kind_refusal,
     parse_limit,
     refusal,
     tree_of,
-    tree_refusal,
-    tree_with_annotations,
     with_annotations,
 )
 from skerry.server.admission.operation import Operation
@@ -183,7 +180,7 @@ class WorkspaceLimits:
         mailboxes: Mailboxes,
         workspace: Limits,
         mailbox: Limits,
-        tree: TreeLimits,
+        tree: Limits,
     ) -> None:
         self._usage = usage
         self._mailboxes = mailboxes
@@ -200,7 +197,7 @@ class WorkspaceLimits:
         cluster = operation.call.info.cluster
         usage = self._usage.of(cluster)
         creates = operation.verb == "CREATE" and operation.type not in _EVENTS
-        why = refusal(self._limits(cluster), usage, creates=creates)
+        why = refusal("workspace", self._limits(cluster), usage, creates=creates)
         if not why and creates and operation.type in KIND_LIMITS:
             why = kind_refusal(operation.type, self._usage.of_kind(cluster, operation.type))
         why = why or self._tree_refusal(operation, cluster, creates=creates)
@@ -214,9 +211,9 @@ class WorkspaceLimits:
         tree, top, usage = found
         known, limits = self._mailboxes.state.clusters.get(top), self._tree
         if known is not None and known.tree_limits is not None:
-            limits = tree_with_annotations(limits, known.tree_limits)
+            limits = with_annotations(limits, *known.tree_limits)
         workspace = creates and operation.type == _WORKSPACES
-        return tree_refusal(tree, limits, usage, creates=creates, workspace=workspace)
+        return refusal(tree, limits, usage, creates=creates, workspace=workspace)
 
     def _limits(self, cluster: str) -> Limits:
         default = self._workspace

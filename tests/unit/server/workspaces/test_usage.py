@@ -16,7 +16,6 @@ from skerry.logic.machinery.workspaces.limits import (
     MAX_TREE_OBJECTS,
     MAX_TREE_WORKSPACES,
     Limits,
-    TreeLimits,
     tree_of,
 )
 from skerry.store.base import Store
@@ -166,7 +165,7 @@ async def _history_bytes(store: Store) -> int:
 
 
 async def test_a_tree_of_workspaces_is_limited_as_a_whole(tmp_path: Path) -> None:
-    limits = TreeLimits(workspaces=3)
+    limits = Limits(workspaces=3)
     async with running_edge_hub(tmp_path, tree_limits=limits) as hub:
         await counted(hub)
         shop = await hub.workspace("root", "shop", admin="alice")
@@ -206,7 +205,7 @@ async def test_objects_of_all_workspaces_of_a_tree_count_together(tmp_path: Path
 
 
 async def test_a_home_is_a_tree_of_its_own(tmp_path: Path) -> None:
-    async with running_edge_hub(tmp_path, tree_limits=TreeLimits(workspaces=2)) as hub:
+    async with running_edge_hub(tmp_path, tree_limits=Limits(workspaces=2)) as hub:
         await counted(hub)
         home = (await hub.ask("alice", "GET", f"/clusters/root{WORKSPACES}/~")).body
         where = home["spec"]["cluster"]

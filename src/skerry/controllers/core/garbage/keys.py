@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.controllers.core.garbage.graph import Graph, Node, NodeKey, unpacked
-from skerry.runtime.client import EventKind
+from skerry.runtime.answers import EventKind
 
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 

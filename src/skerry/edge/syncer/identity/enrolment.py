@@ -30,7 +30,8 @@ from skerry.logic.fleet.syncing.certificates import (
     validity_of,
 )
 from skerry.logic.fleet.syncing.manifest import sync_target_uid
-from skerry.runtime.client import Client, answer_failure
+from skerry.runtime.answers import answer_failure
+from skerry.runtime.client import Client
 from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, tls_context
 from skerry.runtime.transport import Transport, TransportError
 

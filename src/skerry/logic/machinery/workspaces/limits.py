@@ -34,25 +34,18 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Upper bounds; 0 is none."""
+    """Upper bounds of a logical cluster or a tree; 0 is none."""
 
     objects: int = 0
     bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TreeLimits:
-    """Upper bounds of a tree; 0 is none."""
-
-    objects: int = 0
-    bytes: int = 0
+    # Of a tree only.
     workspaces: int = 0
 
 
 # A tenth of what a hub is designed for: ten workspaces must go wrong before the others notice.
 WORKSPACE_LIMITS = Limits(objects=100_000, bytes=1 << 30)
 # Half of what a hub is designed for, in a tenth of the workspaces.
-TREE_LIMITS = TreeLimits(objects=500_000, bytes=4 << 30, workspaces=1000)
+TREE_LIMITS = Limits(objects=500_000, bytes=4 << 30, workspaces=1000)
 # Kinds that cost the server far more than their bytes: schemas are compiled, types served, names
 # looked up with every request. More than any workspace has.
 KIND_LIMITS = {
@@ -73,12 +66,11 @@ def parse_limit(text: str) -> int | None:
     return int(text) if fits else None
 
 
-def with_annotations(limits: Limits, objects: str, size: str) -> Limits:
+def with_annotations(limits: Limits, objects: str, size: str, workspaces: str = "") -> Limits:
     """Return *limits* as far as no annotation gives another one."""
-    counted, sized = parse_limit(objects), parse_limit(size)
-    return Limits(
-        limits.objects if counted is None else counted, limits.bytes if sized is None else sized
-    )
+    usual = (limits.objects, limits.bytes, limits.workspaces)
+    given = (parse_limit(objects), parse_limit(size), parse_limit(workspaces))
+    return Limits(*(u if g is None else g for u, g in zip(usual, given, strict=True)))
 
 
 def tree_of(path: str) -> str:
@@ -87,46 +79,29 @@ def tree_of(path: str) -> str:
     return "" if top in _HUBS_OWN else top
 
 
-def tree_with_annotations(limits: TreeLimits, texts: tuple[str, ...]) -> TreeLimits:
-    """Return *limits* as far as no annotation gives another one, in their order."""
-    given = [parse_limit(text) for text in texts]
-    usual = (limits.objects, limits.bytes, limits.workspaces)
-    return TreeLimits(*(u if g is None else g for u, g in zip(usual, given, strict=True)))
-
-
 def kind_refusal(kind: tuple[str, str], used: int) -> str:
     """Return why a workspace takes no further object of a kind; empty when it does."""
     limit = KIND_LIMITS[kind]
     return _exceeded("workspace", kind[1], used, limit) if used >= limit else ""
 
 
-def tree_refusal(
-    tree: str, limits: TreeLimits, usage: Usage, *, creates: bool, workspace: bool
+def refusal(
+    name: str, limits: Limits, usage: Usage, *, creates: bool, workspace: bool = False
 ) -> str:
-    """Return why a tree takes no more; empty when it does."""
+    """Return why *name*, a tree or a workspace, takes no more; empty when it does.
+
+    *creates*: the write makes an object; *workspace*: and that is a workspace. In the words of
+    ResourceQuota, which tools know.
+    """
     if workspace and limits.workspaces and usage.workspaces >= limits.workspaces:
-        return _exceeded(tree, "workspaces", usage.workspaces, limits.workspaces)
+        return _exceeded(name, "workspaces", usage.workspaces, limits.workspaces)
     if creates and limits.objects and usage.objects >= limits.objects:
-        return _exceeded(tree, "objects", usage.objects, limits.objects)
+        return _exceeded(name, "objects", usage.objects, limits.objects)
     if limits.bytes and usage.bytes >= limits.bytes:
-        return f"exceeded quota: {tree}, used: bytes={usage.bytes}, limited: bytes={limits.bytes}"
+        return f"exceeded quota: {name}, used: bytes={usage.bytes}, limited: bytes={limits.bytes}"
     return ""
 
 
 def _exceeded(name: str, what: str, used: int, limit: int) -> str:
     message = f"exceeded quota: {name}, requested: {what}=1"
     return f"{message}, used: {what}={used}, limited: {what}={limit}"
-
-
-def refusal(limits: Limits, usage: Usage, *, creates: bool) -> str:
-    """Return why a write that makes the cluster larger is refused; empty when it is not.
-
-    In the words of ResourceQuota, which tools know.
-    """
-    if creates and limits.objects and usage.objects >= limits.objects:
-        return _exceeded("workspace", "objects", usage.objects, limits.objects)
-    if limits.bytes and usage.bytes >= limits.bytes:
-        return (
-            f"exceeded quota: workspace, used: bytes={usage.bytes}, limited: bytes={limits.bytes}"
-        )
-    return ""

@@ -8,13 +8,10 @@ from hypothesis import strategies as st
 
 from skerry.logic.machinery.workspaces.limits import (
     Limits,
-    TreeLimits,
     Usage,
     parse_limit,
     refusal,
     tree_of,
-    tree_refusal,
-    tree_with_annotations,
     with_annotations,
 )
 
@@ -32,13 +29,13 @@ from skerry.logic.machinery.workspaces.limits import (
 def test_a_full_cluster_refuses_what_makes_it_larger(
     usage: Usage, creates: bool, refused: str
 ) -> None:
-    why = refusal(Limits(10, 100), usage, creates=creates)
+    why = refusal("workspace", Limits(10, 100), usage, creates=creates)
     assert (refused in why) == bool(refused or not why)
     assert bool(why) == bool(refused)
 
 
 def test_zero_is_no_limit() -> None:
-    assert refusal(Limits(), Usage(10**9, 10**15), creates=True) == ""
+    assert refusal("workspace", Limits(), Usage(10**9, 10**15), creates=True) == ""
 
 
 @given(st.integers(min_value=0, max_value=10**18 - 1))
@@ -88,13 +85,13 @@ def test_a_tree_is_what_stands_directly_below_root_or_a_home(path: str, tree: st
 def test_a_full_tree_refuses_what_makes_it_larger(
     usage: Usage, creates: bool, workspace: bool, expected: str
 ) -> None:
-    limits = TreeLimits(10, 100, 3)
-    why = tree_refusal("root:a", limits, usage, creates=creates, workspace=workspace)
+    limits = Limits(10, 100, 3)
+    why = refusal("root:a", limits, usage, creates=creates, workspace=workspace)
     assert expected in why
     assert bool(why) == bool(expected)
-    assert not tree_refusal("root:a", TreeLimits(), usage, creates=creates, workspace=workspace)
+    assert not refusal("root:a", Limits(), usage, creates=creates, workspace=workspace)
 
 
 def test_annotations_of_a_tree_replace_its_limits_one_by_one() -> None:
-    assert tree_with_annotations(TreeLimits(1, 2, 3), ("", "0", "9")) == TreeLimits(1, 0, 9)
-    assert tree_with_annotations(TreeLimits(1, 2, 3), ("x", "", "-1")) == TreeLimits(1, 2, 3)
+    assert with_annotations(Limits(1, 2, 3), "", "0", "9") == Limits(1, 0, 9)
+    assert with_annotations(Limits(1, 2, 3), "x", "", "-1") == Limits(1, 2, 3)
