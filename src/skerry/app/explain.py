@@ -298,7 +298,7 @@ class Hub:
     async def what_if(
         self, documents: Sequence[Object], *, delete: bool = False
     ) -> list[PlacementChange]:
-        """Tell what *documents* would change, applied (or deleted) in this workspace."""
+        """Return what *documents* would change, applied (or deleted) in this workspace."""
         types = await discover(self._own)
         cluster = await self._cluster()
         placements = await self._edge_kind(EDGE_PLACEMENTS)

@@ -76,7 +76,7 @@ def asked(name: str, flags: dict[str, Any], ask: Callable[[Hub], Awaitable[T]]) 
 
 @click.group()
 def explain() -> None:
-    """Tell why something is as it is."""
+    """Explain why something is as it is."""
 
 
 @explain.command(
@@ -99,9 +99,9 @@ Exit codes:
 @click.option("--object", "wanted", default="", help="Only this object: KIND/NAMESPACE/NAME.")
 @hub_flags
 def placement(name: str, location: str, wanted: str, **flags: Any) -> None:
-    """Tell which Locations and objects the EdgePlacement NAME of the current workspace selects.
+    """Explain which Locations and objects the EdgePlacement NAME of the current workspace selects.
 
-    For each object and destination it tells how far the object got: which selector term fails,
+    For each object and destination it says how far the object got: which selector term fails,
     whether its kind travels, customization withholds it, the mailbox is ready, the copy is there,
     the edge has applied it and it is healthy; and the smallest label edit that would change the
     answer. Nothing is written.

@@ -36,7 +36,7 @@ Exit codes:
 @click.option("--delete", is_flag=True, help="Ask what deleting these objects would do.")
 @hub_flags
 def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
-    """Tell which destinations and objects the objects in a file would add and remove.
+    """Show which destinations and objects the objects in a file would add and remove.
 
     The file holds EdgePlacements, Locations, SyncTargets, Namespaces or any other objects of the
     current workspace. One with metadata alone is a change of labels (null removes one); any other

@@ -115,7 +115,7 @@ class EdgeScheduler:
         self._memory = PlacementMemory(self._consent)
         self._handlers = EventHandlers(
             self.index,
-            overlay,
+            overlay.take_echo,
             self._memory.causes,
             self.queue.add,
             self._enqueue_status,

@@ -33,7 +33,6 @@ from skerry.logic.fleet.placement.records import (
     sync_target_of,
 )
 from skerry.logic.fleet.placement.slices import base_names
-from skerry.runtime.write_overlay import InformerOverlay
 
 _log = Logger(NAME)
 
@@ -44,19 +43,22 @@ class EventHandlers:
     def __init__(
         self,
         index: DestinationTable,
-        slices: InformerOverlay,
+        take_echo: Callable[[Object], bool],
         causes: Causes,
         enqueue: Callable[[ObjectRef], None],
         enqueue_status: Callable[[ObjectRef], None],
         follow_workspaces: Callable[[], None],
         enqueue_consent: Callable[[Iterable[str]], None],
     ) -> None:
-        """*enqueue_consent* gets the inventory workspaces with news about their grants."""
+        """*take_echo* says whether an event of a slice is of our own write (``write_overlay``).
+
+        *enqueue_consent* gets the inventory workspaces with news about their grants.
+        """
         self._enqueue_consent = enqueue_consent
         # Inventory workspaces that enforce, and whose LocationConsent does not say so yet.
         self._unrecorded: set[str] = set()
         self._index = index
-        self._slices = slices
+        self._take_echo = take_echo
         self._causes = causes
         self._enqueue = enqueue
         self._enqueue_status = enqueue_status
@@ -158,7 +160,7 @@ class EventHandlers:
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Enqueue the placement of a slice, unless the event is of our own write."""
         obj = new or old
-        if obj is None or (new is not None and self._slices.take_echo(new)):
+        if obj is None or (new is not None and self._take_echo(new)):
             return
         changed = ObjectRef.of(SINGLE_PLACEMENT_SLICES.group_resource, obj)
         # Its former placement too: somebody may have taken it from its owner.

@@ -226,7 +226,7 @@ class Observer:
         return {each["metadata"]["name"]: each for each in found}
 
     def _is_taken(self, ref: ObjectRef) -> Callable[[str], bool]:
-        """Return what tells whether a name of a slice belongs to another placement.
+        """Return the test whether the name of a slice belongs to another placement.
 
         It does if a placement is called so. And the placement's own name does, as long as another
         one has a page there: it will remove it when it has put its destinations elsewhere.

@@ -62,7 +62,7 @@ class LocationChooser:
             chosen = self._some(strategy, strategy.number, staying, coming)
         shortage = ""
         if strategy.number is not None and len(chosen) < strategy.number:
-            shortage = _told([staying.diagnosis(), coming.diagnosis()])
+            shortage = _counted_reasons([staying.diagnosis(), coming.diagnosis()])
         return Choice(sorted(chosen), shortage)
 
     def refusal(self, strategy: Strategy, location: int, present: AbstractSet[ObjectRef]) -> str:
@@ -155,7 +155,7 @@ def _domain(candidate: Candidate, keys: Sequence[str]) -> Domain:
     return tuple(candidate.labels.get(key) for key in keys)
 
 
-def _told(diagnoses: Iterable[Diagnosis]) -> str:
+def _counted_reasons(diagnoses: Iterable[Diagnosis]) -> str:
     """Return how many Locations were turned down for each reason, in one sentence."""
     reasons: dict[str, int] = {}
     for diagnosis in diagnoses:

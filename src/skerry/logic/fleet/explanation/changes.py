@@ -203,7 +203,7 @@ def placed_at(obj: Object, cluster: str) -> Object:
 
 
 def running_by(slices: Sequence[Object]) -> Callable[[ObjectRef], frozenset[Destination]]:
-    """Return what tells the destinations a placement has by *slices*."""
+    """Return the lookup of the destinations a placement has by *slices*."""
     found: dict[ObjectRef, set[Destination]] = {}
     for piece in slices:
         ref = edge_placement_ref(ObjectRef.of(_SLICE, piece).cluster, placement_of_slice(piece))

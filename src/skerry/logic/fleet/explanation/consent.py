@@ -77,7 +77,7 @@ def unnoted(record: Record | None, ids: Sequence[str]) -> list[str]:
 
 
 def consent_text(record: Record | None, workspace: str) -> str:
-    """Tell the consent of an inventory workspace."""
+    """Return the consent of an inventory workspace as text for people."""
     if record is None:
         return f"{workspace} is open: it has no LocationGrant\n"
     enforced = record["mode"] == ENFORCE

@@ -39,7 +39,7 @@ TABLES: Final[Mapping[Step, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step. ``holds`` None: it cannot be told. ``edit``: what would turn the answer around."""
+    """One step. ``holds`` None: it is not known. ``edit``: what would turn the answer around."""
 
     step: Step
     holds: bool | None
@@ -70,7 +70,7 @@ class Chain:
 
     @property
     def broken(self) -> Link | None:
-        """The first step that does not hold, or of which it cannot be told."""
+        """The first step that does not hold, or is not known to."""
         return next((link for link in self.links if link.holds is not True), None)
 
     @property

@@ -14,7 +14,7 @@ _MOST_LINES = 200
 
 
 def answer_text(found: Answer, workspace: str) -> str:
-    """Tell an answer."""
+    """Return an answer as text for people."""
     at = [each for each in found.locations if each.link.holds]
     meant = [each for each in found.objects if each.link.holds]
     counted = f"{len(at)} of {len(found.locations)} locations"
@@ -34,7 +34,7 @@ def answer_text(found: Answer, workspace: str) -> str:
 
 
 def changes_text(found: Sequence[PlacementChange]) -> str:
-    """Tell what would change."""
+    """Return what would change as text for people."""
     if not found:
         return "nothing would change\n"
     lines: list[str] = []

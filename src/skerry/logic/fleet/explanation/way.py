@@ -21,7 +21,7 @@ from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_nam
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD
 from skerry.logic.fleet.translation.reference import withheld_kind
 
-# A type of the mailbox's own, which tells nothing about the edge.
+# A type of the mailbox's own, which says nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
 
 
@@ -66,7 +66,7 @@ def way(
 ) -> Chain:
     """Follow one object to one destination, as far as it gets.
 
-    *selection* tells whether the placement means the object.
+    *selection* says whether the placement means the object.
     """
     return followed(_links(selection, subject, customizer, around, copy))
 

@@ -80,7 +80,7 @@ def selected(what: What | None, subject: Subject) -> Link:
 
 
 def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
-    """Tell of each object whether a placement means it, or needs it for what it means.
+    """Return for each object whether a placement means it, or needs it for what it means.
 
     What defines a placed kind goes along unasked.
     """

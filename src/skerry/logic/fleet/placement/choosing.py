@@ -19,7 +19,7 @@ from skerry.logic.fleet.placement.strategy import Strategy
 
 
 class Choice(NamedTuple):
-    """The numbers of the Locations chosen; ``shortage`` tells why they are not enough."""
+    """The numbers of the Locations chosen; ``shortage`` says why they are not enough."""
 
     locations: list[int]
     shortage: str = ""

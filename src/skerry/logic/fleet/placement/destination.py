@@ -46,7 +46,7 @@ _NONE = BitMap()
 class Chosen(NamedTuple):
     """The Locations a placement selects, and those chosen of them, by number.
 
-    ``shortage`` tells why a strategy found fewer than it was asked for. Of the Locations that
+    ``shortage`` says why a strategy found fewer than it was asked for. Of the Locations that
     match, no grant admits the placement to those ``refused``; it keeps those ``held``. It would be
     refused those ``observed`` if the grants there enforced.
     """
@@ -72,13 +72,13 @@ class DestinationTable:
         self._placements: dict[int, Placement] = {}
         self._everything = BitMap()
         self._in_cluster: dict[str, BitMap] = {}
-        # Placements with a strategy: they look at more than labels.
+        # Placements with a strategy: they depend on more than labels.
         self._choosy = BitMap()
         self._demands = DemandIndex()
         self._demands_of: dict[int, tuple[int, ...]] = {}
         self._workspace_demands = DemandIndex()
         self._workspace_demand_of: dict[int, int] = {}
-        # Placements that look at workspaces.
+        # Placements that depend on labels of workspaces.
         self._picky = BitMap()
         # Labels of workspaces, by the number of their cluster.
         self._workspaces: dict[str, Mapping[str, str]] = {}
@@ -217,7 +217,7 @@ class DestinationTable:
         return self._places(self._selecting(locations))
 
     def _other(self, locations: Iterable[int]) -> None:
-        """Tell what chooses, if there is anything, of Locations that are other than before."""
+        """Have the chooser, if there is one, read Locations anew."""
         if self._choosing is not None:
             for number in locations:
                 self._choosing.changed(number)
@@ -227,8 +227,8 @@ class DestinationTable:
     ) -> set[ObjectRef]:
         """Have the workspace whose content is *cluster* with these labels.
 
-        A workspace never told of has no labels. *at* is where its Workspace object is; that may
-        be left out when it is known already.
+        A workspace that was never put has no labels. *at* is where its Workspace object is; that
+        may be left out when it is known already.
         """
         consent = self.consent.put_workspace(at, cluster, labels)
         return self._labelled(cluster, labels) | self._consent_to(*consent)

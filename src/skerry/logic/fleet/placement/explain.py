@@ -3,8 +3,8 @@
 The answer follows the rule itself: some selector must match the Location, its workspace must
 match, some SyncTarget must be an instance of it, a grant must admit the placement where the
 Location's workspace enforces grants, and a strategy, if there is one, must choose it.
-Every link that fails is told, not only the first. An edit is smallest when it touches the fewest
-labels; it is always one that suffices.
+Every link that fails is named, not only the first. An edit is minimal in the number of labels that
+it touches, and always one that suffices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skerry.logic.fleet.placement.terms import Term, Terms, failing, matches
 Subject = Literal["Location", "SyncTarget", "Workspace"]
 
 # Labels that have to change together to leave every selector; more is more than anybody would do.
-_MOST_EDITED = 3
+_MAX_EDITED = 3
 # Stands for any value nobody mentions.
 _OTHER = "other"
 
@@ -233,7 +233,7 @@ def _instance_edit(index: DestinationTable, location: Location, terms: Terms) ->
 def joining_edits(
     terms: Terms, labels: Mapping[str, str]
 ) -> tuple[tuple[str, str | None], ...] | None:
-    """Return the fewest label changes after which *labels* satisfy *terms*; None if none can."""
+    """Return the minimal label changes after which *labels* satisfy *terms*; None if none can."""
     edits: list[tuple[str, str | None]] = []
     for key, term in failing(terms, labels):
         if term.impossible:
@@ -274,7 +274,7 @@ def _leaving(placement: Placement, location: Location) -> Edit | None:
         key: _alternatives(placement.selectors, key, location.labels.get(key))
         for key in sorted({key for terms in matching for key, _ in terms})
     }
-    for size in range(1, min(_MOST_EDITED, len(choices)) + 1):
+    for size in range(1, min(_MAX_EDITED, len(choices)) + 1):
         for keys in combinations(choices, size):
             for values in product(*(choices[key] for key in keys)):
                 edited = _edited(location.labels, keys, values)

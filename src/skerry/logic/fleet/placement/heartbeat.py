@@ -29,7 +29,7 @@ LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 # As kcp: two heartbeats of half a minute may be late, a third is a failure.
 USUAL_LEASE_SECONDS = 60
 # Times are told in whole seconds and pass through two watches; a shorter Lease would flap.
-SHORTEST_LEASE_SECONDS = 5
+MIN_LEASE_SECONDS = 5
 # Whoever judges heartbeats runs with the hub that dated them, on another machine at the most.
 MAX_SKEW = timedelta(minutes=1)
 # Whoever relays them may run anywhere, with a clock that is a day behind the hub's. It must not
@@ -39,7 +39,7 @@ RELAY_SKEW = timedelta(hours=25)
 _MAX_RENEWALS = 16
 # Relaying more often than this tells nobody anything and costs a write each time; but a short
 # Lease must be relayed several times before it runs out.
-_LONGEST_SPACING = timedelta(seconds=10)
+_MAX_SPACING = timedelta(seconds=10)
 _RELAYS_PER_LEASE = 6
 
 NEVER_SEEN = "No heartbeat yet seen"
@@ -62,7 +62,7 @@ def heartbeat_health(
     """
     if last is None or last > now + MAX_SKEW:
         return Health(False, NEVER_SEEN, None)
-    lasts = min(max(seconds, SHORTEST_LEASE_SECONDS), MAX_LEASE_SECONDS)
+    lasts = min(max(seconds, MIN_LEASE_SECONDS), MAX_LEASE_SECONDS)
     expires = last + timedelta(seconds=lasts)
     if now >= expires:
         return Health(False, f"No heartbeat since {_shown(last)}", None)
@@ -119,7 +119,7 @@ def lease_seconds_reported(sync_target: dict[str, Any]) -> int:
 
 def relay_spacing(seconds: int) -> timedelta:
     """Return how long after a heartbeat the next one need not be passed on."""
-    return min(_LONGEST_SPACING, timedelta(seconds=seconds) / _RELAYS_PER_LEASE)
+    return min(_MAX_SPACING, timedelta(seconds=seconds) / _RELAYS_PER_LEASE)
 
 
 def _shown(moment: datetime) -> str:

@@ -1,7 +1,7 @@
 """Locations and SyncTargets, and which SyncTargets a Location has.
 
 A Location's instances are the SyncTargets of its own workspace that satisfy its instanceSelector.
-Whoever changes something here is told which Locations have other instances now.
+Every change returns the Locations that have other instances now.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Inventory:
         return sum(self._targets[target].available for target in self._instances(number))
 
     def candidate(self, number: int) -> Candidate | None:
-        """Return what a strategy may look at of the Location of that number, if there is one."""
+        """Return what a strategy may know of the Location of that number, if there is one."""
         location = self._locations.get(number)
         if location is None:
             return None

@@ -1,6 +1,6 @@
 """The facts of Locations, SyncTargets and EdgePlacements that placement depends on.
 
-Everything else about the objects may change without anybody being told.
+A change of anything else about the objects enqueues nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SyncTarget:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An EdgePlacement's *where*. With ``errors`` it has no destinations that can be told."""
+    """An EdgePlacement's *where*. With ``errors`` its destinations are unknown."""
 
     ref: ObjectRef
     selectors: tuple[Terms, ...]

@@ -44,7 +44,7 @@ def page_names(
 ) -> list[str]:
     """Return the names that slices of a placement may have, in order.
 
-    They are those of *present* that are its own, and *fresh* more. *is_taken* tells whether a
+    They are those of *present* that are its own, and *fresh* more. *is_taken* says whether a
     name belongs to somebody else. If the placement's own name does, another is the first.
     """
     numbers = {page_number(placement, name) for name in present} - {None}
@@ -66,7 +66,7 @@ def page_names(
 
 
 def _numbered(name: str, number: int) -> str:
-    """Return ``name-number``; a name too long for that is cut and told apart by a hash."""
+    """Return ``name-number``; a name too long for that is cut and made unique by a hash."""
     if number == 1:
         return name
     plain = f"{name}-{number}"

@@ -1,7 +1,7 @@
 """What an EdgePlacement says of choosing among the Locations that match.
 
 Without a strategy every matching Location is chosen. With one, Locations are filtered, scored and
-chosen by the scheduling framework (``scheduler.placement``); here is only what they are told.
+chosen by the scheduling framework (``scheduler.placement``); here is only what they are given.
 
 A taint is written on a Location in the annotation ``edge.kcp.io/taints``, as kubectl writes
 them: ``key=value:Effect``, several separated by commas. ``NoSchedule`` keeps newcomers away,

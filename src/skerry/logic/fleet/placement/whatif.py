@@ -4,7 +4,7 @@ A hypothetical batch is put into the table itself, the placements it touches are
 rolled back; so the answer comes from the same structures as the deed would, costs as little, and
 knows no cap. Between the two nobody else may look, which in one thread needs no lock.
 
-What runs at a Location that would not admit it any more is not removed but held, and told apart.
+What runs at a Location that would not admit it any more is not removed but held, and listed apart.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def what_if(
 ) -> list[Difference]:
     """Return the placements that *changes*, made together, would change, by name.
 
-    *running* tells the destinations a placement has now, for strategies and for what is held.
+    *running* returns the destinations a placement has now, for strategies and for what is held.
     """
     with hypothetical(index, changes) as touched:
         scope = _Scope(index, running, touched)

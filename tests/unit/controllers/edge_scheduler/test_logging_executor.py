@@ -1,0 +1,153 @@
+"""Receivers are written before givers, and what is remembered is what was written."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES, SliceOwner, edge_placement_ref, location_ref
+from skerry.api.errors import ApiError, Conflict
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.decide import SlicePlan
+from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
+from skerry.controllers.edge_scheduler.memory import PlacementMemory
+from skerry.controllers.edge_scheduler.observe import Cause, Gone, Observed, Result
+from skerry.kit import log
+from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Outcome
+from skerry.runtime.metrics import RuntimeMetrics
+
+P = edge_placement_ref("wmw", "p")
+CAUSE = Cause("Location", location_ref("imw", "l"))
+HERE = (Destination("imw", "l", "t", "u"),)
+
+
+class Server:
+    """Takes writes, and refuses those to some names."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+        self.writes: list[str] = []
+
+    def for_cluster(self, cluster: str) -> Server:
+        return self
+
+    async def create(self, gvr: Any, obj: Object, *args: Any, **options: Any) -> Object:
+        await self._take(f"create {obj['metadata']['name']}")
+        return {"metadata": {**obj["metadata"], "resourceVersion": "9"}}
+
+    async def delete(self, gvr: Any, name: str, *args: Any) -> Object:
+        await self._take(f"delete {name}")
+        return {"metadata": {}}
+
+    async def _take(self, write: str) -> None:
+        await asyncio.sleep(0)
+        if write.split()[1] in self.refused:
+            raise Conflict.of("edge.kcp.io", "singleplacementslices", write, "refused")
+        self.writes.append(write)
+
+
+class Recorder:
+    """An overlay that keeps nothing."""
+
+    def begin(self, action: Action) -> None: ...
+    def done(self, outcome: Outcome) -> None: ...
+    def failed(self, action: Action, error: BaseException) -> None: ...
+
+
+class World:
+    def __init__(self, *refused: str, dry_run: bool = False) -> None:
+        self.server = Server(*refused)
+        self.memory = PlacementMemory(ConsentState(DestinationTable(), lambda _: None))
+        self.reconciled: list[ObjectRef] = []
+        self.executor = LoggingExecutor(
+            cast(Client, self.server),
+            Recorder(),
+            self.memory,
+            self.reconciled.append,
+            metrics=RuntimeMetrics(),
+            dry_run=dry_run,
+        )
+
+    def execute(self, plan: Plan) -> list[Outcome]:
+        return asyncio.run(self.executor.execute(plan))
+
+
+def target(name: str) -> Target:
+    return Target(SINGLE_PLACEMENT_SLICES, name, cluster="wmw")
+
+
+def plan(*, tracked: bool = False) -> SlicePlan:
+    creates: list[Action] = [
+        Create(target(name), {"metadata": {"name": name}}, "SliceMissing") for name in ("b", "c")
+    ]
+    observed = Observed(P, SliceOwner("p", "u"), Result(1), HERE, cause=CAUSE, tracked=tracked)
+    actions = [*creates, Delete(target("a"), "SliceSurplus")]
+    return SlicePlan(actions, observed=observed, receivers=2)
+
+
+def test_a_giver_goes_after_every_receiver() -> None:
+    world = World()
+    outcomes = world.execute(plan())
+    assert world.server.writes[-1] == "delete a"
+    assert sorted(world.server.writes[:-1]) == ["create b", "create c"]
+    assert len(outcomes) == 3
+    assert world.reconciled == [P]
+
+
+def test_no_giver_goes_if_a_receiver_could_not_be_written() -> None:
+    world = World("c")
+    with pytest.raises(ApiError):
+        world.execute(plan())
+    assert world.server.writes == ["create b"]
+
+
+def test_the_cause_is_discharged_when_the_work_is_done_and_not_when_it_failed() -> None:
+    for world, left in ((World(), None), (World("c"), CAUSE)):
+        world.memory.causes.note(P, CAUSE)
+        with suppress(ApiError):
+            world.execute(plan())
+        assert world.memory.causes.of(P) == left
+
+
+def test_what_runs_is_what_was_written_and_unknown_after_a_failure() -> None:
+    for world, known in ((World(), True), (World("c"), False)):
+        world.memory.running.note(P, ())
+        with suppress(ApiError):
+            world.execute(plan(tracked=True))
+        assert world.memory.running.knows(P) is known
+    assert world.memory.result(P) == Result(1), "the status says what was found all the same"
+
+
+def test_a_dry_run_leaves_what_is_running_alone() -> None:
+    world = World(dry_run=True)
+    world.memory.running.note(P, HERE)
+    world.execute(plan(tracked=True))
+    assert world.memory.running.destinations(P) == frozenset(HERE)
+
+
+def test_a_placement_that_is_gone_is_forgotten_and_nothing_is_written() -> None:
+    world = World()
+    world.execute(plan())
+    world.server.writes.clear()
+    assert world.execute(SlicePlan(observed=Gone(P))) == []
+    assert (world.memory.result(P), world.server.writes) == (None, [])
+
+
+def test_every_written_slice_is_logged_with_what_caused_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log.configure(verbosity=2)
+    World().execute(plan())
+    lines = [each for each in capsys.readouterr().err.splitlines() if "created Single" in each]
+    assert len(lines) == 2
+    for text in ('triggeringKind="Location"', 'key="imw|l"', 'location="l"'):
+        assert all(text in line for line in lines)

@@ -1,0 +1,48 @@
+"""What is kept of placements from one reconcile to the next."""
+
+from __future__ import annotations
+
+from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
+from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.memory import Causes, PlacementMemory
+from skerry.controllers.edge_scheduler.observe import Cause, Observed, Result
+from skerry.logic.fleet.placement.destination import DestinationTable
+
+P, OWNER = edge_placement_ref("wmw", "p"), SliceOwner("p", "u")
+FIRST = Cause("Location", location_ref("imw", "a"))
+SECOND = Cause("Location", location_ref("imw", "b"))
+
+
+def test_asking_for_a_cause_does_not_take_it_away() -> None:
+    causes = Causes()
+    assert causes.of(P) is None
+    causes.note(P, FIRST)
+    assert causes.of(P) == causes.of(P) == FIRST
+
+
+def test_a_cause_that_came_during_the_work_outlives_the_one_it_was_done_for() -> None:
+    causes = Causes()
+    causes.note(P, FIRST)
+    causes.note(P, SECOND)
+    causes.discharge(P, FIRST)
+    assert causes.of(P) == SECOND
+    causes.discharge(P, SECOND)
+    assert causes.of(P) is None
+    causes.discharge(P, None)
+
+
+def memory() -> PlacementMemory:
+    return PlacementMemory(ConsentState(DestinationTable(), lambda _: None))
+
+
+def test_results_and_choices_are_those_found_last_until_the_placement_is_gone() -> None:
+    found = memory()
+    assert (found.result(P), found.chosen(P)) == (None, None)
+    chosen = frozenset({location_ref("imw", "a")})
+    found.found(Observed(P, OWNER, Result(1), chosen=chosen))
+    found.found(Observed(P, OWNER, Result(2)))
+    assert found.result(P) == Result(2)
+    assert found.chosen(P) == chosen, "without a strategy nothing was chosen anew"
+    found.causes.note(P, FIRST)
+    found.forget(P)
+    assert (found.result(P), found.chosen(P), found.causes.of(P)) == (None, None, None)
