@@ -106,6 +106,18 @@ class Page(msgspec.Struct, frozen=True):
     remaining: int | None = None
 
 
+class Sizes(msgspec.Struct, frozen=True):
+    """Keys of a part of a range in order, each with the length of its value."""
+
+    entries: Sequence[tuple[str, int]]
+    more: bool = False
+
+
+def sizes_of(page: Page) -> Sizes:
+    """Return how long the values of a page are."""
+    return Sizes([(entry.key, len(entry.value)) for entry in page.entries], page.more)
+
+
 class Store(Protocol):
     """What the server needs of a store."""
 
@@ -130,6 +142,14 @@ class Store(Protocol):
         self, prefix: str, *, after: str = "", limit: int = 0, revision: int | None = None
     ) -> Page:
         """Return the entries below *prefix* with keys above *after*, at *revision* or now."""
+
+    async def sizes(
+        self, prefix: str, *, after: str = "", limit: int, revision: int | None = None
+    ) -> Sizes:
+        """Return how long values below *prefix* are, of *limit* keys at the most.
+
+        Where the store can tell, without reading them.
+        """
 
     async def count(self, prefix: str) -> int:
         """Return how many keys lie below *prefix* now."""

@@ -21,7 +21,18 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.store import etcd_messages as messages
-from skerry.store.base import Compacted, Entry, Event, Future, Page, StoreError, Unavailable, Write
+from skerry.store.base import (
+    Compacted,
+    Entry,
+    Event,
+    Future,
+    Page,
+    Sizes,
+    StoreError,
+    Unavailable,
+    Write,
+    sizes_of,
+)
 from skerry.store.etcd_client import EtcdClient, EtcdOptions, OutcomeUnknown, RevisionGone
 from skerry.store.etcd_commit import CONCURRENT, Committer
 from skerry.store.etcd_events import Live, Replays
@@ -122,6 +133,12 @@ class EtcdStore:
             return await self._range_at(prefix, after, limit, revision)
         except RevisionGone as error:
             raise await self._gone(revision) from error
+
+    async def sizes(
+        self, prefix: str, *, after: str = "", limit: int, revision: int | None = None
+    ) -> Sizes:
+        # etcd tells keys without values, but no lengths.
+        return sizes_of(await self.range(prefix, after=after, limit=limit, revision=revision))
 
     async def count(self, prefix: str) -> int:
         self._check_open()

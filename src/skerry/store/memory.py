@@ -12,7 +12,18 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 
-from skerry.store.base import Compacted, Conflict, Entry, Event, Future, Page, Unavailable, Write
+from skerry.store.base import (
+    Compacted,
+    Conflict,
+    Entry,
+    Event,
+    Future,
+    Page,
+    Sizes,
+    Unavailable,
+    Write,
+    sizes_of,
+)
 from skerry.store.batch import State, evaluate
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes, prefix_end
@@ -64,6 +75,11 @@ class MemoryStore:
         remaining = max(stop - start - len(taken), 0)
         entries = [Entry(key, state[key][1], state[key][0]) for key in taken]
         return Page(entries, at, more=remaining > 0, remaining=remaining)
+
+    async def sizes(
+        self, prefix: str, *, after: str = "", limit: int, revision: int | None = None
+    ) -> Sizes:
+        return sizes_of(await self.range(prefix, after=after, limit=limit, revision=revision))
 
     async def count(self, prefix: str) -> int:
         self._check_open()

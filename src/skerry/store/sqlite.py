@@ -27,7 +27,16 @@ import apsw
 
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.store.base import Entry, Event, Future, Page, StoreError, Unavailable, Write
+from skerry.store.base import (
+    Entry,
+    Event,
+    Future,
+    Page,
+    Sizes,
+    StoreError,
+    Unavailable,
+    Write,
+)
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes
 from skerry.store.recent import RecentEntries
@@ -137,6 +146,12 @@ class SqliteStore:
     ) -> Page:
         with self._reading():
             return await self._reader.range(prefix, after, limit, revision)
+
+    async def sizes(
+        self, prefix: str, *, after: str = "", limit: int, revision: int | None = None
+    ) -> Sizes:
+        with self._reading():
+            return await self._reader.sizes(prefix, after, limit, revision)
 
     async def count(self, prefix: str) -> int:
         with self._reading():

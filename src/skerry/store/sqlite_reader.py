@@ -12,13 +12,13 @@ the WAL, for as long as nobody touched it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import apsw
 
-from skerry.store.base import Compacted, Entry, Event, Future, Page, Unavailable
+from skerry.store.base import Compacted, Entry, Event, Future, Page, Sizes, Unavailable
 from skerry.store.keyspace import prefix_end
 from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
 
@@ -36,23 +36,27 @@ _COUNT = "SELECT count(*) FROM cur WHERE k >= ? AND k < ?"
 # Exactly one lower bound: of two SQLite seeks to the first and filters by the second, which for
 # an empty ``after`` is a scan of everything before the prefix.
 _NOW = (
-    "SELECT cur.k, log.v, log.rv FROM cur CROSS JOIN log ON log.rv = cur.rv"
+    "SELECT cur.k, {value}, log.rv FROM cur CROSS JOIN log ON log.rv = cur.rv"
     " WHERE cur.k {above} ?1 AND cur.k < ?2 ORDER BY cur.k LIMIT ?3"
 )
 # Both halves come ordered from their tree, so SQLite merges them and stops at the limit.
 _THEN = (
-    "SELECT seen.k, log.v, log.rv FROM ("
+    "SELECT seen.k, {value}, log.rv FROM ("
     " SELECT k, rv FROM cur WHERE k {above} ?1 AND k < ?2 AND rv <= ?4"
     " UNION ALL"
     " SELECT k, rv FROM past WHERE k {above} ?1 AND k < ?2 AND rv <= ?4 AND until > ?4"
     " ORDER BY k LIMIT ?3) AS seen CROSS JOIN log ON log.rv = seen.rv ORDER BY seen.k"
 )
 # By whether the range begins with the bound itself, and whether it is of now or of then.
-_RANGES = {
-    (including, now): statement.format(above=">=" if including else ">")
-    for including in (True, False)
-    for now, statement in ((True, _NOW), (False, _THEN))
-}
+_RANGES, _SIZES = (
+    {
+        (including, now): statement.format(above=">=" if including else ">", value=value)
+        for including in (True, False)
+        for now, statement in ((True, _NOW), (False, _THEN))
+    }
+    # SQLite knows the length of a value without reading it.
+    for value in ("log.v", "length(log.v)")
+)
 _WINDOW = "SELECT rv FROM log WHERE rv > ? ORDER BY rv LIMIT 1 OFFSET ?"
 _HISTORY = (
     "SELECT log.rv, log.k, log.v, old.v, log.prev_rv"
@@ -98,6 +102,18 @@ class Reader:
                 at = newest if revision is None else revision
                 check_kept(at, newest, compacted)
                 return await _page(connection, (prefix, after, limit), at, now=at == newest)
+
+    async def sizes(self, prefix: str, after: str, limit: int, revision: int | None) -> Sizes:
+        """Return keys and the lengths of their values, one chunk of them at the most."""
+        async with self._snapshots:
+            with self._snapshot() as connection:
+                ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
+                at = newest if revision is None else revision
+                check_kept(at, newest, compacted)
+                size = min(limit, CHUNK - 1)
+                wanted = (prefix, after, size + 1)
+                found = _chunk(connection, _SIZES, wanted, at, now=at == newest)
+        return Sizes([(key, length) for key, length, _ in found[:size]], len(found) > size)
 
     async def history(self, prefix: str, after: int, limit: int) -> tuple[list[Event], int]:
         """Return the events above *after*, and the revision up to which that is all of them."""
@@ -145,14 +161,11 @@ async def _page(
     One row more than the limit is asked for, to know whether more follow.
     """
     prefix, after, limit = wanted
-    end = prefix_end(prefix) or _BEYOND
     entries: list[Entry] = []
     while True:
         size = min(CHUNK, limit + 1 - len(entries)) if limit else CHUNK
         last = entries[-1].key if entries else after
-        including = last < prefix
-        bindings = (prefix if including else last, end, size)
-        found = rows(connection, _RANGES[including, now], bindings if now else (*bindings, at))
+        found = _chunk(connection, _RANGES, (prefix, last, size), at, now=now)
         entries.extend([Entry(*row) for row in found])
         if len(found) < size or (limit and len(entries) > limit):
             break
@@ -161,6 +174,21 @@ async def _page(
     if more:
         entries.pop()
     return Page(entries, at, more=more, remaining=None if more else 0)
+
+
+def _chunk(
+    connection: apsw.Connection,
+    statements: Mapping[tuple[bool, bool], str],
+    wanted: tuple[str, str, int],
+    at: int,
+    *,
+    now: bool,
+) -> list[Any]:
+    """Read as many rows as wanted below a prefix and after a key."""
+    prefix, after, size = wanted
+    including = after < prefix
+    bindings = (prefix if including else after, prefix_end(prefix) or _BEYOND, size)
+    return rows(connection, statements[including, now], bindings if now else (*bindings, at))
 
 
 async def _events(

@@ -65,6 +65,24 @@ async def test_a_new_store_is_encrypted_with_a_key_made_for_it(
     assert record.rewritten
 
 
+async def test_sizes_are_those_of_values_before_they_were_encrypted(store: Store) -> None:
+    keys = EncryptionKeys(IDS, parse_keys(OLD + NEW))
+    for name in ("old", "new"):
+        keys.use(name)
+        await written(store, keys, [name])
+    encrypted = EncryptedStore(store, keys)
+    await encrypted.commit([Write(CONFIG_MAP, b"four"), Write("/core/services/x", b"")])
+    wanted = {e.key: len(e.value) for e in (await encrypted.range("")).entries}
+    assert wanted[secret("old")] == len("value of old")
+    for limit in (1, 2, 50):
+        found, after, more = dict[str, int](), "", True
+        while more:
+            page = await encrypted.sizes("", after=after, limit=limit)
+            found.update(page.entries)
+            after, more = page.entries[-1][0], page.more
+        assert found == wanted
+
+
 async def test_without_its_key_file_a_store_is_not_opened_and_no_key_is_made(
     store: RestorableStore, source: KeySource
 ) -> None:

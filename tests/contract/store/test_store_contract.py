@@ -194,6 +194,36 @@ async def test_pages_of_a_range_show_one_moment(store: Store) -> None:
     assert not last.more
 
 
+async def test_sizes_are_the_lengths_of_what_a_range_returns(store: Store) -> None:
+    sizes = [0, 1, 4095, 70_000, 3, 900_000, 12]
+    for number, size in enumerate(sizes):
+        await put(store, f"/k/{number}", b"x" * size)
+    await put(store, "/j/1", b"before")
+    await put(store, "/l/1", b"after")
+    then = await store.revision()
+    await store.commit([Write("/k/3", b"shrunk"), Write("/k/4", None), Write("/k/45", b"new")])
+
+    async def read(limit: int, revision: int | None) -> dict[str, int]:
+        found: dict[str, int] = {}
+        after, more = "", True
+        while more:
+            page = await store.sizes("/k/", after=after, limit=limit, revision=revision)
+            assert 0 < len(page.entries) <= limit
+            found.update(page.entries)
+            after, more = page.entries[-1][0], page.more
+        assert list(found) == sorted(found)
+        return found
+
+    for limit in (1, 3, 7, 8, 5000):
+        assert await read(limit, then) == {f"/k/{n}": size for n, size in enumerate(sizes)}
+        now = {e.key: len(e.value) for e in (await store.range("/k/")).entries}
+        assert await read(limit, None) == now
+    assert list((await store.sizes("/none/", limit=5)).entries) == []
+    await store.compact(await store.revision())
+    with pytest.raises(Compacted):
+        await store.sizes("/k/", limit=5, revision=then)
+
+
 async def test_a_limit_that_takes_all_leaves_no_more(store: Store) -> None:
     await store.commit([Write(f"/k/{n}", b"") for n in range(3)])
     page = await store.range("/k/", limit=3)

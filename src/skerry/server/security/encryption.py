@@ -24,7 +24,16 @@ from msgspec.structs import replace
 from skerry.api.keys import type_prefix
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
-from skerry.store.base import Entry, Event, Page, Store, StoreError, Write
+from skerry.store.base import (
+    Entry,
+    Event,
+    Page,
+    Sizes,
+    Store,
+    StoreError,
+    Write,
+    sizes_of,
+)
 
 log = Logger("encryption")
 
@@ -208,6 +217,15 @@ class EncryptedStore:
         if not self._touches(prefix):
             return page
         return replace(page, entries=[self._opened(entry) for entry in page.entries])
+
+    async def sizes(
+        self, prefix: str, *, after: str = "", limit: int, revision: int | None = None
+    ) -> Sizes:
+        found = await self.below.sizes(prefix, after=after, limit=limit, revision=revision)
+        if not any(key.startswith(self._prefixes) for key, _ in found.entries):
+            return found
+        # How long a value is without its encryption, only its beginning tells.
+        return sizes_of(await self.range(prefix, after=after, limit=limit, revision=revision))
 
     async def count(self, prefix: str) -> int:
         return await self.below.count(prefix)

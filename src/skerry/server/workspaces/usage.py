@@ -100,12 +100,12 @@ class WorkspaceUsage:
     async def _read(self, revision: int) -> None:
         after = ""
         while not self._begin.is_set():
-            page = await self._store.range("/", after=after, limit=_PAGE, revision=revision)
-            for entry in page.entries:
-                self._add(entry.key, 1, len(entry.value))
+            page = await self._store.sizes("/", after=after, limit=_PAGE, revision=revision)
+            for key, size in page.entries:
+                self._add(key, 1, size)
             if not page.more:
                 return
-            after = page.entries[-1].key
+            after = page.entries[-1][0]
             await asyncio.sleep(0)
 
     def _start_over(self) -> None:
