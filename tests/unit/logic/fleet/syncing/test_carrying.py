@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.carrying import carried
-from tests.unit.logic.fleet.syncing.objects import whole_object
+from tests.kit.chain.synced_objects import whole_object
 
 
 def test_content_travels_and_what_belongs_to_the_place_stays() -> None:

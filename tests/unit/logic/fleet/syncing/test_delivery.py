@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.logic.fleet.syncing.delivery import content_mark, is_delivered, marked
 from skerry.logic.fleet.syncing.outcome import APPLIED, SyncOutcome
-from tests.unit.logic.fleet.syncing.objects import whole_object
+from tests.kit.chain.synced_objects import whole_object
 
 
 def test_a_mark_speaks_of_the_content_it_was_written_for() -> None:

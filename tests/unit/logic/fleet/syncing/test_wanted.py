@@ -7,7 +7,7 @@ import pytest
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.wanted import Options, goes_down, revision_of, wanted
-from tests.unit.logic.fleet.syncing.objects import whole_object
+from tests.kit.chain.synced_objects import whole_object
 
 CONFIG_MAPS = GroupResource("", "configmaps")
 

@@ -1,4 +1,4 @@
-"""The controllers that keep things as they should be: a carried-out plan leaves none to make."""
+"""The use of quotas: a carried-out plan leaves none to make."""
 
 from __future__ import annotations
 
@@ -12,48 +12,11 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.controllers.core.quota import decide as quota_decide
 from skerry.controllers.core.quota import observe as quota_observe
-from skerry.controllers.core.root_ca import decide as ca_decide
-from skerry.controllers.core.root_ca import observe as ca_observe
-from skerry.controllers.core.service_account import decide as account_decide
-from skerry.controllers.core.service_account import observe as account_observe
-from skerry.logic.machinery.plan import Create, Update
+from skerry.logic.machinery.plan import Update
 from skerry.logic.machinery.quota import PODS, Counted, usage_of
 from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-NAMESPACE = Key("root", "", "ns")
-
-
-def test_a_missing_account_is_made_in_its_cluster_and_a_present_one_left() -> None:
-    (action,) = account_decide.decide(account_observe.Observed(NAMESPACE, False)).actions
-    assert isinstance(action, Create)
-    assert (action.target.cluster, action.target.namespace) == ("root", "ns")
-    assert not account_decide.decide(account_observe.Observed(NAMESPACE, True))
-
-
-config_maps = st.none() | st.builds(
-    lambda data, annotations: {
-        "metadata": {"name": "kube-root-ca.crt", "namespace": "ns", "annotations": annotations},
-        "data": data,
-    },
-    st.dictionaries(st.sampled_from(["ca.crt", "x"]), st.sampled_from(["PEM", "old"])),
-    st.dictionaries(st.sampled_from(["kubernetes.io/description", "mine"]), st.just("text")),
-)
-
-
-@given(config_maps)
-def test_publishing_reaches_its_goal_and_then_rests(existing: Object | None) -> None:
-    plan = ca_decide.decide(ca_observe.Observed(NAMESPACE, existing, "PEM"))
-    after = existing
-    for action in plan:
-        assert isinstance(action, Create | Update)
-        after = action.object
-    assert after is not None
-    assert after["data"] == {"ca.crt": "PEM"}
-    assert not ca_decide.decide(ca_observe.Observed(NAMESPACE, after, "PEM"))
-    if existing is not None:
-        mine = existing["metadata"]["annotations"].get("mine")
-        assert after["metadata"]["annotations"].get("mine") == mine
 
 
 statuses = st.none() | st.fixed_dictionaries(

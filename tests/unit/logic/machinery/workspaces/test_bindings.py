@@ -1,4 +1,4 @@
-"""What a binding says of itself, and what a workspace is born with."""
+"""What a binding says of itself."""
 
 from __future__ import annotations
 
@@ -6,27 +6,10 @@ from typing import Any
 
 import pytest
 
-from skerry.api.kcp import compute, edge, tenancy
 from skerry.api.kinds import GroupResource
-from skerry.logic.machinery import crd
-from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.workspaces.bindings import Export, Taken, bound_status
-from skerry.logic.machinery.workspaces.schemas import (
-    native_schema_object,
-    resources_of,
-    schema_object,
-)
-from skerry.logic.machinery.workspaces.workspace_content import (
-    NewWorkspace,
-    complete_workspace,
-    first_objects,
-    logical_cluster,
-    owner_of,
-    owner_text,
-    settle_initializers,
-)
+from tests.kit.machinery.workspace_bindings import LATER, NOW
 
-NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 CLAIM = {"group": "", "resource": "secrets", "all": True}
 
 
@@ -101,60 +84,3 @@ def test_a_claim_holds_when_made_and_accepted() -> None:
     unasked = bound_status(an_export("widgets"), (), accepted, {}, NOW)
     assert "appliedPermissionClaims" not in unasked
     assert reasons(unasked)["PermissionClaimsValid"] == "InvalidPermissionClaims"
-
-
-# -- creation --------------------------------------------------------------------------------
-
-
-def test_a_workspace_with_initializers_waits_until_the_last_is_gone() -> None:
-    new = NewWorkspace("c", "root:w", "https://h/clusters/c", "root:t", NOW, "me", ["a:b", "c:d"])
-    workspace: dict[str, Any] = {"kind": "Workspace", "metadata": {"name": "w"}, "spec": {}}
-    complete_workspace(workspace, new)
-    cluster = logical_cluster(new, None)
-    for obj in (workspace, cluster):
-        assert obj["status"]["phase"] == "Initializing"
-        settle_initializers(obj, ["c:d"], LATER)
-        assert obj["status"]["initializers"] == ["c:d"]
-        assert obj["status"]["conditions"][0]["message"] == "Initializers still exist: [c:d]"
-        settle_initializers(obj, [], LATER)
-        assert obj["status"]["phase"] == "Ready"
-        assert "initializers" not in obj["status"]
-        assert obj["metadata"]["labels"] == {"tenancy.kcp.io/phase": "Ready"}
-        assert obj["status"]["conditions"][0]["status"] == "True"
-
-
-def test_the_owner_is_read_back_from_the_annotation() -> None:
-    assert owner_of(owner_text('odd "name"')) == 'odd "name"'
-    assert owner_of("") == owner_of("no json") == owner_of("[]") == ""
-
-
-def test_only_an_owner_becomes_administrator() -> None:
-    assert "ClusterRoleBinding" not in [obj["kind"] for obj in first_objects("", "ca")]
-    *_, granted = first_objects("me", "ca")
-    assert granted["subjects"][0]["name"] == "me"
-
-
-# -- schemas ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "definition",
-    [*edge.definitions(), tenancy.workspace(), tenancy.workspace_type(), compute.sync_target(),
-     compute.location()],
-    ids=lambda d: d["metadata"]["name"],
-)  # fmt: skip
-def test_a_schema_brings_the_type_its_definition_defines(definition: dict[str, Any]) -> None:
-    [own] = crd.resources_of(definition)
-    [bound] = resources_of(schema_object(definition, "v1"), "id")
-    assert (bound.info, bound.schema, bound.identity) == (own.info, own.schema, "id")
-
-
-def test_native_kinds_are_served_in_their_own_form_but_inert() -> None:
-    native = next(r for r in builtin_resources() if r.info.resource == "deployments")
-    [served] = resources_of(native_schema_object(native, "v124"), "id")
-    assert served.schema is native.schema
-    assert served.columns == native.columns
-    obj = {"metadata": {"name": "d"}, "spec": {}}
-    served.default(obj)
-    served.prepare_create(obj)
-    assert obj == {"metadata": {"name": "d"}, "spec": {}}

@@ -1,14 +1,12 @@
-"""Identifiers and time stamps are spelled as the standard library would spell them."""
+"""Time stamps are spelled as the standard library would spell them."""
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.kit.ids import SeededIds, SystemIds
 from skerry.kit.timestamps import parse_rfc3339, rfc3339, rfc3339_micro
 
 MOMENTS = st.datetimes(
@@ -16,13 +14,6 @@ MOMENTS = st.datetimes(
     max_value=datetime(9999, 12, 30),  # noqa: DTZ001
     timezones=st.integers(-720, 840).map(lambda m: timezone(timedelta(minutes=m))),
 )
-
-
-@given(st.integers())
-def test_a_uid_is_a_random_uuid_in_canonical_form(seed: int) -> None:
-    for made in (SeededIds(seed).uid(), SystemIds().uid()):
-        parsed = uuid.UUID(made)
-        assert (str(parsed), parsed.version, parsed.variant) == (made, 4, uuid.RFC_4122)
 
 
 @given(MOMENTS)

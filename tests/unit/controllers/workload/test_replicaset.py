@@ -1,0 +1,60 @@
+"""Plans of ReplicaSets: applying one reaches the goal, and a second plan is empty."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skerry.controllers.workload import replicaset
+from skerry.controllers.workload.replicaset import Observed as ObservedReplicaSet
+from skerry.logic.machinery.plan import Create, Delete, Plan
+from tests.kit.workload_objects import NOW, owner, suffixes
+from tests.kit.workloads import Objects, run
+
+
+class TestReplicaSet:
+    def step(self, objects: Objects, fresh: str) -> Plan:
+        (found,) = objects.of("replicasets")
+        names = tuple(f"{fresh}{suffix}" for suffix in suffixes())
+        observed = ObservedReplicaSet(found, objects.of("pods"), names)
+        plan = replicaset.decide(observed, NOW)
+        objects.apply(plan)
+        return plan
+
+    @given(st.integers(0, 8), st.integers(0, 8))
+    @settings(max_examples=50, deadline=None)
+    def test_any_number_of_pods_becomes_the_wanted_one_and_stays(
+        self, present: int, wanted: int
+    ) -> None:
+        objects = Objects()
+        objects.put("replicasets", owner("rs", replicas=present))
+        self.step(objects, "a")
+        (found,) = objects.of("replicasets")
+        found["spec"]["replicas"] = wanted
+        for pod in objects.of("pods"):
+            run(pod)
+        self.step(objects, "b")
+        assert len(objects.of("pods")) == wanted
+        for pod in objects.of("pods"):
+            run(pod)
+        self.step(objects, "c")
+        assert not self.step(objects, "d"), "nothing is left to do"
+        (found,) = objects.of("replicasets")
+        assert found["status"].get("readyReplicas", 0) == wanted
+
+    def test_an_ended_pod_is_replaced_and_a_terminating_one_not_counted(self) -> None:
+        objects = Objects()
+        objects.put("replicasets", owner("rs", replicas=2))
+        self.step(objects, "a")
+        one, two = objects.of("pods")
+        one["status"] = {"phase": "Failed"}
+        two["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        plan = self.step(objects, "b")
+        assert sum(isinstance(action, Create) for action in plan) == 2
+        assert not any(isinstance(action, Delete) for action in plan)
+
+    def test_a_replica_set_on_its_way_out_creates_nothing(self) -> None:
+        objects = Objects()
+        found = objects.put("replicasets", owner("rs", replicas=2))
+        found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        assert not any(isinstance(action, Create) for action in self.step(objects, "a"))

@@ -1,0 +1,42 @@
+"""Which finished Jobs and old revisions are kept."""
+
+from __future__ import annotations
+
+from skerry.logic.machinery.plan import Create, Delete, Patch
+from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
+from tests.kit.workload_parts import owner
+
+
+class TestHistory:
+    def test_a_new_template_is_a_new_highest_revision(self) -> None:
+        first = revised(owner(), "DaemonSet", [])
+        (creation,) = first.actions
+        assert isinstance(creation, Create)
+        assert creation.object["revision"] == 1
+        assert creation.object["metadata"]["labels"][REVISION_LABEL] == first.hash
+        assert revised(owner(), "DaemonSet", [creation.object]).actions == ()
+
+    def test_going_back_gives_the_old_revision_a_new_number(self) -> None:
+        (creation,) = revised(owner(), "DaemonSet", []).actions
+        assert isinstance(creation, Create)
+        old = {**creation.object, "metadata": {**creation.object["metadata"], "uid": "r1"}}
+        newer = {**old, "revision": 2, "data": {}, "metadata": {**old["metadata"], "name": "n"}}
+        (patch,) = revised(owner(), "DaemonSet", [old, newer]).actions
+        assert isinstance(patch, Patch)
+        assert patch.patch["revision"] == 3
+
+    def test_unused_revisions_beyond_the_limit_are_forgotten_oldest_first(self) -> None:
+        revisions = [
+            {
+                "metadata": {
+                    "name": f"r{n}",
+                    "namespace": "ns",
+                    "uid": f"u{n}",
+                    "labels": {REVISION_LABEL: str(n)},
+                },
+                "revision": n,
+            }
+            for n in range(5)
+        ]
+        gone = forgotten(revisions, {"0", "4"}, 1)
+        assert [action.uid for action in gone if isinstance(action, Delete)] == ["u1", "u2"]
