@@ -60,6 +60,7 @@ bench: $(STAMP) ## Run the benchmarks; BENCH_ARGS="--peer-kubeconfig F" adds a p
 
 docs: $(STAMP) ## Regenerate the reference pages that come from code
 	$(BIN)/skerry docs --write docs/reference
+	$(BIN)/python docs/rooms.py --write
 
 sbom: $(STAMP) ## Write a bill of materials of the locked dependencies to dist/skerry.cdx.json
 	$(BIN)/python requirements/sbom.py requirements/run.txt dist/skerry.cdx.json
