@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from skerry.api.edge import Mailbox
-from skerry.api.kcp.resources import API_BINDINGS
+from skerry.api.edge import CUSTOMIZERS, EDGE_PLACEMENTS, SYNCER_CONFIGS, Mailbox
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES as SLICES
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, WORKSPACES
 from skerry.api.objects import Object
-from skerry.controllers.placement_translator.keys import (
-    CUSTOMIZERS,
-    EDGE_PLACEMENTS,
-    LOCATIONS,
-    SLICES,
-    SYNCER_CONFIGS,
-    WORKSPACES,
-)
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from tests.kit.chain.translator_hub import (
     CLUSTER_ROLES,
@@ -611,7 +604,7 @@ async def test_copies_wait_for_a_namespace_that_is_still_going_away() -> None:
         assert not await hub.found("florin", CONFIG_MAPS, "page", "shop")
         assert (await hub.conditions("all"))["Translated"]["reason"] == "NamespaceTerminating"
         assert [event["reason"] for event in await hub.events()] == ["NamespaceTerminating"]
-        assert translator.marks.waiting == 0
+        assert translator.tables.dirty.waiting == 0
         await hub.mailbox("florin").patch(NAMESPACES, "shop", {"metadata": {"finalizers": []}})
         await asyncio.sleep(SOON)
         await hub.assert_as_expected("florin")

@@ -429,7 +429,7 @@ async def _run(seed: int) -> None:
             await hub.settle()
             assert await hub.store.revision() == before, "a second pass wrote something"
             undefined = [WIDGET_DEFINITION not in await hub.copies(edge) for edge in EDGES]
-            assert translator.marks.waiting == 0 or any(undefined)
+            assert translator.tables.dirty.waiting == 0 or any(undefined)
 
 
 @pytest.mark.parametrize("seed", HISTORIES)

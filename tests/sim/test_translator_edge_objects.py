@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import CUSTOMIZERS
 from skerry.api.kcp.resources import API_BINDINGS
-from skerry.controllers.placement_translator.keys import CUSTOMIZERS
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from tests.kit.chain.translator_hub import (
     CONFIG_MAPS,

@@ -35,7 +35,7 @@ async def _run(seed: int, *, faulty: bool) -> None:
         async with hub.translating() as translator:
             await asyncio.sleep(100)
             assert await hub.store.revision() == before, "a second pass wrote something"
-            assert translator.marks.waiting == 0
+            assert translator.tables.dirty.waiting == 0
 
 
 @pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faulty"])

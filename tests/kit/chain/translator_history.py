@@ -6,19 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from skerry.api.edge import is_projected
+from skerry.api.edge import CUSTOMIZERS, EDGE_PLACEMENTS, SYNCER_CONFIGS, is_projected
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES as SLICES
 from skerry.api.errors import ApiError
-from skerry.api.kcp.resources import API_BINDINGS
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.controllers.placement_translator.keys import (
-    CUSTOMIZERS,
-    EDGE_PLACEMENTS,
-    LOCATIONS,
-    SLICES,
-    SYNCER_CONFIGS,
-)
 from skerry.kit.ids import SeededIds
 from tests.kit.chain.translator_hub import (
     CLUSTER_ROLES,

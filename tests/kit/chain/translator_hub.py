@@ -11,14 +11,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.edge import (
     CONFIRM,
+    CUSTOMIZERS,
+    EDGE_PLACEMENTS,
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    SYNCER_CONFIGS,
     Mailbox,
     is_projected,
 )
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES as SLICES
 from skerry.api.errors import AlreadyExists, NotFound
-from skerry.api.kcp.resources import API_BINDINGS
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.kcp.resources import API_RESOURCE_SCHEMAS as SCHEMAS
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -34,18 +39,7 @@ from skerry.controllers.placement_translator.controller import (
     Views,
     build,
 )
-from skerry.controllers.placement_translator.feeds import lean_definition
-from skerry.controllers.placement_translator.keys import (
-    CUSTOMIZERS,
-    EDGE_PLACEMENTS,
-    LOCATIONS,
-    NAME,
-    SCHEMAS,
-    SLICES,
-    SYNC_TARGETS,
-    SYNCER_CONFIGS,
-    WORKSPACES,
-)
+from skerry.controllers.placement_translator.events import NAME
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
@@ -53,6 +47,7 @@ from skerry.logic.fleet.placement.grants import Rule, grant_of
 from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
+from skerry.logic.fleet.translation.sources import lean_definition
 from skerry.logic.fleet.translation.types import common_types, workspace_types
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client

@@ -8,6 +8,12 @@ Writes copies (label ``edge.kcp.io/projected=yes``), Namespaces for them and Syn
 EdgePlacements. From the first LocationGrant on it reads those, and Workspaces for their paths and
 labels, and writes the part of LocationConsents that is about single objects.
 
+``events`` writes what informers and watches (``feeds``) show into the tables of
+``logic.fleet.translation`` and marks the rows of ``difference`` that are touched, which enqueues
+their mailboxes. ``observe`` evaluates the rows of one mailbox, ``decide`` turns them into a plan,
+``executor`` carries it out and is done with the rows. Beside that, ``status`` writes conditions of
+placements, ``held`` the report on what grants (``consent``) do not cover.
+
 Invariants: once quiet, every mailbox holds what ``fleet.translation.reference`` computes, and a
 second pass writes nothing. Nothing is removed from a mailbox while something that could justify
 it has not been read yet: a workspace's types, its namespaces, the objects of the type in

@@ -1,14 +1,14 @@
 """What the grants of inventory workspaces mean to mailboxes.
 
-Nothing is followed until there is a first LocationGrant or LocationConsent: then the paths and
-labels of workspaces, and Locations with the SyncTargets that are their instances. While those have
-not been read, nothing is decided about mailboxes whose inventory has grants.
+Nothing is kept until there is a first LocationGrant or LocationConsent: then the paths and labels
+of workspaces, and Locations with the SyncTargets that are their instances. While those have not
+been read, rows of mailboxes whose inventory has grants are pending. Each change returns what it
+concerns; nothing here marks or enqueues.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from skerry.api.edge import (
     ENFORCE,
@@ -20,59 +20,43 @@ from skerry.api.edge import (
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.consent import ConsentIndex, Touched
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.grants import Rule, grant_of
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import is_being_deleted, location_of, sync_target_of
+from skerry.logic.fleet.translation.workspaces import GRANTS, Scope
 
 # A Location and the source workspaces whose objects there must be reconciled; None: all.
 Concerned = tuple[ObjectRef, frozenset[str] | None]
+_READ = (GRANTS,)
 
 
 class GrantedPlaces:
     """Grants and everything they depend on, updated by informer events."""
 
-    def __init__(
-        self,
-        locations: Callable[[], Iterable[Object]],
-        sources: Callable[[], Iterable[str]],
-        follow: Callable[[], Sequence[asyncio.Event]],
-        concern: Callable[[Iterable[Concerned]], None],
-    ) -> None:
-        """*locations* returns all there are, *sources* the workspace of each placement.
-
-        *follow* begins to follow Workspaces and SyncTargets and returns what is set once all have
-        been read. *concern* gets what must be reconciled again.
-        """
-        self._all_locations = locations
-        self._all_sources = sources
-        self._follow = follow
-        self._concern = concern
+    def __init__(self) -> None:
         self._inventory = Inventory()
         self._index = ConsentIndex(self._inventory)
-        # What is set once everything has been read; None until there is a first grant.
-        self._read: Sequence[asyncio.Event] | None = None
+        self._is_used = False
         # Cache of rules; cleared whenever anything that grants depend on changes.
-        self._rules: dict[tuple[str, ObjectRef, Mailbox], tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[ClusterName, ObjectRef, Mailbox], tuple[Rule, ...]] = {}
 
     # -- asking ------------------------------------------------------------------------------
 
     @property
     def is_used(self) -> bool:
         """Whether there ever was a grant since the start."""
-        return self._read is not None
+        return self._is_used
 
     def governs(self, mailbox: Mailbox) -> bool:
         """Return whether the inventory workspace of a mailbox has grants."""
         return self.is_used and self._index.mode(mailbox.cluster) is not None
 
-    def is_ready(self, mailbox: Mailbox) -> bool:
-        """Return whether everything has been read that decides about a mailbox's grants."""
-        if self._read is None or all(event.is_set() for event in self._read):
-            return True
-        return not self.governs(mailbox)
+    def scopes(self, mailbox: Mailbox) -> tuple[Scope, ...]:
+        """Return what must have been read to know the grants that decide about a mailbox."""
+        return _READ if self.governs(mailbox) else ()
 
     def is_enforced(self, inventory: str) -> bool:
         return self._index.mode(inventory) == ENFORCE
@@ -110,102 +94,82 @@ class GrantedPlaces:
         """Return the path of a workspace, for people."""
         return self._index.path(cluster)
 
-    # -- what happens ------------------------------------------------------------------------
+    # -- changing ----------------------------------------------------------------------------
 
-    def grant_changed(self, old: Object | None, new: Object | None) -> None:
+    def begin(self, locations: Iterable[Object], sources: Iterable[ClusterName]) -> None:
+        """Keep up what grants depend on, from the first of them on; *sources* have placements."""
+        self._is_used = True
+        for location in locations:
+            if not is_being_deleted(location):
+                self._put_location(location)
+        for cluster in sources:
+            self._index.add_source(cluster)
+
+    def grant_changed(self, old: Object | None, new: Object | None) -> list[Concerned]:
         obj = new or old
         if obj is None:
-            return
-        self._begin()
+            return []
         if new is None or is_being_deleted(new):
             touched = self._index.remove_grant(ObjectRef.of(LOCATION_GRANTS.group_resource, obj))
         else:
             touched = self._index.put_grant(grant_of(new))
-        self._changed([touched])
+        return self._concerned([touched])
 
-    def consent_changed(self, old: Object | None, new: Object | None) -> None:
+    def consent_changed(self, old: Object | None, new: Object | None) -> list[Concerned]:
         obj = new or old
         if obj is None or obj["metadata"]["name"] != LOCATION_CONSENT_NAME:
-            return
-        self._begin()
-        self._changed(
-            [
-                self._index.put_memory(
-                    ObjectRef.of(LOCATION_CONSENTS.group_resource, obj).cluster,
-                    enforced=is_enforced(new),
-                )
-            ]
-        )
+            return []
+        cluster = ObjectRef.of(LOCATION_CONSENTS.group_resource, obj).cluster
+        return self._concerned([self._index.put_memory(cluster, enforced=is_enforced(new))])
 
-    def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+    def workspace_changed(self, old: Object | None, new: Object | None) -> list[Concerned]:
         obj = new or old
         cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
         if obj is None or not cluster:
-            return
+            return []
         ref = ObjectRef.of(WORKSPACES.group_resource, obj)
         if new is None:
-            touched = self._index.remove_workspace(ref)
-        else:
-            labels = new["metadata"].get("labels") or {}
-            touched = self._index.put_workspace(ref, cluster, labels)
-        self._changed(touched)
+            return self._concerned(self._index.remove_workspace(ref))
+        labels = new["metadata"].get("labels") or {}
+        return self._concerned(self._index.put_workspace(ref, cluster, labels))
 
-    def location_changed(self, old: Object | None, new: Object | None) -> None:
-        if not self.is_used:
-            return
+    def location_changed(self, old: Object | None, new: Object | None) -> list[Concerned]:
         obj = new or old
-        if obj is None:
-            return
+        if obj is None or not self.is_used:
+            return []
+        if new is not None and not is_being_deleted(new):
+            touched = self._put_location(new)
+            return [] if touched is None else self._concerned([touched])
         ref = ObjectRef.of(LOCATIONS.group_resource, obj)
         before = self._inventory.location(ref)
-        if new is None or is_being_deleted(new):
-            if before is not None:
-                number = self._inventory.remove_location(ref)
-                self._index.location_removed(number, before)
-                self._rules.clear()
-                self._concern([(ref, None)])
-            return
-        touched = self._put_location(new)
-        if touched is not None:
-            self._changed([touched])
+        if before is None:
+            return []
+        self._index.location_removed(self._inventory.remove_location(ref), before)
+        self._rules.clear()
+        return [(ref, None)]
 
-    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> list[Concerned]:
         obj = new or old
         if obj is None:
-            return
+            return []
         if new is None or is_being_deleted(new):
-            locations = self._inventory.remove_sync_target(
-                ObjectRef.of(SYNC_TARGETS.group_resource, obj)
-            )
+            ref = ObjectRef.of(SYNC_TARGETS.group_resource, obj)
+            locations = self._inventory.remove_sync_target(ref)
         else:
             locations = self._inventory.put_sync_target(sync_target_of(new))
-        if locations:
-            self._changed([Touched(locations, None)])
+        return self._concerned([Touched(locations, None)]) if locations else []
 
-    def source_added(self, cluster: str) -> None:
+    def source_added(self, cluster: ClusterName) -> None:
         """Take that a workspace has placements."""
         self._rules.clear()
         if self.is_used:
             self._index.add_source(cluster)
 
-    def source_removed(self, cluster: str) -> None:
+    def source_removed(self, cluster: ClusterName) -> None:
         """Take that a workspace has no placement any more."""
         self._rules.clear()
         if self.is_used:
             self._index.remove_source(cluster)
-
-    def _begin(self) -> None:
-        """Begin to follow what grants depend on, at the first sign of them."""
-        if self._read is not None:
-            return
-        for location in self._all_locations():
-            if not is_being_deleted(location):
-                self._put_location(location)
-        for cluster in self._all_sources():
-            self._index.add_source(cluster)
-        # Set before the handlers below receive their first objects.
-        self._read = ()
-        self._read = self._follow()
 
     def _put_location(self, obj: Object) -> Touched | None:
         new = location_of(obj)
@@ -214,12 +178,12 @@ class GrantedPlaces:
             return None
         return self._index.location_put(self._inventory.put_location(new), old, new)
 
-    def _changed(self, touched: Iterable[Touched]) -> None:
+    def _concerned(self, touched: Iterable[Touched]) -> list[Concerned]:
+        found = list(touched)
         self._rules.clear()
-        self._concern(self._concerned(touched))
-
-    def _concerned(self, touched: Iterable[Touched]) -> Iterator[Concerned]:
-        for locations, sources in touched:
-            if sources is None or sources:
-                for number in locations:
-                    yield self._inventory.location_at(number).ref, sources
+        return [
+            (self._inventory.location_at(number).ref, sources)
+            for locations, sources in found
+            if sources is None or sources
+            for number in locations
+        ]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from skerry.api.edge import is_projected
-from skerry.controllers.placement_translator.observe import Look, Observed
-from skerry.kit.invariant import invariant
+from skerry.api.edge import Mailbox, is_projected
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.controllers.placement_translator.observe import Observed
+from skerry.kit.invariant import InvariantError, invariant
+from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.configs import config_object
-from skerry.logic.fleet.translation.copies import replacement
+from skerry.logic.fleet.translation.copies import digest, replacement
+from skerry.logic.fleet.translation.difference import ItemDiff
+from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.machinery.plan import (
     Action,
     Create,
@@ -29,15 +36,42 @@ NOT_PLACED = "NotPlacedAnyMore"
 _PHASES = 7
 
 
-def decide(observed: Observed) -> Plan:
-    """Bring every object looked at to where it should be.
+@dataclass(frozen=True, slots=True)
+class MailboxPlan(Plan):
+    """A plan, and the rows it is for.
+
+    ``done`` are those with nothing to do; the others are done when their action went well, or wait
+    for what they miss.
+    """
+
+    mailbox: Mailbox = field(default=Mailbox("", ""))
+    rows: tuple[ItemDiff, ...] = ()
+    done: frozenset[ObjectRef] = frozenset()
+    numbers: Mapping[ObjectRef, int] = field(default_factory=dict)
+
+
+def decide(observed: Observed) -> MailboxPlan:
+    """Bring every row that was evaluated to where it should be.
 
     Actions of one phase may run side by side; ``phase`` tells which must wait for which.
     """
-    actions = [_action(look) for look in observed.looks]
-    if observed.config is not None:
-        actions += _config(observed.config)
-    return Plan(sorted(actions, key=phase), unordered=True)
+    actions: list[Action] = []
+    done = set()
+    for row in observed.rows:
+        if row.verdict is Verdict.PENDING:
+            continue
+        found = _actions(row, observed.cluster, observed.live.get(row.item))
+        actions += found
+        if not found:
+            done.add(row.item)
+    return MailboxPlan(
+        sorted(actions, key=phase),
+        unordered=True,
+        mailbox=observed.mailbox,
+        rows=observed.rows,
+        done=frozenset(done),
+        numbers=observed.numbers,
+    )
 
 
 def phase(action: Action) -> int:
@@ -71,21 +105,35 @@ def phases(plan: Plan) -> Iterator[list[Action]]:
         yield found[turn]
 
 
-def _action(look: Look) -> Action:
-    if look.wanted is None:
-        return Delete(look.target, NOT_PLACED, uid=look.uid)
-    if look.live is None:
-        return Create(look.target, look.wanted, PLACED)
-    reason = CHANGED if is_projected(look.live) else ADOPTED
-    return Update(
-        look.target, replacement(look.item.group_resource, look.live, look.wanted), reason
-    )
+def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[Action]:
+    """Return what is to be done for one row; *live* is the newest version of what is changed."""
+    if row.verdict is Verdict.NONE:
+        return []
+    target = _target(row.item, cluster, row.gvr)
+    if row.verdict is Verdict.DELETE:
+        return [Delete(target, NOT_PLACED, uid=row.uid)]
+    desired = row.render() if row.render is not None else {}
+    if row.item == CONFIG:
+        return _config_actions(target, desired["spec"], live)
+    if live is None:
+        return [Create(target, desired, PLACED)]
+    kind = row.item.group_resource
+    if is_projected(live) and digest(kind, live) == digest(kind, desired):
+        return []  # somebody was faster
+    reason = CHANGED if is_projected(live) else ADOPTED
+    return [Update(target, replacement(kind, live, desired), reason)]
 
 
-def _config(look: Look) -> list[Action]:
-    spec = (look.wanted or {})["spec"]
-    if look.live is not None:
-        return [Update(look.target, {**look.live, "spec": spec}, CHANGED)]
+def _config_actions(target: Target, spec: Object, live: Object | None) -> list[Action]:
+    if live is not None:
+        same = live.get("spec") == spec
+        return [] if same else [Update(target, {**live, "spec": spec}, CHANGED)]
     # Seen from the beginning, as people expect it: a status nobody has written yet.
-    status = Patch(look.target, {"status": {}}, PLACED, subresource="status", absent_is_fine=True)
-    return [Create(look.target, config_object(spec), PLACED), status]
+    status = Patch(target, {"status": {}}, PLACED, subresource="status", absent_is_fine=True)
+    return [Create(target, config_object(spec), PLACED), status]
+
+
+def _target(item: ObjectRef, cluster: ClusterName, gvr: GroupVersionResource | None) -> Target:
+    if gvr is None:
+        raise InvariantError(f"{item} has to change, and no version to change it at")
+    return Target(gvr, item.name, item.namespace, cluster)

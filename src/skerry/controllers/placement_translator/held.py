@@ -29,6 +29,7 @@ from skerry.logic.fleet.placement.consent_record import (
     without_ids,
 )
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
+from skerry.logic.fleet.translation.difference import Hold
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome
@@ -52,16 +53,22 @@ class HeldObjects:
         # Items that are held or refused, by mailbox.
         self._noted: dict[Mailbox, set[ObjectRef]] = {}
 
-    def note(self, mailbox: Mailbox, item: ObjectRef, source: str, *, held: bool) -> None:
-        """Take that *source* is not granted an object; *held*: a copy of it is there and stays."""
+    def put(self, mailbox: Mailbox, item: ObjectRef, hold: Hold) -> None:
+        """Take what a row of ``difference`` says about an object that may not be granted."""
         element = (mailbox, *item[1:])
+        if hold.gone:
+            # Should it come again, it is held again.
+            self._released.discard(element)
+        if not hold.source:
+            self._drop(mailbox, item, released=hold.released)
+            return
         self._noted.setdefault(mailbox, set()).add(item)
-        group = Group(mailbox.cluster, source)
-        refusal = {} if held else _refused(group, item.group_resource)
-        changed = self.holds.put(element, group if held else None)
+        group = Group(mailbox.cluster, hold.source)
+        refusal = {} if hold.held else _refused(group, item.group_resource)
+        changed = self.holds.put(element, group if hold.held else None)
         self._report(changed | self.refusals.replace(element, refusal))
 
-    def settle(self, mailbox: Mailbox, item: ObjectRef, *, released: bool = False) -> None:
+    def _drop(self, mailbox: Mailbox, item: ObjectRef, *, released: bool = False) -> None:
         """Drop an object from the report: it is granted, or nobody wants it.
 
         *released*: a confirmation for it stays good, as it is still not granted.
@@ -88,14 +95,10 @@ class HeldObjects:
         """Drop confirmations: whoever led meanwhile holds again what they were about."""
         self._released.clear()
 
-    def gone(self, mailbox: Mailbox, item: ObjectRef) -> None:
-        """Take that a copy is not there: should it come again, it is held again."""
-        self._released.discard((mailbox, *item[1:]))
-
     def forget_mailbox(self, mailbox: Mailbox) -> None:
         """Drop everything about a mailbox that is not there any more."""
         for item in sorted(self._noted.get(mailbox, ())):
-            self.settle(mailbox, item)
+            self._drop(mailbox, item)
 
     def _report(self, inventories: Iterable[str]) -> None:
         for cluster in sorted(inventories):

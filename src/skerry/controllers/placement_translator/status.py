@@ -1,4 +1,4 @@
-"""What an EdgePlacement is told of its translation: two conditions, and an Event per news.
+"""How the translation of an EdgePlacement is reported: two conditions, and an Event per change.
 
 ``Translated`` says whether everything meant is where it should be, ``ConflictFree`` whether
 nobody else wants something different under the same names. One line stands for one object,
@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import EDGE_PLACEMENTS, Mailbox
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
-from skerry.controllers.placement_translator.keys import EDGE_PLACEMENTS
-from skerry.controllers.placement_translator.problems import Problems
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.translation.merging import CONFLICTS
-from skerry.logic.fleet.translation.what import what_of
+from skerry.logic.fleet.translation.merging import CONFLICTS, PlacementProblem
+from skerry.logic.fleet.translation.selected import what_of
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.index import Key
@@ -33,6 +31,86 @@ INVALID_SELECTOR = "InvalidSelector"
 _LINES = 5
 
 
+# -- the table of problems -----------------------------------------------------------------------
+
+_Row = tuple[Mailbox, ObjectRef]
+# What a server says of a write is reported beside what follows from the tables.
+_REFUSED = "refused"
+_DERIVED = "derived"
+
+
+class PlacementProblems:
+    """Problems by placement, each at the mailboxes it is met in.
+
+    Before every row of a mailbox has been evaluated, nobody knows what there is to report of it:
+    that there are no problems would be as wrong as the first of them alone.
+    """
+
+    def __init__(self, enqueue: Callable[[ObjectRef], None]) -> None:
+        self._enqueue = enqueue
+        self._reported: dict[tuple[str, _Row], tuple[PlacementProblem, ...]] = {}
+        self._by_placement: dict[ObjectRef, dict[tuple[str, _Row], list[Problem]]] = {}
+        self._complete: set[Mailbox] = set()
+
+    def put(self, mailbox: Mailbox, item: ObjectRef, found: Iterable[PlacementProblem]) -> None:
+        """Take what is wrong with one object in one mailbox, in place of what was."""
+        self._put((_DERIVED, (mailbox, item)), tuple(found))
+
+    def put_refusal(
+        self, mailbox: Mailbox, item: ObjectRef, found: Iterable[PlacementProblem]
+    ) -> None:
+        """Take what the mailbox said of an attempt to write; nothing when it went well."""
+        self._put((_REFUSED, (mailbox, item)), tuple(found))
+
+    def complete(self, mailbox: Mailbox, placements: Iterable[ObjectRef]) -> None:
+        """Take that every row of a mailbox has been evaluated; *placements* go there."""
+        if mailbox not in self._complete:
+            self._complete.add(mailbox)
+            for placement in sorted(placements):
+                self._enqueue(placement)
+
+    def is_complete(self, mailboxes: Iterable[Mailbox]) -> bool:
+        """Tell whether all there is to report of *mailboxes* is known."""
+        return self._complete.issuperset(mailboxes)
+
+    def of(self, placement: ObjectRef) -> dict[tuple[Problem, ObjectRef], list[Mailbox]]:
+        """Return a placement's problems with the objects and mailboxes they are about."""
+        found: dict[tuple[Problem, ObjectRef], list[Mailbox]] = {}
+        for (_, (mailbox, item)), problems in self._by_placement.get(placement, {}).items():
+            for problem in problems:
+                found.setdefault((problem, item), []).append(mailbox)
+        return found
+
+    def forget_mailbox(self, mailbox: Mailbox) -> None:
+        """Drop what is known of a mailbox that is not there any more."""
+        self._complete.discard(mailbox)
+        for key in [key for key in self._reported if key[1][0] == mailbox]:
+            self._put(key, ())
+
+    def _put(self, key: tuple[str, _Row], found: tuple[PlacementProblem, ...]) -> None:
+        old = self._reported.get(key, ())
+        if old == found:
+            return
+        for placement in {each.placement for each in old}:
+            known = self._by_placement[placement]
+            del known[key]
+            if not known:
+                del self._by_placement[placement]
+        for each in found:
+            self._by_placement.setdefault(each.placement, {}).setdefault(key, []).append(
+                each.problem
+            )
+        if found:
+            self._reported[key] = found
+        else:
+            self._reported.pop(key, None)
+        for placement in sorted({each.placement for each in (*old, *found)}):
+            self._enqueue(placement)
+
+
+# -- observing and deciding ----------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class StatusObserved:
     """A placement and its problems, each with the mailboxes it is met in."""
@@ -43,12 +121,12 @@ class StatusObserved:
 
 
 class StatusObserver:
-    """Reads what is to be told."""
+    """Reads what is to be reported."""
 
     def __init__(
         self,
         placements: Informer,
-        problems: Problems,
+        problems: PlacementProblems,
         mailboxes: Callable[[ObjectRef], Iterable[Mailbox]],
     ) -> None:
         """*mailboxes* returns the mailboxes there are at a placement's destinations."""
@@ -61,7 +139,7 @@ class StatusObserver:
         # The scheduler writes first what the rest of the status must have.
         if placement is None or "specGeneration" not in (placement.get("status") or {}):
             return None
-        if self._problems.awaits(name, self._mailboxes(name)):
+        if not self._problems.is_complete(self._mailboxes(name)):
             return None
         malformed = ""
         try:
@@ -96,9 +174,12 @@ def decide_status(observed: StatusObserved, now: datetime) -> Plan:
         }
     obj = {**placement, "status": {**placement["status"], "conditions": list(conditions.values())}}
     metadata = placement["metadata"]
-    cluster = metadata["annotations"]["kcp.io/cluster"]
+    cluster = metadata["annotations"][CLUSTER_ANNOTATION]
     update = Update(
-        Target(EDGE_PLACEMENTS, metadata["name"], "", cluster), obj, "Told", subresource="status"
+        Target(EDGE_PLACEMENTS, metadata["name"], "", cluster),
+        obj,
+        "ConditionsChanged",
+        subresource="status",
     )
     news = [
         Announcement(placement, "Warning", reason, message)

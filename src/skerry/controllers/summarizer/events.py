@@ -20,7 +20,7 @@ from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.what import What, what_of
+from skerry.logic.fleet.translation.selected import What, what_of
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Index, Key, key_of

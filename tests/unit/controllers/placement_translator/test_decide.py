@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import SYNCER_CONFIGS, Mailbox
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import (
     ADOPTED,
     CHANGED,
     NOT_PLACED,
     PLACED,
+    MailboxPlan,
     decide,
     phases,
+    target_of,
 )
-from skerry.controllers.placement_translator.keys import SYNCER_CONFIGS
-from skerry.controllers.placement_translator.marks import CONFIG
-from skerry.controllers.placement_translator.observe import Look, Observed
+from skerry.controllers.placement_translator.observe import Observed
 from skerry.kit.invariant import InvariantError
+from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.copies import labelled
+from skerry.logic.fleet.translation.difference import ItemDiff
+from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.machinery.plan import (
     Create,
     Delete,
@@ -33,16 +35,22 @@ from skerry.logic.machinery.plan import (
 )
 
 MAILBOX, CLUSTER = Mailbox("imw", "u"), "mailbox"
+LIVE = {"metadata": {"name": "the-one", "annotations": {"a": "b"}}, "spec": {}, "status": {}}
 
 
-def _look(
-    item: ObjectRef,
-    wanted: dict[str, Any] | None,
-    live: dict[str, Any] | None = None,
-    uid: str = "",
-) -> Look:
+def _row(item: ObjectRef, found: Verdict, desired: Object | None = None, uid: str = "") -> ItemDiff:
     gvr = GroupVersionResource(item.group, "v1", item.resource)
-    return Look(item, Target(gvr, item.name, item.namespace, CLUSTER), wanted, live, uid)
+    return ItemDiff(item, found, gvr, None if desired is None else lambda: desired, uid)
+
+
+def _observed(*rows: ItemDiff, **live: Object) -> Observed:
+    by_name = {row.item: live[row.item.name] for row in rows if row.item.name in live}
+    return Observed(MAILBOX, CLUSTER, rows, {row.item: 1 for row in rows}, by_name)
+
+
+def _target(item: ObjectRef) -> Target:
+    gvr = GroupVersionResource(item.group, "v1", item.resource)
+    return Target(gvr, item.name, item.namespace, CLUSTER)
 
 
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
@@ -52,13 +60,32 @@ COPY = labelled({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "
 
 
 def test_what_is_missing_is_made() -> None:
-    plan = decide(Observed(MAILBOX, (_look(PAGE, COPY),)))
-    assert list(plan) == [Create(_look(PAGE, None).target, COPY, PLACED)]
+    plan = decide(_observed(_row(PAGE, Verdict.CREATE, COPY)))
+    assert list(plan) == [Create(_target(PAGE), COPY, PLACED)]
+    assert plan.done == frozenset()
 
 
 def test_what_should_not_be_there_is_deleted_by_its_uid() -> None:
-    plan = decide(Observed(MAILBOX, (_look(PAGE, None, uid="u"),)))
-    assert list(plan) == [Delete(_look(PAGE, None).target, NOT_PLACED, uid="u")]
+    plan = decide(_observed(_row(PAGE, Verdict.DELETE, uid="u")))
+    assert list(plan) == [Delete(_target(PAGE), NOT_PLACED, uid="u")]
+
+
+def test_what_is_right_is_done_and_what_is_pending_is_neither_done_nor_acted_on() -> None:
+    pending = ItemDiff(SPACE, Verdict.PENDING, missing=("types", "one"))
+    plan = decide(_observed(_row(PAGE, Verdict.NONE), pending))
+    assert not plan
+    assert plan.done == {PAGE}
+    assert plan.rows[1] is pending
+
+
+def test_a_pending_row_never_becomes_a_deletion_whatever_it_says() -> None:
+    row = ItemDiff(PAGE, Verdict.PENDING, _target(PAGE).gvr, None, "u", ("types", "one"))
+    assert not decide(_observed(row))
+
+
+def test_a_row_that_has_to_change_and_no_version_to_change_it_at_is_a_bug() -> None:
+    with pytest.raises(InvariantError):
+        decide(_observed(ItemDiff(PAGE, Verdict.DELETE)))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +94,7 @@ def test_what_should_not_be_there_is_deleted_by_its_uid() -> None:
 def test_what_differs_is_replaced_as_it_was_read(labels: dict[str, str], reason: str) -> None:
     metadata = {"name": "page", "uid": "u", "resourceVersion": "7", "labels": labels}
     live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": "x"}}
-    (action,) = decide(Observed(MAILBOX, (_look(PAGE, COPY, live, "u"),)))
+    (action,) = decide(_observed(_row(PAGE, Verdict.UPDATE, COPY, "u"), page=live))
     assert isinstance(action, Update)
     assert action.reason == reason
     assert action.object["metadata"]["resourceVersion"] == "7"
@@ -75,45 +102,59 @@ def test_what_differs_is_replaced_as_it_was_read(labels: dict[str, str], reason:
     assert not action.overwrite
 
 
+def test_what_turns_out_to_be_right_already_is_left_alone() -> None:
+    metadata = {**COPY["metadata"], "uid": "u", "resourceVersion": "7"}
+    plan = decide(_observed(_row(PAGE, Verdict.UPDATE, COPY), page={**COPY, "metadata": metadata}))
+    assert not plan
+    assert plan.done == {PAGE}
+
+
+def test_what_has_gone_meanwhile_is_made_anew() -> None:
+    (action,) = decide(_observed(_row(PAGE, Verdict.UPDATE, COPY, "u")))
+    assert isinstance(action, Create)
+
+
 def test_definitions_and_room_come_before_objects_and_go_after_them() -> None:
     other = ObjectRef("", "", "namespaces", "", "old")
     old = ObjectRef("", "", "configmaps", "old", "x")
     gone = ObjectRef("", "apis.kcp.io", "apibindings", "", "unneeded")
-    looks = (
-        _look(other, None, uid="1"),
-        _look(gone, None, uid="2"),
-        _look(old, None, uid="3"),
-        _look(PAGE, COPY),
-        _look(SPACE, COPY),
-        _look(BINDING, COPY),
+    rows = (
+        _row(other, Verdict.DELETE, uid="1"),
+        _row(gone, Verdict.DELETE, uid="2"),
+        _row(old, Verdict.DELETE, uid="3"),
+        _row(PAGE, Verdict.CREATE, COPY),
+        _row(SPACE, Verdict.CREATE, COPY),
+        _row(BINDING, Verdict.CREATE, COPY),
     )
     names = [
-        [getattr(action, "target").name for action in turn]  # noqa: B009 - of a union
-        for turn in phases(decide(Observed(MAILBOX, looks)))
+        [target_of(action).name for action in turn] for turn in phases(decide(_observed(*rows)))
     ]
     assert names == [["bind-kube"], ["shop"], ["page"], ["x"], ["old"], ["unneeded"]]
 
 
-def _config(live: dict[str, Any] | None) -> Observed:
-    target = Target(SYNCER_CONFIGS, "the-one", "", CLUSTER)
-    spec: dict[str, Any] = {"namespaceScope": {}}
-    return Observed(MAILBOX, (), Look(CONFIG, target, {"spec": spec}, live))
+def _config(found: Verdict, live: Object | None = None) -> MailboxPlan:
+    desired: Object = {"spec": {"namespaceScope": {}}}
+    row = ItemDiff(CONFIG, found, SYNCER_CONFIGS, lambda: desired)
+    return decide(Observed(MAILBOX, CLUSTER, (row,), {CONFIG: 1}, {CONFIG: live} if live else {}))
 
 
 def test_a_new_syncer_config_has_a_status_from_the_beginning() -> None:
-    create, patch = decide(_config(None))
+    create, patch = _config(Verdict.CREATE)
     assert isinstance(create, Create)
     assert create.object["spec"] == {"namespaceScope": {}}
     assert isinstance(patch, Patch)
     assert patch.subresource == "status"
-    assert [len(turn) for turn in phases(decide(_config(None)))] == [1, 1]
+    assert [len(turn) for turn in phases(_config(Verdict.CREATE))] == [1, 1]
 
 
 def test_of_an_existing_syncer_config_only_the_spec_is_replaced() -> None:
-    live = {"metadata": {"name": "the-one", "annotations": {"a": "b"}}, "spec": {}, "status": {}}
-    (update,) = decide(_config(live))
+    (update,) = _config(Verdict.UPDATE, LIVE)
     assert isinstance(update, Update)
-    assert update.object == {**live, "spec": {"namespaceScope": {}}}
+    assert update.object == {**LIVE, "spec": {"namespaceScope": {}}}
+
+
+def test_a_syncer_config_that_says_the_same_is_left_alone() -> None:
+    assert not _config(Verdict.UPDATE, {**LIVE, "spec": {"namespaceScope": {}}})
 
 
 def test_emptying_a_mailbox_wholesale_is_not_a_thing_it_does() -> None:

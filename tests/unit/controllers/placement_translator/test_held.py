@@ -18,6 +18,7 @@ from skerry.controllers.placement_translator.held import (
 )
 from skerry.logic.fleet.placement.consent_record import new_record
 from skerry.logic.fleet.placement.holds import Group
+from skerry.logic.fleet.translation.difference import Hold
 from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -68,35 +69,51 @@ def test_the_id_shown_releases_what_it_stands_for_and_is_used_up() -> None:
 
 
 def test_an_object_is_held_or_refused_or_neither() -> None:
-    told: list[str] = []
-    state = HeldObjects(told.append)
+    reported: list[str] = []
+    state = HeldObjects(reported.append)
     group = Group("imw", "bank")
-    state.note(MAILBOX, SECRET, "bank", held=True)
+    state.put(MAILBOX, SECRET, Hold("bank", held=True))
     assert (len(state.holds.elements(group)), state.refusals.count(group)) == (1, 0)
-    state.note(MAILBOX, SECRET, "bank", held=False)
+    state.put(MAILBOX, SECRET, Hold("bank"))
     assert (len(state.holds.elements(group)), state.refusals.count(group)) == (0, 1)
-    state.settle(MAILBOX, SECRET)
+    state.put(MAILBOX, SECRET, Hold())
     assert (len(state.holds.elements(group)), state.refusals.count(group)) == (0, 0)
-    assert set(told) == {"imw"}
-    told.clear()
-    state.settle(MAILBOX, SECRET)
-    assert told == []
+    assert set(reported) == {"imw"}
+    reported.clear()
+    state.put(MAILBOX, SECRET, Hold())
+    assert reported == []
 
 
-def test_a_release_ends_with_the_copy_or_with_a_grant() -> None:
+@pytest.mark.parametrize(
+    ("hold", "stays"),
+    [
+        (Hold(gone=True), False),
+        (Hold(), False),
+        (Hold(released=True), True),
+        (Hold("bank", held=True), True),
+        (Hold("bank", gone=True), False),
+    ],
+)
+def test_a_release_ends_with_the_copy_or_with_a_grant(hold: Hold, stays: bool) -> None:
     state = HeldObjects(lambda _: None)
-    for end in (state.gone, state.settle):
-        state.release([(MAILBOX, *SECRET[1:])])
-        assert state.is_released(MAILBOX, SECRET)
-        end(MAILBOX, SECRET)
-        assert not state.is_released(MAILBOX, SECRET)
+    state.release([(MAILBOX, *SECRET[1:])])
+    assert state.is_released(MAILBOX, SECRET)
+    state.put(MAILBOX, SECRET, hold)
+    assert state.is_released(MAILBOX, SECRET) is stays
+
+
+def test_whoever_led_meanwhile_holds_again_what_was_confirmed() -> None:
+    state = HeldObjects(lambda _: None)
+    state.release([(MAILBOX, *SECRET[1:])])
+    state.forget_released()
+    assert not state.is_released(MAILBOX, SECRET)
 
 
 def test_nothing_is_held_in_a_mailbox_that_has_gone() -> None:
     state = HeldObjects(lambda _: None)
-    state.note(MAILBOX, SECRET, "bank", held=True)
-    state.note(MAILBOX, ROLE, "bank", held=False)
-    state.note(OTHER, SECRET, "bank", held=True)
+    state.put(MAILBOX, SECRET, Hold("bank", held=True))
+    state.put(MAILBOX, ROLE, Hold("bank"))
+    state.put(OTHER, SECRET, Hold("bank", held=True))
     state.forget_mailbox(MAILBOX)
     assert state.holds.elements(Group("imw", "bank")) == {(OTHER, *SECRET[1:])}
     assert state.refusals.groups("imw") == []

@@ -7,11 +7,14 @@ from typing import Any
 
 from skerry.api.edge import Mailbox, edge_placement_ref
 from skerry.api.refs import ObjectRef
-from skerry.controllers.placement_translator.problems import Problems
 from skerry.controllers.placement_translator.settings import copies_are_inert
-from skerry.controllers.placement_translator.status import StatusObserved, decide_status
+from skerry.controllers.placement_translator.status import (
+    PlacementProblems,
+    StatusObserved,
+    decide_status,
+)
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.translation.merging import Told
+from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.machinery.plan import Update
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
@@ -86,18 +89,47 @@ def test_a_malformed_selector_comes_before_everything_else() -> None:
     assert found["Translated"]["message"] == "spec.x: wrong"
 
 
-def test_problems_tell_only_what_is_news() -> None:
-    told: list[ObjectRef] = []
-    problems = Problems(told.append)
-    problems.merged(M, PAGE, [Told(P, LOST)])
-    problems.merged(M, PAGE, [Told(P, LOST)])
-    assert told == [P]
-    problems.refused(M, PAGE, [Told(P, CLASH)])
+def _problems() -> tuple[PlacementProblems, list[ObjectRef]]:
+    enqueued: list[ObjectRef] = []
+    return PlacementProblems(enqueued.append), enqueued
+
+
+def test_a_placement_is_enqueued_only_when_its_problems_differ() -> None:
+    problems, enqueued = _problems()
+    problems.put(M, PAGE, [PlacementProblem(P, LOST)])
+    problems.put(M, PAGE, [PlacementProblem(P, LOST)])
+    assert enqueued == [P]
+    problems.put_refusal(M, PAGE, [PlacementProblem(P, CLASH)])
     assert problems.of(P) == {(LOST, PAGE): [M], (CLASH, PAGE): [M]}
-    problems.merged(M, PAGE, [Told(Q, LOST)])
+    problems.put(M, PAGE, [PlacementProblem(Q, LOST)])
     assert problems.of(P) == {(CLASH, PAGE): [M]}
     problems.forget_mailbox(M)
     assert problems.of(P) == problems.of(Q) == {}
+
+
+def test_nothing_is_known_until_every_mailbox_has_been_evaluated() -> None:
+    problems, enqueued = _problems()
+    assert not problems.is_complete([M, N])
+    problems.complete(M, [Q, P])
+    assert enqueued == [P, Q]
+    assert not problems.is_complete([M, N])
+    problems.complete(N, [P])
+    assert problems.is_complete([M, N])
+
+
+def test_that_a_mailbox_is_evaluated_again_enqueues_nobody() -> None:
+    problems, enqueued = _problems()
+    problems.complete(M, [P])
+    problems.complete(M, [P])
+    assert enqueued == [P]
+
+
+def test_of_a_mailbox_that_comes_again_nothing_is_known_and_of_none_everything() -> None:
+    problems, _ = _problems()
+    problems.complete(M, [])
+    problems.forget_mailbox(M)
+    assert not problems.is_complete([M])
+    assert problems.is_complete([])
 
 
 def test_only_a_hub_of_ours_is_known_to_leave_copies_without_effect() -> None:

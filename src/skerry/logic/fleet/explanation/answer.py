@@ -21,7 +21,7 @@ from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.explain import Explanation, explain
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.translation.what import What
+from skerry.logic.fleet.translation.selected import What
 
 
 @dataclass(frozen=True, slots=True)

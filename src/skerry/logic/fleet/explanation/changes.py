@@ -33,7 +33,7 @@ from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.placement.whatif import Change, Difference, Put, Record, Remove
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.what import What, what_of
+from skerry.logic.fleet.translation.selected import What, what_of
 from skerry.logic.machinery.patch.merge_patch import apply_merge_patch
 from skerry.logic.machinery.selectors import SelectorError
 

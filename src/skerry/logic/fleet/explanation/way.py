@@ -18,8 +18,7 @@ from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
-from skerry.logic.fleet.translation.merging import KIND_WITHHELD
-from skerry.logic.fleet.translation.reference import withheld_kind
+from skerry.logic.fleet.translation.merging import KIND_WITHHELD, withheld_kind
 
 # A type of the mailbox's own, which says nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)

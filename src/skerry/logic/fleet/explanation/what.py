@@ -20,7 +20,7 @@ from skerry.logic.fleet.translation.categories import (
     NAMESPACES,
     is_edge_object,
 )
-from skerry.logic.fleet.translation.what import NamedObjects, What
+from skerry.logic.fleet.translation.selected import NamedObjects, What
 from skerry.logic.machinery.selectors import Selector
 
 # Stands for any value that nobody mentions.

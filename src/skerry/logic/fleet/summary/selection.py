@@ -9,7 +9,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.tables import Labels, Selects
 from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES
-from skerry.logic.fleet.translation.what import What
+from skerry.logic.fleet.translation.selected import What
 
 # The mailbox has a life of its own for these: their status there is not the edge's.
 _NATURED = (NAMESPACES, DEFINITIONS)

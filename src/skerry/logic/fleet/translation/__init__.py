@@ -1,11 +1,19 @@
-"""From *what* and *where* to the contents of mailboxes.
+"""From *what* and *where* to the contents of mailboxes: the tables between slices and copies.
 
 An EdgePlacement says which objects of its workspace are meant (``what``); its slices say which
-mailboxes they go to (``where``). ``categories`` knows which types travel how far, ``types`` which
-ones a workspace serves and what brings them, ``copies`` what of an object is copied and how a
-copy is compared, ``merging`` what happens when several placements want the same thing,
-``versions`` at which version, ``configs`` what the syncer is told. ``reference`` puts all of it
-together in one plain function, against which everything incremental is tested.
+mailboxes they go to (``where``). In the order in which they derive from each other:
+
+* ``sources``: the input tables of objects, in workspaces of owners and in mailboxes alike;
+  ``workspaces``: which kinds each workspace serves and which watch shows them.
+* ``selected``: what a placement selects. ``route``: to which mailboxes that goes, and by which
+  Locations. ``desired``: what it is to be there (``merging``, ``configs`` for the SyncerConfig).
+  ``difference``: what has to happen; ``dirty`` has the rows that are to be evaluated.
+* ``reference``: all of it from the inputs alone, in one plain function. Everything incremental is
+  compared with it.
+
+``categories`` knows which kinds travel how far, ``types`` which ones a workspace serves and at
+which version they are written, ``copies`` what of an object is copied and how a copy is compared,
+``grants`` what an inventory workspace lets through.
 
 The rules in one place:
 
@@ -16,8 +24,9 @@ The rules in one place:
 * What defines a placed type (an APIBinding, a CustomResourceDefinition) goes along unasked, and
   so does what defines a type that is to come up from the edge.
 * Of several workspaces' objects with one name, the newest counts (the highest resourceVersion;
-  kcp's are global). Where their copies differ, all placements involved are told.
+  kcp's are global). Where their copies differ, that is reported to all placements involved.
 * One workspace's object that goes to one mailbox by several Locations is customized for the first
-  of them by name. Where that makes a difference, the placements are told.
+  of them by name. Where that makes a difference, it is reported.
 * Nothing withheld is sent, and what was sent before it was withheld is taken back.
+* Nothing is removed because of what has not been read, or of a placement that is malformed.
 """

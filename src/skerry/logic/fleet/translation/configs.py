@@ -1,15 +1,26 @@
-"""What a syncer is told: SyncerConfig ``the-one`` of a mailbox, always in the same order."""
+"""SyncerConfig ``the-one`` of a mailbox: what its syncer carries, always in the same order.
+
+It is a row of ``desired`` like any copy, derived from the same tables (``desired_config``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from skerry.api.edge import API_VERSION, SYNCER_CONFIG_NAME
+from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.fleet.translation.what import UpsyncSet
-
-CONFIG_NAME = "the-one"
-CONFIG_TYPE = GroupResource("edge.kcp.io", "syncerconfigs")
+from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.desired import DesiredThere
+from skerry.logic.fleet.translation.grants import granted_upsync
+from skerry.logic.fleet.translation.merging import VERSIONS_DISAGREE, PlacementProblem
+from skerry.logic.fleet.translation.selected import CHOSEN, NAMED, UpsyncSet
+from skerry.logic.fleet.translation.types import Agreement
+from skerry.logic.fleet.translation.workspaces import Scope
 
 # What is left when the last placement has gone; the object stays.
 EMPTY_SPEC: Mapping[str, object] = {"namespaceScope": {}}
@@ -65,12 +76,123 @@ def _written_order(each: UpsyncSet) -> tuple[object, ...]:
 def config_object(spec: Object) -> Object:
     """Return a new SyncerConfig."""
     return {
-        "apiVersion": f"{CONFIG_TYPE.group}/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "SyncerConfig",
-        "metadata": {"name": CONFIG_NAME},
+        "metadata": {"name": SYNCER_CONFIG_NAME},
         "spec": spec,
     }
 
 
 def _resource(resource: GroupResource, version: str) -> Object:
     return {"apiVersion": version, "group": resource.group, "resource": resource.resource}
+
+
+# -- the row -------------------------------------------------------------------------------------
+
+
+class DesiredConfig(NamedTuple):
+    """The spec that is desired; None when no placement goes to the mailbox."""
+
+    spec: Object | None
+    problems: tuple[PlacementProblem, ...] = ()
+
+
+def config_scopes(there: DesiredThere) -> Iterator[Scope]:
+    """Yield what must have been read so that the config means anything."""
+    yield from there.table.consent.scopes(there.mailbox)
+    for cluster in there.contributors:
+        yield from there.workspaces.all_scopes(cluster)
+
+
+def desired_config(there: DesiredThere) -> DesiredConfig:
+    """Return what the SyncerConfig of a mailbox is to say."""
+    if not there.contributors:
+        return DesiredConfig(None)
+    placements = [each for each in there.placements if there.route.what(each) is not None]
+    spaces = {each: _namespaces(there, each) for each in placements}
+    namespaces = {name for found in spaces.values() for name in found}
+    agreements = _carried(there, {each.cluster for each in placements if spaces[each]})
+    objects: dict[GroupResource, tuple[str, list[str]]] = {}
+    for item in _cluster_scoped(there):
+        kind = item.group_resource
+        agreement = agreements.setdefault(kind, there.version(kind))
+        objects.setdefault(kind, (agreement.version, []))[1].append(item.name)
+    resources = {kind: a.version for kind, a in agreements.items() if kind not in objects}
+    upsync = [each for placement in placements for each in _upsync(there, placement)]
+    spec = config_spec(namespaces, resources, objects, upsync)
+    return DesiredConfig(spec, tuple(_disagreements(there, agreements)))
+
+
+def _namespaces(there: DesiredThere, placement: ObjectRef) -> list[str]:
+    """Return the namespaces of a placement whose copies the syncer carries."""
+    found = there.route.namespaces(placement)
+    if not there.enforced:
+        return found
+    return [
+        name
+        for name in found
+        if there.ways(namespace_ref(name), placement, bare=True)
+        or there.table.stays(there.mailbox, namespace_ref(name))
+    ]
+
+
+def _upsync(there: DesiredThere, placement: ObjectRef) -> Iterable[UpsyncSet]:
+    """Return what a placement has come up, as far as grants let it."""
+    what = there.route.what(placement)
+    sets = what.upsync if what is not None else ()
+    if not sets or not there.enforced:
+        return sets
+    return granted_upsync(sets, there.rules(placement))
+
+
+def _carried(
+    there: DesiredThere, clusters: Iterable[ClusterName]
+) -> dict[GroupResource, Agreement]:
+    """Return the namespaced kinds carried to the edge, and at which version."""
+    return {
+        served.group_resource: there.version(served.group_resource)
+        for cluster in clusters
+        for served in there.workspaces.types(cluster).served.values()
+        if served.namespaced and category_of(served.group_resource).to_edge
+    }
+
+
+def _cluster_scoped(there: DesiredThere) -> Iterator[ObjectRef]:
+    """Yield the cluster-scoped objects in a mailbox that go on to the edge."""
+    items = {item for each in there.placements for item in there.route.named(each)}
+    definitions = there.workspaces.definitions
+    for cluster in there.contributors:
+        items.update(map(definitions.ref, definitions.within(cluster).values()))
+    for item in items:
+        if category_of(item.group_resource).to_edge and _goes(there, item):
+            yield item
+
+
+def _goes(there: DesiredThere, item: ObjectRef) -> bool:
+    if item.group_resource == NAMESPACES and not _is_chosen_and_named(there, item):
+        return False
+    row = there.row(item)
+    if row.frozen:
+        return there.table.stays(there.mailbox, item)
+    return row.digest is not None
+
+
+def _is_chosen_and_named(there: DesiredThere, item: ObjectRef) -> bool:
+    """Tell whether a Namespace goes with its labels: some placement chooses and names it."""
+    return any(
+        there.route.selected.at(each, (each.cluster, item)) == CHOSEN | NAMED
+        for each in there.placements
+    )
+
+
+def _disagreements(
+    there: DesiredThere, agreements: Mapping[GroupResource, Agreement]
+) -> Iterator[PlacementProblem]:
+    for kind, agreement in agreements.items():
+        if agreement.shared:
+            continue
+        text = f"no version of {kind} is served by every workspace that places it; "
+        problem = Problem(VERSIONS_DISAGREE, f"{text}{agreement.version} is used")
+        for cluster, placements in there.contributors.items():
+            if there.workspaces.served(cluster, kind) is not None:
+                yield from (PlacementProblem(each, problem) for each in placements)

@@ -29,7 +29,7 @@ from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import BINDINGS, NAMESPACES
-from skerry.logic.fleet.translation.what import UpsyncSet
+from skerry.logic.fleet.translation.selected import UpsyncSet
 
 NOT_GRANTED = "NotGranted"
 _EVERYTHING = ("*",)

@@ -28,6 +28,12 @@ NEVER_COPIED = "NeverCopied"
 CONFLICTS = frozenset((CONFLICTING_OBJECTS, LOCATIONS_DISAGREE, VERSIONS_DISAGREE))
 
 
+def withheld_kind(item: ObjectRef) -> Problem:
+    """Return what is reported of an object that would act on the hub itself."""
+    text = f"{item} is withheld: on this hub its copy would not be without effect"
+    return Problem(KIND_WITHHELD, text)
+
+
 class Way(NamedTuple):
     """One placement's way to a mailbox: by which Location."""
 
@@ -55,8 +61,8 @@ class Origin:
         return tuple(sorted({way.placement for way in self.ways}))
 
 
-class Told(NamedTuple):
-    """A problem, and the placement it is told to."""
+class PlacementProblem(NamedTuple):
+    """A problem, and the placement whose conditions report it."""
 
     placement: ObjectRef
     problem: Problem
@@ -64,10 +70,10 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What is to be in the mailbox (None: nothing), and what there is to tell."""
+    """What is to be in the mailbox (None: nothing), and what there is to report."""
 
     object: Object | None
-    told: tuple[Told, ...] = ()
+    problems: tuple[PlacementProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +90,17 @@ def newest_first(origins: Iterable[Origin]) -> list[Origin]:
 def merged(item: ObjectRef, origins: Sequence[Origin], *, strict: bool = True) -> Merged:
     """Return what *item* is to be, given everything that is wanted under its name."""
     candidates: list[_Candidate] = []
-    told: list[Told] = []
+    problems: list[PlacementProblem] = []
     for origin in newest_first(origins):
         outcome = _customized(item, origin, strict=strict)
-        told += outcome.told
+        problems += outcome.problems
         if outcome.object is not None:
             candidates.append(_Candidate(origin, outcome.object))
     if not candidates:
-        return Merged(None, tuple(told))
+        return Merged(None, tuple(problems))
     winner = candidates[0]
-    told += _conflicts(item, winner, candidates[1:])
-    return Merged(labelled(winner.object), tuple(told))
+    problems += _conflicts(item, winner, candidates[1:])
+    return Merged(labelled(winner.object), tuple(problems))
 
 
 def _customized(item: ObjectRef, origin: Origin, *, strict: bool) -> Merged:
@@ -105,19 +111,19 @@ def _customized(item: ObjectRef, origin: Origin, *, strict: bool) -> Merged:
     if isinstance(first, Withheld):
         problem = first.problem
         text = f"{item} is withheld: {problem.message}"
-        return Merged(None, _tell(origin, Problem(problem.reason, text)))
+        return Merged(None, _reported(origin, Problem(problem.reason, text)))
     if first.object is not origin.copy and (refused := _refused(item, origin, first.object)):
-        return Merged(None, _tell(origin, refused))
-    told = [
+        return Merged(None, _reported(origin, refused))
+    problems = [
         each
         for problem in first.undone
-        for each in _tell(
+        for each in _reported(
             origin, Problem(problem.reason, f"{item} is not as asked for: {problem.message}")
         )
     ]
     if first.object is not origin.copy:
-        told += _disagreements(item, origin, first, names[1:], strict=strict)
-    return Merged(first.object, tuple(told))
+        problems += _disagreements(item, origin, first, names[1:], strict=strict)
+    return Merged(first.object, tuple(problems))
 
 
 def _refused(item: ObjectRef, origin: Origin, customized: Object) -> Problem | None:
@@ -138,7 +144,7 @@ def _refused(item: ObjectRef, origin: Origin, customized: Object) -> Problem | N
 
 def _disagreements(
     item: ObjectRef, origin: Origin, first: Customized, others: Sequence[ObjectRef], *, strict: bool
-) -> Iterable[Told]:
+) -> Iterable[PlacementProblem]:
     known = dict(origin.locations)
     proof = digest(item.group_resource, first.object)
     for name in others:
@@ -148,11 +154,13 @@ def _disagreements(
                 f"{item} is customized for the first of several Locations of one SyncTarget; "
                 f"Location {name.name} wants it differently"
             )
-            yield from _tell(origin, Problem(LOCATIONS_DISAGREE, text))
+            yield from _reported(origin, Problem(LOCATIONS_DISAGREE, text))
             return
 
 
-def _conflicts(item: ObjectRef, winner: _Candidate, losers: Sequence[_Candidate]) -> Iterable[Told]:
+def _conflicts(
+    item: ObjectRef, winner: _Candidate, losers: Sequence[_Candidate]
+) -> Iterable[PlacementProblem]:
     proof = digest(item.group_resource, winner.object)
     for loser in losers:
         if digest(item.group_resource, loser.object) == proof:
@@ -160,12 +168,12 @@ def _conflicts(item: ObjectRef, winner: _Candidate, losers: Sequence[_Candidate]
         mine, theirs = _listed(winner.origin), _listed(loser.origin)
         text = f"{item} of {mine} is newer than, and sent instead of, that of {theirs}"
         problem = Problem(CONFLICTING_OBJECTS, text)
-        yield from _tell(winner.origin, problem)
-        yield from _tell(loser.origin, problem)
+        yield from _reported(winner.origin, problem)
+        yield from _reported(loser.origin, problem)
 
 
-def _tell(origin: Origin, problem: Problem) -> tuple[Told, ...]:
-    return tuple(Told(placement, problem) for placement in origin.placements)
+def _reported(origin: Origin, problem: Problem) -> tuple[PlacementProblem, ...]:
+    return tuple(PlacementProblem(placement, problem) for placement in origin.placements)
 
 
 def _listed(origin: Origin) -> str:

@@ -35,22 +35,21 @@ from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_spec
 from skerry.logic.fleet.translation.copies import bare_namespace, copied
 from skerry.logic.fleet.translation.grants import Consent, granted_upsync, permitted
 from skerry.logic.fleet.translation.merging import (
-    KIND_WITHHELD,
     Merged,
     Origin,
-    Told,
+    PlacementProblem,
     Way,
     merged,
     newest_first,
+    withheld_kind,
 )
-from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
-from skerry.logic.fleet.translation.versions import agreed_version
-from skerry.logic.fleet.translation.what import (
-    Placed,
-    UpsyncSet,
-    What,
-    what_of,
-    where_of,
+from skerry.logic.fleet.translation.route import Destinations, destinations_of
+from skerry.logic.fleet.translation.selected import UpsyncSet, What, what_of
+from skerry.logic.fleet.translation.types import (
+    ServedType,
+    WorkspaceTypes,
+    agreed_version,
+    workspace_types,
 )
 from skerry.logic.machinery.selectors import SelectorError
 
@@ -81,7 +80,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Translation:
-    """What is to be in each mailbox, what each syncer is told, and what each placement.
+    """What is to be in each mailbox, what each syncer is told, and the problems of each placement.
 
     ``held`` are the mailboxes of placements whose choice is malformed: what is in them already
     stays until somebody says what was meant.
@@ -89,10 +88,19 @@ class Translation:
 
     contents: dict[Mailbox, dict[ObjectRef, Object]]
     configs: dict[Mailbox, Object]
-    told: dict[ObjectRef, set[tuple[Mailbox, Problem]]]
+    problems: dict[ObjectRef, set[tuple[Mailbox, Problem]]]
     held: frozenset[Mailbox]
     # By mailbox, what is not granted: a copy that is there stays as it is.
     frozen: dict[Mailbox, set[ObjectRef]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A placement with what it means (None: malformed) and its destinations."""
+
+    name: ObjectRef
+    what: What | None
+    where: Destinations
 
 
 @dataclass
@@ -140,17 +148,17 @@ class _Reference:
                 if placed.what is None:
                     self._held.add(target)
         contents: dict[Mailbox, dict[ObjectRef, Object]] = {}
-        told: dict[ObjectRef, set[tuple[Mailbox, Problem]]] = {}
+        problems: dict[ObjectRef, set[tuple[Mailbox, Problem]]] = {}
         configs: dict[Mailbox, Object] = {}
         for name, mailbox in self._mailboxes.items():
             found = {item: self._merged(mailbox, item) for item in self._chosen(mailbox)}
             contents[name] = {i: m.object for i, m in found.items() if m.object is not None}
             configs[name] = self._config(mailbox, contents[name])
-            every = [each for result in found.values() for each in result.told]
+            every = [each for result in found.values() for each in result.problems]
             for each in [*every, *_withheld(mailbox)]:
-                told.setdefault(each.placement, set()).add((name, each.problem))
+                problems.setdefault(each.placement, set()).add((name, each.problem))
         frozen = {name: self._frozen(mailbox) for name, mailbox in self._mailboxes.items()}
-        return Translation(contents, configs, told, frozenset(self._held), frozen)
+        return Translation(contents, configs, problems, frozenset(self._held), frozen)
 
     def _frozen(self, mailbox: _Mailbox) -> set[ObjectRef]:
         refused = {item for item in mailbox.refused if item not in mailbox.wanted}
@@ -370,7 +378,7 @@ def _placed(sources: Sources) -> Iterator[Placed]:
             what: What | None = what_of(placement)
         except SelectorError:
             what = None
-        yield Placed(name, what, where_of(pieces.get(name, ())))
+        yield Placed(name, what, destinations_of(pieces.get(name, ())))
 
 
 def _types(sources: Sources, cluster: str) -> WorkspaceTypes:
@@ -384,15 +392,9 @@ def _definition(served: ServedType) -> tuple[ObjectRef, ...]:
     return () if served.definition is None else (served.definition,)
 
 
-def _withheld(mailbox: _Mailbox) -> Iterator[Told]:
+def _withheld(mailbox: _Mailbox) -> Iterator[PlacementProblem]:
     for item, placement in mailbox.withheld:
-        yield Told(placement, withheld_kind(item))
-
-
-def withheld_kind(item: ObjectRef) -> Problem:
-    """Return what is told of an object that would act on the hub itself."""
-    text = f"{item} is withheld: on this hub its copy would not be without effect"
-    return Problem(KIND_WITHHELD, text)
+        yield PlacementProblem(placement, withheld_kind(item))
 
 
 def _item(resource: GroupResource, obj: Object) -> ObjectRef:

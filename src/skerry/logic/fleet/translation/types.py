@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, ResourceInfo
@@ -149,3 +149,30 @@ def _described(spec: Mapping[str, Any], identity: str, definition: ObjectRef) ->
 
 def _name(obj: Object) -> str:
     return str(obj["metadata"]["name"])
+
+
+# -- versions ------------------------------------------------------------------------------------
+
+
+class Agreement(NamedTuple):
+    """A version; ``shared`` tells whether every contributor serves it."""
+
+    version: str
+    shared: bool
+
+
+def agreed_version(types: Iterable[ServedType]) -> Agreement:
+    """Return the version at which a type is written where several workspaces contribute.
+
+    Each of *types* describes it as one of them serves it. If all prefer the same version, that
+    one; else the most stable and newest of those they share. Without any in common the newest of
+    all is taken, so that the answer is the same every time, and the disagreement is reported.
+    """
+    found = list(types)
+    preferred = {each.versions[0] for each in found}
+    if len(preferred) == 1:
+        return Agreement(preferred.pop(), shared=True)
+    shared = set(found[0].versions).intersection(*(each.versions for each in found[1:]))
+    if shared:
+        return Agreement(ordered(shared)[0], shared=True)
+    return Agreement(ordered({v for each in found for v in each.versions})[0], shared=False)

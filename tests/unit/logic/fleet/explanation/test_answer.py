@@ -24,7 +24,7 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.fleet.translation.copies import copied, labelled
-from skerry.logic.fleet.translation.what import what_of
+from skerry.logic.fleet.translation.selected import what_of
 from tests.kit.chain import building
 
 Raw = dict[str, Any]

@@ -12,7 +12,7 @@ from skerry.logic.fleet.explanation.text import changes_text
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.whatif import Difference
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.what import What
+from skerry.logic.fleet.translation.selected import What
 from skerry.logic.machinery.selectors import Selector
 
 SHOP, BANK = (ObjectRef("", *NAMESPACES, "", name) for name in ("shop", "bank"))

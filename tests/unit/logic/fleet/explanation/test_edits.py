@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.what import Subject, selected
-from skerry.logic.fleet.translation.what import what_of
+from skerry.logic.fleet.translation.selected import what_of
 
 KEYS = st.sampled_from(["env", "tier"])
 VALUES = st.sampled_from(["a", "b", "other"])

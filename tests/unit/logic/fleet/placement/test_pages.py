@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skerry.api.edge import Mailbox, location_ref
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, PageWrite, pages
-from skerry.logic.fleet.translation.what import where_of
+from skerry.logic.fleet.translation.route import destinations_of
 
 NAMES = tuple(f"p{number}" for number in range(1, 20))
 State = dict[str, tuple[int, ...]]
@@ -140,4 +140,4 @@ def test_the_translator_takes_what_stands_twice_for_one() -> None:
         ]
     }
     once = {Mailbox("imw", "u"): (location_ref("imw", "l"),)}
-    assert where_of([piece]) == where_of([piece, piece]) == once
+    assert destinations_of([piece]) == destinations_of([piece, piece]) == once

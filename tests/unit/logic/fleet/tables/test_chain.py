@@ -8,10 +8,7 @@ import pytest
 
 from skerry.logic.fleet.tables.chain import CHAIN, ChainTable
 
-# Tables whose derivation still lives under another name; to be empty.
-NOT_YET = {"selected", "route", "desired", "difference"}
-
-DERIVED = [table for table in CHAIN if table.kind == "derived" and table.name not in NOT_YET]
+DERIVED = [table for table in CHAIN if table.kind == "derived"]
 
 
 def test_the_tables_come_in_the_order_of_the_chain() -> None:
@@ -53,5 +50,3 @@ def test_a_table_without_a_derivation_is_watched_and_says_what() -> None:
         if table.kind == "watched":
             assert table.source, table.name
             assert not table.derived_by, table.name
-        elif table.name in NOT_YET:
-            assert not table.derived_by, f"{table.name} is derived now: take it out of NOT_YET"

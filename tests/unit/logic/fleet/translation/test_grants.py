@@ -14,7 +14,7 @@ from skerry.logic.fleet.translation.grants import (
     holds_namespaces,
     not_granted,
 )
-from skerry.logic.fleet.translation.what import UpsyncSet
+from skerry.logic.fleet.translation.selected import UpsyncSet
 
 ALL = Rule(None, None)
 APPS = Rule(frozenset({"apps"}), None)

@@ -1,4 +1,4 @@
-"""One object out of everybody who wants it, and what they are told."""
+"""One object out of everybody who wants it, and what is reported to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.edge import edge_placement_ref, location_ref
-from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.translation.configs import config_object, config_spec, united
 from skerry.logic.fleet.translation.merging import (
     CONFLICTING_OBJECTS,
     LOCATIONS_DISAGREE,
@@ -18,7 +16,6 @@ from skerry.logic.fleet.translation.merging import (
     Way,
     merged,
 )
-from skerry.logic.fleet.translation.what import UpsyncSet
 
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 
@@ -49,25 +46,25 @@ def test_the_only_origin_is_sent_marked_as_a_copy() -> None:
     assert result.object is not None
     assert result.object["data"] == {"k": "v"}
     assert result.object["metadata"]["labels"] == {"edge.kcp.io/projected": "yes"}
-    assert result.told == ()
+    assert result.problems == ()
 
 
-def test_the_newest_counts_by_number_and_both_sides_are_told() -> None:
+def test_the_newest_counts_by_number_and_both_sides_hear_of_it() -> None:
     result = merged(PAGE, [_origin("one", "10", "new"), _origin("two", "9", "old")])
     assert result.object is not None
     assert result.object["data"] == {"k": "new"}
-    assert [(each.placement.cluster, each.problem.reason) for each in result.told] == [
+    assert [(each.placement.cluster, each.problem.reason) for each in result.problems] == [
         ("one", CONFLICTING_OBJECTS),
         ("two", CONFLICTING_OBJECTS),
     ]
-    assert result.told[0].problem.message == (
+    assert result.problems[0].problem.message == (
         "configmaps shop/page of EdgePlacement one|p is newer than, and sent instead of, "
         "that of EdgePlacement two|p"
     )
 
 
 def test_equal_objects_are_no_conflict() -> None:
-    assert merged(PAGE, [_origin("one", "10", "v"), _origin("two", "9", "v")]).told == ()
+    assert merged(PAGE, [_origin("one", "10", "v"), _origin("two", "9", "v")]).problems == ()
 
 
 def test_of_equally_new_ones_the_first_cluster_counts() -> None:
@@ -81,7 +78,7 @@ def test_a_withheld_object_makes_room_for_an_older_one() -> None:
     result = merged(PAGE, [missing, _origin("two", "9", "old")])
     assert result.object is not None
     assert result.object["data"] == {"k": "old"}
-    assert [each.placement.cluster for each in result.told] == ["one"]
+    assert [each.placement.cluster for each in result.problems] == ["one"]
 
 
 def test_several_locations_of_one_sync_target_are_served_the_first_by_name() -> None:
@@ -89,9 +86,9 @@ def test_several_locations_of_one_sync_target_are_served_the_first_by_name() -> 
     result = merged(PAGE, [_origin("one", "1", "at %(loc)", *ways, expand_parameters="true")])
     assert result.object is not None
     assert result.object["data"] == {"k": "at default"}
-    assert [each.problem.reason for each in result.told] == [LOCATIONS_DISAGREE]
+    assert [each.problem.reason for each in result.problems] == [LOCATIONS_DISAGREE]
     same = merged(PAGE, [_origin("one", "1", "anywhere", *ways, expand_parameters="true")])
-    assert same.told == ()
+    assert same.problems == ()
 
 
 ORIGINS = st.lists(
@@ -110,45 +107,4 @@ def test_merging_does_not_depend_on_the_order_of_origins(
     shuffled = list(origins)
     random.shuffle(shuffled)
     assert merged(PAGE, shuffled) == merged(PAGE, origins)
-    assert bool(merged(PAGE, origins).told) == (len({data for _, _, data in found}) > 1)
-
-
-def test_a_config_is_written_in_a_fixed_order_and_empty_parts_are_left_out() -> None:
-    assert config_spec([], {}, {}, []) == {"namespaceScope": {}}
-    deployments, services = GroupResource("apps", "deployments"), GroupResource("", "services")
-    roles = GroupResource("rbac.authorization.k8s.io", "clusterroles")
-    spec = config_spec(
-        ["b", "a", "b"],
-        {deployments: "v1", services: "v1"},
-        {roles: ("v1", ["z", "y"])},
-        [],
-    )
-    assert spec == {
-        "namespaceScope": {
-            "namespaces": ["a", "b"],
-            "resources": [
-                {"apiVersion": "v1", "group": "", "resource": "services"},
-                {"apiVersion": "v1", "group": "apps", "resource": "deployments"},
-            ],
-        },
-        "clusterScope": [
-            {
-                "apiVersion": "v1",
-                "group": "rbac.authorization.k8s.io",
-                "resource": "clusterroles",
-                "objects": ["y", "z"],
-            }
-        ],
-    }
-    assert config_object(spec)["metadata"] == {"name": "the-one"}
-
-
-def test_types_without_namespaces_mean_nothing_and_are_left_out() -> None:
-    assert config_spec([], {GroupResource("", "pods"): "v1"}, {}, []) == {"namespaceScope": {}}
-
-
-def test_upsync_sets_that_differ_in_order_only_are_one() -> None:
-    one = UpsyncSet("g", ("b", "a"), ("n",), ("*",))
-    same = UpsyncSet("g", ("a", "b"), ("n",), ("*",))
-    other = UpsyncSet("g", ("a",), ("n",), ("*",))
-    assert united([one, other, same]) == united([same, one, other]) == [other, same]
+    assert bool(merged(PAGE, origins).problems) == (len({data for _, _, data in found}) > 1)

@@ -11,11 +11,11 @@ from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.types import (
     ServedType,
+    agreed_version,
     common_types,
     defined_type,
     workspace_types,
 )
-from skerry.logic.fleet.translation.versions import agreed_version
 from skerry.logic.machinery.crd.versions import ordered
 
 SECRETS = GroupResource("", "secrets")

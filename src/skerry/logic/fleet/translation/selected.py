@@ -1,15 +1,23 @@
-"""What an EdgePlacement selects, and where its slices send it."""
+"""The table ``selected``: what an EdgePlacement selects of its workspace, and why.
+
+A placement chooses Namespaces by their labels, and with them everything in them, and names
+cluster-scoped objects one by one. Stored is what it chooses and names; what is in a chosen
+Namespace is a product with ``sources`` and is enumerated when asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from skerry.api.edge import Mailbox, location_ref
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
-from skerry.logic.machinery.selectors import Selector
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.logic.fleet.tables.flow import Dataflow
+from skerry.logic.fleet.tables.relation import Relation
+from skerry.logic.fleet.tables.table import Table
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.machinery.selectors import Selector, SelectorError
 
 _ANY = ["*"]
 
@@ -111,30 +119,72 @@ def _listed(names: frozenset[str] | None, name: str) -> bool:
     return names is None or name in names
 
 
-# Where.
+# -- the table -----------------------------------------------------------------------------------
 
-Where = Mapping[Mailbox, tuple[ObjectRef, ...]]
-
-
-def where_of(slices: Iterable[Object]) -> dict[Mailbox, tuple[ObjectRef, ...]]:
-    """Return the mailboxes that slices name, each with the Locations it is reached by, sorted."""
-    found: dict[Mailbox, set[ObjectRef]] = {}
-    for piece in slices:
-        for destination in piece.get("destinations") or ():
-            cluster = destination["cluster"]
-            mailbox = Mailbox(cluster, destination["syncTargetUID"])
-            location = location_ref(cluster, destination["locationName"])
-            found.setdefault(mailbox, set()).add(location)
-    return {mailbox: tuple(sorted(locations)) for mailbox, locations in found.items()}
+Labels = Mapping[str, str]
+# A candidate: its workspace, and its identity there.
+Candidate = tuple[ClusterName, ObjectRef]
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A placement with its choice and its destinations.
+class Malformed(NamedTuple):
+    """The row of a placement that cannot be understood: what it selects is unknown, not nothing."""
 
-    ``what`` is None when the choice is malformed: then nothing is known of what it means.
+    message: str
+
+
+# Why a placement selects something, as bits; enumerated flags would cost more than the join.
+Why: TypeAlias = int
+# Its ``namespaceSelector`` matches: the Namespace goes with everything in it.
+CHOSEN: Final = 1
+# ``nonNamespacedObjects`` means it.
+NAMED: Final = 2
+
+
+def placement_row(placement: Object) -> What | Malformed:
+    """Return the row of an EdgePlacement in the input table."""
+    try:
+        return what_of(placement)
+    except SelectorError as error:
+        return Malformed(str(error))
+
+
+def selected(what: What | Malformed, item: ObjectRef, labels: Labels) -> Why | None:
+    """Return why a placement selects a Namespace or cluster-scoped object of its workspace.
+
+    What is *in* a chosen Namespace is selected with it. That product is never stored.
     """
+    if isinstance(what, Malformed):
+        return None
+    why = NAMED if what.names(item, labels) else 0
+    if item.group_resource == NAMESPACES and what.namespaces.matches(labels):
+        why |= CHOSEN
+    return why or None
 
-    name: ObjectRef
-    what: What | None
-    where: Where
+
+def derive_selected(
+    flow: Dataflow,
+    placements: Table[ObjectRef, What | Malformed],
+    candidates: Relation[ClusterName, ObjectRef, Labels],
+) -> Relation[ObjectRef, Candidate, Why]:
+    """Return the table ``selected``: placement × candidate of the same workspace → why."""
+    return flow.join(
+        "selected",
+        placements,
+        candidates,
+        lambda placement, _: placement.cluster,
+        lambda key, _: key[0],
+        lambda _, what, key, labels: selected(what, key[1], labels),
+    )
+
+
+def reference(
+    placements: Mapping[ObjectRef, What | Malformed], candidates: Mapping[Candidate, Labels]
+) -> dict[tuple[ObjectRef, Candidate], Why]:
+    """Return the same from nothing but the inputs."""
+    found = {}
+    for placement, what in placements.items():
+        for key, labels in candidates.items():
+            why = selected(what, key[1], labels) if key[0] == placement.cluster else None
+            if why is not None:
+                found[placement, key] = why
+    return found

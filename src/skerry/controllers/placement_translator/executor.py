@@ -7,18 +7,19 @@ from collections.abc import Callable
 
 from skerry.api.edge import Mailbox
 from skerry.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
-from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
-from skerry.controllers.placement_translator.decide import phases, target_of
-from skerry.controllers.placement_translator.keys import NAME
-from skerry.controllers.placement_translator.mailboxes import Mailboxes
-from skerry.controllers.placement_translator.marks import CONFIG, Marks
-from skerry.controllers.placement_translator.observe import Accepted
-from skerry.controllers.placement_translator.problems import Problems
+from skerry.controllers.placement_translator.decide import MailboxPlan, phases, target_of
+from skerry.controllers.placement_translator.events import NAME, TranslatorTables
+from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.copies import digest
-from skerry.logic.fleet.translation.merging import Told
+from skerry.logic.fleet.translation.difference import Accepted
+from skerry.logic.fleet.translation.dirty import CONFIG
+from skerry.logic.fleet.translation.merging import PlacementProblem
+from skerry.logic.fleet.translation.sources import WatchKey
+from skerry.logic.fleet.translation.workspaces import Scope, serving_scope
 from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
@@ -34,34 +35,44 @@ _SIDE_BY_SIDE = 8
 _WORDS = {Create: "Created", Update: "Updated", Delete: "Deleted"}
 _log = Logger(NAME)
 
+Senders = Callable[[Mailbox, ObjectRef], list[ObjectRef]]
+
 
 class MailboxExecutor(Executor):
-    """Carries out the plan for one mailbox and settles what went well."""
+    """Carries out the plan for one mailbox, and takes its rows off the list that are done."""
 
     def __init__(
         self,
         client: Client,
-        marks: Marks,
-        mailboxes: Mailboxes,
-        problems: Problems,
+        tables: TranslatorTables,
+        problems: PlacementProblems,
+        held: HeldObjects,
         accepted: Accepted,
-        placements: Callable[[Mailbox, ObjectRef], list[ObjectRef]],
-        serves: Callable[[str, GroupResource], bool],
+        senders: Senders,
+        follow: Callable[[WatchKey], None],
         *,
         metrics: RuntimeMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
-        """*serves* tells whether a cluster is known to serve a type."""
+        """*senders* returns whose objects are written; *follow* starts a watch rows wait for."""
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
-        self._marks = marks
-        self._mailboxes = mailboxes
+        self._workspaces = tables.workspaces
+        self._route = tables.route
+        self._mailboxes = tables.mailboxes
+        self._dirty = tables.dirty
         self._problems = problems
+        self._held = held
         self._accepted = accepted
-        self._placements = placements
-        self._serves = serves
+        self._senders = senders
+        self._follow = follow
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         """Carry out *plan*; all of it is tried, then the first failure is raised."""
+        if isinstance(plan, MailboxPlan):
+            self._report(plan)
+        return await self._act(plan) if plan else []
+
+    async def _act(self, plan: Plan) -> list[Outcome]:
         outcomes: list[Outcome] = []
         failures: list[ApiError | TransportError] = []
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
@@ -71,12 +82,12 @@ class MailboxExecutor(Executor):
                 try:
                     done = await super(MailboxExecutor, self).execute(Plan([action]))
                 except (ApiError, TransportError) as error:
-                    if not self._comes_too_early(action, error):
+                    if not self._comes_too_early(plan, action, error):
                         failures.append(error)
                         self._failed(action, error)
                 else:
                     outcomes.extend(done)
-                    self._succeeded(done[0])
+                    self._succeeded(plan, done[0])
 
         for actions in phases(plan):
             if len(actions) == 1:
@@ -89,14 +100,44 @@ class MailboxExecutor(Executor):
             raise failures[0]
         return outcomes
 
-    def _succeeded(self, outcome: Outcome) -> None:
+    # -- what rows say -----------------------------------------------------------------------
+
+    def _report(self, plan: MailboxPlan) -> None:
+        """Report what the rows say, park those that wait, and be done with what is right."""
+        mailbox = plan.mailbox
+        if self._mailboxes.cluster(mailbox) is None:
+            return  # it has gone while it was observed
+        self._dirty.unpark(mailbox, plan.numbers)
+        for row in plan.rows:
+            if row.problems is not None:
+                self._problems.put(mailbox, row.item, row.problems)
+            if row.hold is not None:
+                self._held.put(mailbox, row.item, row.hold)
+            if row.missing is not None:
+                self._park(plan, row.item, row.missing)
+        for item in plan.done:
+            self._problems.put_refusal(mailbox, item, ())
+            self._dirty.done(mailbox, item, plan.numbers[item])
+        if not self._dirty.waits(mailbox):
+            self._problems.complete(mailbox, self._route.destination.having(mailbox))
+
+    def _park(self, plan: MailboxPlan, item: ObjectRef, scope: Scope) -> None:
+        if isinstance(scope, WatchKey):
+            self._follow(scope)
+        self._dirty.done(plan.mailbox, item, plan.numbers[item])
+        self._dirty.park(plan.mailbox, item, scope)
+
+    # -- what became of actions --------------------------------------------------------------
+
+    def _succeeded(self, plan: Plan, outcome: Outcome) -> None:
         target = target_of(outcome.action)
-        mailbox, item = self._mailboxes.name(target.cluster), _item(target)
+        mailbox, item = self._mailboxes.at(target.cluster), _item(target)
         if mailbox is None:
             return
-        self._marks.settle(mailbox, item)
-        self._problems.refused(mailbox, item, ())
-        self._remember(mailbox, item, outcome)
+        if isinstance(plan, MailboxPlan):
+            self._dirty.done(mailbox, item, plan.numbers[item])
+        self._problems.put_refusal(mailbox, item, ())
+        self._accept(mailbox, item, outcome)
         word = _WORDS.get(type(outcome.action), "")
         if outcome.result not in ("created", "updated", "deleted"):
             return
@@ -113,7 +154,7 @@ class MailboxExecutor(Executor):
                 name=item.name,
             )
 
-    def _remember(self, mailbox: Mailbox, item: ObjectRef, outcome: Outcome) -> None:
+    def _accept(self, mailbox: Mailbox, item: ObjectRef, outcome: Outcome) -> None:
         """Note what the server made of a copy, if it did not keep it as it was sent."""
         key = (mailbox, item)
         self._accepted.pop(key, None)
@@ -124,24 +165,27 @@ class MailboxExecutor(Executor):
         if sent != kept:
             self._accepted[key] = (sent, kept)
 
-    def _comes_too_early(self, action: Action, error: ApiError | TransportError) -> bool:
-        """Put an object aside whose type the mailbox is not known to serve yet.
+    def _comes_too_early(
+        self, plan: Plan, action: Action, error: ApiError | TransportError
+    ) -> bool:
+        """Park an object whose kind the mailbox is not known to serve yet.
 
         A binding made a moment ago may take a while to have effect, or to be gone before it is
         made anew; that it has effect is an event.
         """
         target = target_of(action)
-        mailbox = self._mailboxes.name(target.cluster)
+        mailbox, item = self._mailboxes.at(target.cluster), _item(target)
         too_early = isinstance(error, NotFound | MethodNotAllowed)
         if mailbox is None or not too_early or isinstance(action, Delete):
             return False
-        if self._serves(target.cluster, target.gvr.group_resource):
+        if self._workspaces.served(target.cluster, item.group_resource) is not None:
             return False
-        self._marks.put_aside(mailbox, _item(target))
+        if isinstance(plan, MailboxPlan):
+            self._park(plan, item, serving_scope(target.cluster, item.group_resource))
         return True
 
     def _failed(self, action: Action, error: ApiError | TransportError) -> None:
-        """Tell the placements what the mailbox has against an object.
+        """Report to the placements what the mailbox has against an object.
 
         A type or namespace that is not there yet will be, and one that is going away will have
         gone; a lost race is tried again; no answer is no refusal.
@@ -149,12 +193,14 @@ class MailboxExecutor(Executor):
         if isinstance(error, TransportError) or _is_passing(error):
             return
         target = target_of(action)
-        mailbox, item = self._mailboxes.name(target.cluster), _item(target)
+        mailbox, item = self._mailboxes.at(target.cluster), _item(target)
         if mailbox is None:
             return
         problem = Problem(REFUSED, f"{item} was refused: {error.message}")
-        names = self._placements(mailbox, item)
-        self._problems.refused(mailbox, item, (Told(name, problem) for name in names))
+        senders = self._senders(mailbox, item)
+        self._problems.put_refusal(
+            mailbox, item, (PlacementProblem(each, problem) for each in senders)
+        )
 
 
 def _is_passing(error: ApiError) -> bool:

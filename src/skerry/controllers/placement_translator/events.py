@@ -1,0 +1,520 @@
+"""Which event changes which input table, and which rows of ``difference`` it touches.
+
+Every handler does the same: it writes the change into the input tables, and marks the rows that
+may differ by it, which enqueues their mailboxes. None of them decides anything. The work is
+proportional to the change: a changed object touches its mailboxes, a changed destination what its
+placement selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, mailbox_named, placement_of_slice
+from skerry.api.edge import edge_placement_ref as placement_ref
+from skerry.api.kcp.resources import LOCATIONS
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
+from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
+from skerry.controllers.placement_translator.feeds import WatchSet
+from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.status import PlacementProblems
+from skerry.kit.log import Logger
+from skerry.logic.fleet.customization.customize import CustomizerName
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
+from skerry.logic.fleet.translation.desired import DEFINING
+from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
+from skerry.logic.fleet.translation.route import Route, Touched, destinations_of
+from skerry.logic.fleet.translation.selected import CHOSEN, Malformed, placement_row
+from skerry.logic.fleet.translation.sources import Record, Records, WatchKey
+from skerry.logic.fleet.translation.workspaces import (
+    BASIC_WATCHES,
+    BINDING_WATCH,
+    DEFINITION_WATCH,
+    GRANTS,
+    Mailboxes,
+    Workspaces,
+    selection_scope,
+    types_scope,
+)
+from skerry.runtime.client import cluster_of
+
+NAME = "placement-translator"
+_NAMELESS: Object = {"metadata": {"name": ""}}
+
+_log = Logger(NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatorTables:
+    """The input tables, what is derived from them, and the rows to be evaluated."""
+
+    workspaces: Workspaces
+    route: Route
+    mailboxes: Mailboxes
+    dirty: DirtyRows
+
+
+class EventHandlers:
+    """What informers and watches call."""
+
+    def __init__(
+        self,
+        tables: TranslatorTables,
+        watches: WatchSet,
+        problems: PlacementProblems,
+        consent: GrantedPlaces,
+        held: HeldObjects,
+        *,
+        slices: Callable[[ObjectRef], list[Object]],
+        locations: Callable[[], Iterable[Object]],
+        enqueue_status: Callable[[ObjectRef], None],
+        follow_grants: Callable[[], None],
+    ) -> None:
+        """*slices* returns the slices of a placement, *locations* every Location there is.
+
+        *follow_grants* begins to follow what grants depend on; called at the first of them.
+        """
+        self._workspaces = tables.workspaces
+        self._route = tables.route
+        self._mailboxes = tables.mailboxes
+        self._dirty = tables.dirty
+        self._watches = watches
+        self._problems = problems
+        self._consent = consent
+        self._held = held
+        self._slices = slices
+        self._locations = locations
+        self._enqueue_status = enqueue_status
+        self._follow_grants = follow_grants
+        self._dirty.complete(GRANTS)
+        for key in BASIC_WATCHES:
+            watches.follow(key)
+
+    # -- marking -----------------------------------------------------------------------------
+
+    def mark(self, mailbox: Mailbox, items: Iterable[ObjectRef]) -> None:
+        """Have rows evaluated; those of a mailbox that is not there are when it appears."""
+        if self._mailboxes.cluster(mailbox) is not None:
+            self._dirty.mark(mailbox, items)
+
+    def _settle(self) -> None:
+        """Let the derived tables follow the inputs, and mark the rows that are touched."""
+        for touched in self._route.settle():
+            items = {CONFIG, *self._touched_items(touched)}
+            rivals = any(item.group_resource == BINDINGS for item in items)
+            for mailbox in touched.mailboxes:
+                self.mark(mailbox, items.union(self._bindings(mailbox)) if rivals else items)
+
+    def _touched_items(self, touched: Touched) -> Iterator[ObjectRef]:
+        placement, item = touched.placement, touched.item
+        if item is None:
+            yield from self._route.items(placement)
+            return
+        if touched.why & CHOSEN:
+            yield from self._route.items_within(placement.cluster, item.name)
+        yield item
+        served = self._workspaces.served(placement.cluster, item.group_resource)
+        if served is not None and served.definition is not None:
+            yield served.definition
+
+    def _bindings(self, mailbox: Mailbox) -> Iterator[ObjectRef]:
+        """Yield every binding that might go to a mailbox: which ones do depends on all others."""
+        records = self._workspaces.bindings
+        for cluster in {each.cluster for each in self._route.destination.having(mailbox)}:
+            for record in records.within(cluster).values():
+                if record.is_source:
+                    yield records.ref(record)
+
+    def _mark_definitions(
+        self, definitions: Iterable[ObjectRef], mailboxes: Iterable[Mailbox]
+    ) -> None:
+        items = {CONFIG, *definitions}
+        rivals = any(item.group_resource == BINDINGS for item in items)
+        for mailbox in mailboxes:
+            self.mark(mailbox, items.union(self._bindings(mailbox)) if rivals else items)
+
+    def _mark_item(self, cluster: ClusterName, item: ObjectRef) -> None:
+        """Mark one workspace's object wherever it goes."""
+        items = [item] if item.namespace else [item, CONFIG]
+        for mailbox in self._route.mailboxes(self._route.sending(cluster, item)):
+            self.mark(mailbox, items)
+
+    # -- placements and slices ---------------------------------------------------------------
+
+    def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        about = new or old
+        if about is None:
+            return
+        placement = ObjectRef.of(EDGE_PLACEMENTS.group_resource, about)
+        if new is None:
+            _log.info("Delete", map="what", key=_shown(placement))
+            self._placement_gone(placement)
+            return
+        self._enqueue_status(placement)
+        if old is not None and old.get("spec") == new.get("spec"):
+            return
+        _log.info("Put", map="what", key=_shown(placement))
+        is_new = placement not in self._route.placements
+        row = placement_row(new)
+        scope = selection_scope(placement)
+        (self._dirty.incomplete if isinstance(row, Malformed) else self._dirty.complete)(scope)
+        if is_new:
+            self._follow(placement.cluster)
+        if self._route.put_placement(placement, row):
+            self._consent.source_added(placement.cluster)
+        if is_new:
+            self._route.put_destinations(placement, destinations_of(self._slices(placement)))
+        self._settle()
+        # What comes up from the edge, and whose versions count, is not among what is selected.
+        definitions = (
+            served.definition
+            for served, _ in self._workspaces.travelling(placement.cluster)
+            if served.definition is not None
+        )
+        self._mark_definitions(definitions, self._route.destination.of(placement))
+
+    def _placement_gone(self, placement: ObjectRef) -> None:
+        if placement not in self._route.placements:
+            return
+        if self._route.drop_placement(placement):
+            self._consent.source_removed(placement.cluster)
+        self._settle()
+        # What it might have selected is not unknown any more.
+        self._dirty.complete(selection_scope(placement))
+        self._dirty.incomplete(selection_scope(placement))
+        self._leave(placement.cluster)
+
+    def slice_changed(self, old: Object | None, new: Object | None) -> None:
+        found = [piece for piece in (old, new) if piece is not None]
+        for placement in sorted({slice_owner(piece) for piece in found}):
+            pieces = self._slices(placement)
+            _log.info("Put" if pieces else "Delete", map="where", key=_shown(placement))
+            # A placement that is there but has no slice has not been resolved again yet; what
+            # it had before is still the best that is known.
+            if placement in self._route.placements and pieces:
+                self._route.put_destinations(placement, destinations_of(pieces))
+                self._settle()
+
+    # -- customization -----------------------------------------------------------------------
+
+    def customizer_changed(self, old: Object | None, new: Object | None) -> None:
+        about = new or old
+        if about is None:
+            return
+        metadata = about["metadata"]
+        name = CustomizerName(metadata.get("namespace", ""), metadata["name"])
+        cluster = cluster_of(about)
+        for records in self._workspaces.all_records():
+            for item in records.customized_by(cluster, name):
+                self._mark_item(cluster, item)
+
+    def location_changed(self, old: Object | None, new: Object | None) -> None:
+        self._mark_concerned(self._consent.location_changed(old, new))
+        about = new or old
+        if about is None or (old is not None and new is not None and _says(old) == _says(new)):
+            return
+        location = ObjectRef.of(LOCATIONS.group_resource, about)
+        for placement in self._route.at_location(location):
+            items = [*self._route.customized_items(placement), CONFIG]
+            for mailbox, locations in self._route.destination.of(placement).items():
+                if location in locations:
+                    self.mark(mailbox, items)
+
+    # -- grants ------------------------------------------------------------------------------
+
+    def grant_changed(self, old: Object | None, new: Object | None) -> None:
+        self._use_grants()
+        self._mark_concerned(self._consent.grant_changed(old, new))
+
+    def consent_changed(self, old: Object | None, new: Object | None) -> None:
+        self._use_grants()
+        self._mark_concerned(self._consent.consent_changed(old, new))
+
+    def granted_workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        self._mark_concerned(self._consent.workspace_changed(old, new))
+
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        self._mark_concerned(self._consent.sync_target_changed(old, new))
+
+    def grants_read(self) -> None:
+        """Take that everything grants depend on has been read."""
+        self._dirty.complete(GRANTS)
+
+    def _use_grants(self) -> None:
+        if not self._consent.is_used:
+            self._dirty.incomplete(GRANTS)
+            sources = {placement.cluster for placement in self._route}
+            self._consent.begin(self._locations(), sorted(sources))
+            self._follow_grants()
+
+    def _mark_concerned(self, concerned: Iterable[Concerned]) -> None:
+        """Mark what goes to Locations of which grants say something else now."""
+        by_placement: dict[ObjectRef, set[ObjectRef]] = {}
+        for location, sources in concerned:
+            for placement in self._route.at_location(location):
+                if sources is None or placement.cluster in sources:
+                    by_placement.setdefault(placement, set()).add(location)
+        for placement in sorted(by_placement):
+            there = [
+                mailbox
+                for mailbox, by in self._route.destination.of(placement).items()
+                if not by_placement[placement].isdisjoint(by)
+            ]
+            self._mark_definitions(self._route.items(placement), there)
+
+    # -- workspaces and their kinds ----------------------------------------------------------
+
+    def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        before, now = mailbox_cluster(old), mailbox_cluster(new)
+        mailbox = mailbox_named((new or old or _NAMELESS)["metadata"]["name"])
+        if before == now or mailbox is None:
+            return
+        if before:
+            self._mailboxes.remove(mailbox)
+            self._leave(before)
+            self._dirty.forget(mailbox)
+            self._problems.forget_mailbox(mailbox)
+            for placement in sorted(self._route.destination.having(mailbox)):
+                self._enqueue_status(placement)  # it may have waited for this one alone
+            self._held.forget_mailbox(mailbox)
+        if now:
+            self._mailboxes.put(mailbox, now)
+            self._follow(now)
+            self._mark_mailbox(mailbox, now)
+
+    def _mark_mailbox(
+        self, mailbox: Mailbox, cluster: ClusterName, kinds: frozenset[GroupResource] | None = None
+    ) -> None:
+        """Mark everything that is or should be in a mailbox, or that of some kinds."""
+        items = {
+            records.ref(record)
+            for _, records in self._workspaces.followed_types(cluster)
+            if kinds is None or records.kind in kinds
+            for record in records.everything(cluster)
+            if record.projected
+        }
+        for placement in self._route.destination.having(mailbox):
+            sent = self._route.items(placement)
+            items.update(item for item in sent if kinds is None or item.group_resource in kinds)
+        self.mark(mailbox, {*items, CONFIG})
+
+    def _follow(self, cluster: ClusterName) -> None:
+        self._workspaces.follow(cluster)
+        self._retype(cluster)
+
+    def _leave(self, cluster: ClusterName) -> None:
+        for key in self._workspaces.leave(cluster):
+            self._stop(key)
+        if not self._workspaces.follows(cluster):
+            self._dirty.incomplete(types_scope(cluster))
+
+    def _stop(self, key: WatchKey) -> None:
+        """Follow a kind no longer; what it brought counts as gone."""
+        self._watches.stop(key)
+        self._dirty.incomplete(key)
+        records = self._workspaces.unwatch(key)
+        for record in list(records or ()):
+            self.removed(records, record)  # type: ignore[arg-type]  # there are records
+
+    def _retype(self, cluster: ClusterName) -> None:
+        """Have a workspace serve what its bindings and definitions say, once all were read."""
+        scopes = self._dirty.scopes
+        basics = scopes.is_complete(BINDING_WATCH) and scopes.is_complete(DEFINITION_WATCH)
+        if not (basics and self._workspaces.knows_hub and self._workspaces.follows(cluster)):
+            return
+        retyped = self._workspaces.retype(cluster)
+        if retyped is not None:
+            for key in retyped.stop:
+                self._stop(key)
+            for key in retyped.follow:
+                self.follow(key)
+            self._retyped(cluster, retyped.kinds)
+        if self._workspaces.knows_types(cluster):
+            self._dirty.complete(types_scope(cluster))
+        else:
+            self._dirty.incomplete(types_scope(cluster))
+
+    def _retyped(self, cluster: ClusterName, kinds: frozenset[GroupResource]) -> None:
+        self._route.put_candidates(cluster)
+        self._settle()
+        for placement in self._route.in_cluster(cluster):
+            items = self._route.items(placement)
+            self._mark_definitions(items, self._route.destination.of(placement))
+        mailbox = self._mailboxes.at(cluster)
+        if mailbox is not None:
+            self._mark_mailbox(mailbox, cluster, kinds)
+
+    def retype_all(self) -> None:
+        """Have every workspace's kinds derived anew: what all of them depend on is different."""
+        self._workspaces.forget_types()
+        for cluster in self._workspaces.followed:
+            self._retype(cluster)
+
+    def schema_changed(self, old: Object | None, new: Object | None) -> None:
+        if old is None or new is None or old["spec"] != new["spec"]:
+            self.retype_all()
+
+    # -- watches -----------------------------------------------------------------------------
+
+    def follow(self, key: WatchKey) -> None:
+        """Follow a watch that rows are pending on; most are followed already."""
+        self._workspaces.watch(key)
+        self._watches.follow(key)
+
+    def watch_started(self, key: WatchKey) -> None:
+        """Take that a watch begins from the beginning: what it showed may be old by now."""
+        self._dirty.incomplete(key)
+        if key in (BINDING_WATCH, DEFINITION_WATCH):
+            for cluster in self._workspaces.followed:
+                self._dirty.incomplete(types_scope(cluster))
+
+    def watch_synced(self, key: WatchKey) -> None:
+        """Take that everything of a watch has been read."""
+        if self._dirty.scopes.is_complete(key):
+            return
+        self._dirty.complete(key)
+        if key in (BINDING_WATCH, DEFINITION_WATCH):
+            self.retype_all()
+
+    # -- objects -----------------------------------------------------------------------------
+
+    def put(self, records: Records, record: Record) -> None:
+        """Take a new state of an object."""
+        if records.is_news(record):
+            old = records.put(record)
+            self._object_changed(records, old, record)
+
+    def removed(self, records: Records, last: Record) -> None:
+        """Take that an object has gone."""
+        old = records.remove(last)
+        if old is not None:
+            self._object_changed(records, old, None)
+
+    def _object_changed(self, records: Records, old: Record | None, new: Record | None) -> None:
+        about = new or old
+        if about is None:
+            return
+        if records.kind in DEFINING and _lean(old) != _lean(new):
+            self._retype(about.cluster)
+        mailbox = self._mailboxes.at(about.cluster)
+        if mailbox is not None:
+            self._copy_changed(mailbox, records, old, new)
+        if not records.key.presence and self._route.in_cluster(about.cluster):
+            self._source_changed(records, about, old, new)
+
+    def _copy_changed(
+        self, mailbox: Mailbox, records: Records, old: Record | None, new: Record | None
+    ) -> None:
+        if old is not None and new is not None and _is_same(old, new):
+            return
+        about = new or old
+        if about is not None and not records.key.presence and not about.system:
+            # What is no copy matters only where something of its name may be wanted.
+            copy = about.projected or (old is not None and old.projected)
+            if copy or self._route.destination.having(mailbox):
+                self.mark(mailbox, [records.ref(about)])
+        if new is None and old is not None:
+            if not old.namespace and self._consent.governs(mailbox):
+                # The syncer is told of what is held for as long as it is there.
+                self.mark(mailbox, [CONFIG])
+            if old.namespace:
+                # Its namespace may have been waiting for this one to go.
+                self.mark(mailbox, [namespace_ref(old.namespace)])
+            elif records.kind == NAMESPACES:
+                self._mark_room(mailbox, old.name)
+
+    def _mark_room(self, mailbox: Mailbox, namespace: str) -> None:
+        """Mark what belongs into a namespace that has gone from a mailbox and may come anew."""
+        for placement in sorted(self._route.destination.having(mailbox)):
+            cluster = placement.cluster
+            if placement in self._route.choosing(cluster, namespace):
+                items = self._route.items_within(cluster, namespace)
+                self._mark_definitions(items, [mailbox])
+
+    def _source_changed(
+        self, records: Records, about: Record, old: Record | None, new: Record | None
+    ) -> None:
+        cluster, item = about.cluster, records.ref(about)
+        if self._workspaces.records(cluster, item.group_resource) is not records:
+            # The same objects at another version, or another kind of the same name.
+            self._mark_item(cluster, item)
+        elif item.namespace:
+            self._mark_item(cluster, item)
+            if _is_source(old) != _is_source(new):
+                self._mark_definition(records, cluster, item)
+        else:
+            self._cluster_scoped_changed(cluster, item, new)
+
+    def _mark_definition(self, records: Records, cluster: ClusterName, item: ObjectRef) -> None:
+        """Have what defines a kind evaluated when its first object comes or its last goes."""
+        served = self._workspaces.served(cluster, item.group_resource)
+        if served is None or served.definition is None:
+            return
+        within = records.within(cluster, item.namespace).values()
+        if sum(record.is_source for record in within) <= 1:
+            choosing = self._route.choosing(cluster, item.namespace)
+            self._mark_definitions([served.definition], self._route.mailboxes(choosing))
+
+    def _cluster_scoped_changed(
+        self, cluster: ClusterName, item: ObjectRef, new: Record | None
+    ) -> None:
+        labels = new.labels if new is not None and new.is_source else None
+        self._route.put_candidate(cluster, item, labels)
+        self._settle()
+        if item.group_resource in (BINDINGS, DEFINITIONS):
+            everybody = self._route.in_cluster(cluster)
+            self._mark_definitions([item], self._route.mailboxes(everybody))
+        else:
+            self._mark_item(cluster, item)
+
+    def config_changed(self, old: Object | None, new: Object | None) -> None:
+        about = new or old
+        if about is None or (old is not None and new is not None and old["spec"] == new["spec"]):
+            return
+        mailbox = self._mailboxes.at(cluster_of(about))
+        if mailbox is not None:
+            self.mark(mailbox, [CONFIG])
+
+
+def slice_owner(piece: Object) -> ObjectRef:
+    """Return the placement a slice belongs to."""
+    return placement_ref(cluster_of(piece), placement_of_slice(piece))
+
+
+def mailbox_cluster(workspace: Object | None) -> ClusterName:
+    """Return the cluster of a Workspace that is a mailbox and can be used; else nothing."""
+    if workspace is None or "deletionTimestamp" in workspace["metadata"]:
+        return ""
+    if mailbox_named(workspace["metadata"]["name"]) is None:
+        return ""
+    return str((workspace.get("spec") or {}).get("cluster", ""))
+
+
+def _shown(placement: ObjectRef) -> str:
+    return f"{placement.cluster}:{placement.name}"
+
+
+def _says(location: Object) -> tuple[object, object]:
+    metadata = location["metadata"]
+    return metadata.get("labels"), metadata.get("annotations")
+
+
+def _lean(record: Record | None) -> bytes | None:
+    return None if record is None or record.being_deleted else record.lean
+
+
+def _is_source(record: Record | None) -> bool:
+    return record is not None and record.is_source
+
+
+def _is_same(old: Record, new: Record) -> bool:
+    """Tell whether a copy is still what it was, its status and the like aside."""
+    return (old.uid, old.digest, old.projected, old.being_deleted) == (
+        new.uid,
+        new.digest,
+        new.projected,
+        new.being_deleted,
+    )

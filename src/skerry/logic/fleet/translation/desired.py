@@ -1,0 +1,394 @@
+"""The table ``desired``: what an object is to be in a mailbox.
+
+A row follows from ``route`` (who sends it, by which Locations), ``sources`` (the objects) and the
+grants of the inventory workspace: newest first, customized, merged. Like ``route`` it is virtual.
+The common case is one workspace's object that needs no customization: then the digest that is
+desired is the one its record carries, and no object is read or made unless it must be written.
+
+``Desired.at`` gives the rows of one mailbox. What they have in common (who contributes, the agreed
+versions, whether grants are enforced) is found once; so the result is for one evaluation and is
+thrown away with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import orjson
+
+from skerry.api.edge import Mailbox, binding_reference
+from skerry.api.edge_categories import Category, category_of
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.kit.text import whole_number
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.translation.categories import (
+    BINDINGS,
+    DEFAULT_NAMESPACE,
+    DEFINITIONS,
+    NAMESPACES,
+)
+from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled
+from skerry.logic.fleet.translation.grants import Consent, Kind, permitted
+from skerry.logic.fleet.translation.merging import (
+    Origin,
+    PlacementProblem,
+    Way,
+    merged,
+    withheld_kind,
+)
+from skerry.logic.fleet.translation.route import Contributors, Locations, Route
+from skerry.logic.fleet.translation.sources import Record
+from skerry.logic.fleet.translation.types import Agreement, ServedType, agreed_version
+from skerry.logic.fleet.translation.workspaces import Scope, Workspaces
+
+Lookup = Callable[[ClusterName, str, str], Object | None]
+DEFINING = (BINDINGS, DEFINITIONS)
+
+
+class Grants(Consent, Protocol):
+    """What a controller asks of grants beyond what they permit."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there ever was a grant."""
+
+    def scopes(self, mailbox: Mailbox) -> tuple[Scope, ...]:
+        """Return what must have been read to know the grants that decide about a mailbox."""
+
+
+class Sent(NamedTuple):
+    """A workspace's object that is sent to a mailbox: its record, and by whom."""
+
+    cluster: ClusterName
+    record: Record
+    placements: list[ObjectRef]
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredRow:
+    """What is desired: nothing when ``digest`` is None; ``render`` returns the object itself.
+
+    ``refused`` are placements that want the object, or more of it, than grants let through. With
+    ``frozen`` a copy that is there stays as it is.
+    """
+
+    digest: bytes | None
+    render: Callable[[], Object] | None = None
+    problems: tuple[PlacementProblem, ...] = ()
+    refused: tuple[ObjectRef, ...] = ()
+    frozen: bool = False
+
+
+NOTHING = DesiredRow(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The table. ``stays`` tells whether a mailbox has a copy whose removal nobody confirmed.
+
+    ``customizer`` and ``location`` look one up by cluster, namespace and name.
+    """
+
+    workspaces: Workspaces
+    route: Route
+    consent: Grants
+    customizer: Lookup
+    location: Lookup
+    stays: Callable[[Mailbox, ObjectRef], bool]
+    strict: bool = True
+    # None: kinds that would act on the hub are withheld unless copies are inert on it.
+    withhold_denatured: bool | None = None
+
+    def at(self, mailbox: Mailbox) -> DesiredThere:
+        """Return the rows of one mailbox, as everything is now."""
+        return DesiredThere(self, mailbox)
+
+    @property
+    def withholds_denatured(self) -> bool:
+        if self.withhold_denatured is None:
+            return not self.workspaces.copies_are_inert
+        return self.withhold_denatured
+
+
+class DesiredThere:
+    """The rows of one mailbox."""
+
+    def __init__(self, table: Desired, mailbox: Mailbox) -> None:
+        self.mailbox = mailbox
+        self.table = table
+        self.route = table.route
+        self.workspaces = table.workspaces
+        self.contributors: Contributors = table.route.contributors(mailbox)
+        consent = table.consent
+        self.enforced = consent.is_used and consent.is_enforced(mailbox.cluster)
+        self._versions: dict[GroupResource, Agreement] = {}
+
+    # -- what must be known ------------------------------------------------------------------
+
+    def scopes(self, item: ObjectRef) -> Iterator[Scope]:
+        """Yield what must have been read so that the row of *item* means anything."""
+        yield from self.table.consent.scopes(self.mailbox)
+        kind = item.group_resource
+        version = self.version(kind).version
+        for cluster in self.contributors:
+            if kind in DEFINING:
+                yield from self.workspaces.all_scopes(cluster)
+            else:
+                yield from self.workspaces.scopes(cluster, kind, self._at(cluster, kind, version))
+
+    @property
+    def placements(self) -> Iterator[ObjectRef]:
+        """Yield every placement that goes to the mailbox."""
+        for placements in self.contributors.values():
+            yield from placements
+
+    def malformed(self) -> Iterator[ObjectRef]:
+        """Yield the placements that cannot be understood; what they select is unknown."""
+        return (each for each in self.placements if self.route.what(each) is None)
+
+    # -- versions ----------------------------------------------------------------------------
+
+    def version(self, kind: GroupResource) -> Agreement:
+        """Return the version at which a kind is written to the mailbox; empty when none is."""
+        found = self._versions.get(kind)
+        if found is None:
+            found = self._versions[kind] = self._agreed(kind)
+        return found
+
+    def _agreed(self, kind: GroupResource) -> Agreement:
+        found = list(self._serving(kind, self._admitted))
+        if not found:
+            # Of what is only there because it is held, its own workspaces tell the version.
+            found = list(self._serving(kind, self.contributors))
+        if len(found) == 1:
+            return Agreement(found[0].versions[0], shared=True)
+        return agreed_version(found) if found else Agreement("", shared=True)
+
+    def _serving(self, kind: GroupResource, contributors: Contributors) -> Iterator[ServedType]:
+        for cluster, placements in contributors.items():
+            served = self.workspaces.served(cluster, kind)
+            if served is not None and any(self.route.what(each) for each in placements):
+                yield served
+
+    @cached_property
+    def _admitted(self) -> Contributors:
+        """Those of the placements which are granted anything."""
+        if not self.enforced:
+            return self.contributors
+        return {
+            cluster: tuple(each for each in placements if self.rules(each))
+            for cluster, placements in self.contributors.items()
+        }
+
+    def _at(self, cluster: ClusterName, kind: GroupResource, version: str) -> str:
+        """Return *version* if a workspace serves it, else nothing: its own preference."""
+        served = self.workspaces.served(cluster, kind)
+        return version if served is not None and version in served.versions else ""
+
+    # -- rows --------------------------------------------------------------------------------
+
+    def row(self, item: ObjectRef) -> DesiredRow:
+        """Return what *item* is to be."""
+        if item == DEFAULT_NAMESPACE:
+            return NOTHING
+        sent = list(self._sent(item))
+        if not sent:
+            return NOTHING
+        if not self.enforced:
+            return self._merged(item, sent)
+        granted = list(self._permitted(item, sent))
+        refused = _placements(sent) - _placements(granted)
+        if not granted:
+            return DesiredRow(None, refused=tuple(sorted(refused)), frozen=True)
+        found = self._merged(item, granted)
+        unnamed = self._named_in_vain(item, granted)
+        return replace(found, refused=tuple(sorted({*refused, *unnamed})), frozen=bool(unnamed))
+
+    def senders(self, item: ObjectRef) -> list[ObjectRef]:
+        """Return whoever sends *item* and may."""
+        return [each for sent in self._granted(item) for each in sent.placements]
+
+    def _merged(self, item: ObjectRef, sent: list[Sent]) -> DesiredRow:
+        kind = item.group_resource
+        if kind == NAMESPACES:
+            sent = [
+                each._replace(placements=named)
+                for each in sent
+                if (named := self._named_well(each.cluster, item, each.placements))
+            ]
+            if not sent:
+                bare = bare_namespace(item.name)
+                return DesiredRow(digest(NAMESPACES, bare), lambda: bare)
+        if self.table.withholds_denatured and category_of(kind) is Category.DENATURED:
+            problem = withheld_kind(item)
+            problems = tuple(PlacementProblem(p, problem) for each in sent for p in each.placements)
+            return DesiredRow(None, problems=problems)
+        if kind == BINDINGS and not self._is_first_of_its_export(item):
+            return NOTHING
+        if len(sent) == 1 and not sent[0].record.customized:
+            record = sent[0].record
+            return DesiredRow(record.digest, lambda: labelled(record.copy()))
+        result = merged(item, [self._origin(item, each) for each in sent], strict=self.table.strict)
+        found = result.object
+        if found is None:
+            return DesiredRow(None, problems=result.problems)
+        return DesiredRow(digest(kind, found), lambda: found, result.problems)
+
+    def _sent(self, item: ObjectRef) -> Iterator[Sent]:
+        """Yield each workspace whose *item* is sent here, with its record and by whom."""
+        kind = item.group_resource
+        version = self.version(kind).version
+        for cluster, contributing in self.contributors.items():
+            record = self.workspaces.record(cluster, item, self._at(cluster, kind, version))
+            if record is None or not record.is_source:
+                continue
+            placements = self.route.placements_of(self.mailbox, cluster, item)
+            if kind in DEFINING:
+                needing = self.route.needing(contributing, cluster, item)
+                placements = sorted({*placements, *needing})
+            if placements:
+                yield Sent(cluster, record, placements)
+
+    def _origin(self, item: ObjectRef, sent: Sent) -> Origin:
+        record = sent.record
+        ways = [
+            Way(placement, location)
+            for placement in sent.placements
+            for location in (
+                self.ways(item, placement)
+                if self.enforced
+                else self.route.locations(placement, self.mailbox)
+            )
+        ]
+        customizer = None
+        if record.customizer is not None:
+            customizer = self.table.customizer(sent.cluster, *record.customizer)
+        locations = sorted({way.location for way in ways})
+        known = [(each, self.table.location(each.cluster, "", each.name)) for each in locations]
+        return Origin(
+            sent.cluster,
+            record.resource_version,
+            record.copy(),
+            tuple(sorted(ways)),
+            customizer,
+            tuple((each, found) for each, found in known if found is not None),
+        )
+
+    # -- grants ------------------------------------------------------------------------------
+
+    def would_refuse(self, item: ObjectRef) -> tuple[ObjectRef, ...]:
+        """Return the placements that send *item* and could not if grants enforced."""
+        if not self.table.consent.is_observed(self.mailbox.cluster):
+            return ()
+        sent = list(self._sent(item))
+        granted = self._permitted(item, sent)
+        return tuple(sorted(_placements(sent) - _placements(granted)))
+
+    def rules(self, placement: ObjectRef) -> list[Rule]:
+        """Return what a placement is granted at a mailbox that has grants."""
+        return [
+            rule
+            for location in self.route.locations(placement, self.mailbox)
+            for rule in self.table.consent.rules(placement.cluster, location, self.mailbox)
+        ]
+
+    def _granted(self, item: ObjectRef) -> Iterable[Sent]:
+        """Return each workspace whose *item* is sent and let through."""
+        sent = self._sent(item)
+        return self._permitted(item, sent) if self.enforced else sent
+
+    def _permitted(self, item: ObjectRef, sent: Iterable[Sent]) -> Iterator[Sent]:
+        bare = item.group_resource == NAMESPACES
+        for each in sent:
+            found = [p for p in each.placements if self.ways(item, p, bare=bare)]
+            if found:
+                yield each._replace(placements=found)
+
+    def ways(self, item: ObjectRef, placement: ObjectRef, *, bare: bool = False) -> Locations:
+        """Return by which Locations a placement's *item* may go to a mailbox that has grants."""
+        locations = self.route.locations(placement, self.mailbox)
+        brought: list[Kind] = []
+        if item.group_resource == BINDINGS:
+            served = self.workspaces.types(placement.cluster).served.values()
+            brought = [(s.group_resource, s.namespaced) for s in served if s.definition == item]
+        return permitted(
+            self.table.consent,
+            placement.cluster,
+            self.mailbox,
+            locations,
+            item,
+            brought,
+            bare=bare,
+        )
+
+    def _named_well(
+        self, cluster: ClusterName, item: ObjectRef, placements: Iterable[ObjectRef]
+    ) -> list[ObjectRef]:
+        """Return the placements that name a Namespace and may."""
+        named = self._named(cluster, item, placements)
+        return [each for each in named if self.ways(item, each)] if self.enforced else named
+
+    def _named_in_vain(self, item: ObjectRef, granted: Iterable[Sent]) -> set[ObjectRef]:
+        """Return the placements that name a Namespace and only get one to hold copies."""
+        if item.group_resource != NAMESPACES:
+            return set()
+        return {
+            placement
+            for each in granted
+            for placement in self._named(each.cluster, item, each.placements)
+            if not self.ways(item, placement)
+        }
+
+    def _named(
+        self, cluster: ClusterName, item: ObjectRef, placements: Iterable[ObjectRef]
+    ) -> list[ObjectRef]:
+        return sorted(set(placements).intersection(self.route.naming(cluster, item)))
+
+    # -- bindings ----------------------------------------------------------------------------
+
+    def bindings(self) -> set[ObjectRef]:
+        """Return every binding that might be desired: which of them is depends on all others."""
+        records = self.workspaces.bindings
+        return {
+            records.ref(record)
+            for cluster in self.contributors
+            for record in records.within(cluster).values()
+            if record.is_source
+        }
+
+    def _is_first_of_its_export(self, item: ObjectRef) -> bool:
+        """Tell whether *item* is the one of several bindings of an export that is made."""
+        mine = self._sent_bindings[item][0]
+        rivals = [
+            (unnamed, other.name)
+            for other, (reference, unnamed) in self._sent_bindings.items()
+            if reference == mine
+        ]
+        return min(rivals)[1] == item.name
+
+    @cached_property
+    def _sent_bindings(self) -> Mapping[ObjectRef, tuple[tuple[str, str], bool]]:
+        """Every binding that is sent here: its export, and whether nobody named it."""
+        found: dict[ObjectRef, tuple[tuple[str, str], bool]] = {}
+        for item in self.bindings():
+            sent = list(self._granted(item))
+            if sent:
+                newest = max(sent, key=_newness).record
+                unnamed = not any(self._named(s.cluster, item, s.placements) for s in sent)
+                found[item] = (binding_reference(orjson.loads(newest.lean or b"{}")), unnamed)
+        return found
+
+
+def _placements(sent: Iterable[Sent]) -> set[ObjectRef]:
+    return {placement for each in sent for placement in each.placements}
+
+
+def _newness(sent: Sent) -> tuple[int, tuple[int, ...]]:
+    """Order by what counts: the newest last, of equals the last cluster first."""
+    version = whole_number(sent.record.resource_version) or 0
+    return version, tuple(-ord(char) for char in sent.cluster)

@@ -1,0 +1,323 @@
+"""What the workspaces concerned serve, and which watch shows the objects of a kind in each.
+
+A workspace is followed while a placement is in it or while it is a mailbox. What it serves is
+derived anew whenever a binding, definition or schema of it changes, at that very event; a thousand
+workspaces that bind alike share one result. Nothing here starts a watch: ``retype`` returns which
+ones are to be followed and which to be stopped, and a row that depends on a watch nobody follows
+is pending on it like on any other that has not been read (see ``scopes``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from skerry.api.edge import Mailbox
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.sources import EVERYWHERE, Record, Records, WatchKey, wide
+from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
+
+BINDING_WATCH = wide("apis.kcp.io", "v1alpha1", "apibindings")
+DEFINITION_WATCH = wide("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+NAMESPACE_WATCH = wide("", "v1", "namespaces")
+# These are followed from the beginning: what of them is selected depends on all the rest.
+BASIC_WATCHES = (BINDING_WATCH, DEFINITION_WATCH, NAMESPACE_WATCH)
+# Most of a cluster's traffic, nobody's workload, and gone within the hour.
+_IGNORED = frozenset((GroupResource("", "events"), GroupResource("events.k8s.io", "events")))
+_NOTHING = WorkspaceTypes({})
+
+# What can be read to the end: the key of a watch, or one of those below. Rows wait for them.
+Scope = tuple[Any, ...]
+# Everything that LocationGrants depend on.
+GRANTS: Scope = ("grants",)
+
+
+def types_scope(cluster: ClusterName) -> Scope:
+    """Return the scope of what a workspace serves."""
+    return ("types", cluster)
+
+
+def selection_scope(placement: ObjectRef) -> Scope:
+    """Return the scope of what a placement selects: incomplete while it is malformed."""
+    return ("selection", placement.cluster, placement.name)
+
+
+def serving_scope(cluster: ClusterName, kind: GroupResource) -> Scope:
+    """Return the scope of a kind that a mailbox is about to serve.
+
+    It is never complete: that the mailbox serves the kind touches every row of it.
+    """
+    return ("serving", cluster, *kind)
+
+
+class Retyped(NamedTuple):
+    """What is different about a workspace: the kinds, and watches to be followed or stopped."""
+
+    kinds: frozenset[GroupResource]
+    follow: tuple[WatchKey, ...] = ()
+    stop: tuple[WatchKey, ...] = ()
+
+
+class Workspaces:
+    """What the followed workspaces serve, and the records of everything in them."""
+
+    def __init__(self, schemas: Callable[[], Mapping[tuple[str, str], Object] | None]) -> None:
+        """*schemas* returns every schema by cluster and name; None until all are known."""
+        self._schemas = schemas
+        self._common: tuple[ServedType, ...] | None = None
+        # Whether copies are without effect on this hub; unknown ones might act on it.
+        self.copies_are_inert = False
+        self._followed: Counter[ClusterName] = Counter()
+        self._types: dict[ClusterName, WorkspaceTypes] = {}
+        self._records: dict[WatchKey, Records] = {key: Records(key) for key in BASIC_WATCHES}
+        self.bindings, self.definitions, self.namespaces = self._records.values()
+        # Watches by kind and version, as they were last found: for each cluster that defines
+        # kinds of its own, and once for all that serve the same.
+        self._found: dict[str | int, dict[tuple[GroupResource, str], WatchKey | None]] = {}
+        self._shared: dict[tuple[bytes, ...], WorkspaceTypes] = {}
+
+    # -- changing ----------------------------------------------------------------------------
+
+    def learn_hub(self, common: tuple[ServedType, ...], *, copies_are_inert: bool) -> None:
+        """Take what the hub serves in every workspace; until then nothing is known."""
+        self._common = common
+        self.copies_are_inert = copies_are_inert
+
+    def follow(self, cluster: ClusterName) -> None:
+        """Begin to follow a workspace; each call wants its own ``leave``."""
+        self._followed[cluster] += 1
+
+    def leave(self, cluster: ClusterName) -> tuple[WatchKey, ...]:
+        """Follow a workspace for one reason less; returns the watches to be stopped."""
+        self._followed[cluster] -= 1
+        if self._followed[cluster] > 0:
+            return ()
+        del self._followed[cluster]
+        self._found.pop(cluster, None)
+        served = self._types.pop(cluster, _NOTHING).served.values()
+        return tuple(key for each in served if each.local for key in self._local(cluster, each))
+
+    def forget_types(self) -> None:
+        """Have every workspace's kinds derived from the beginning at its next ``retype``."""
+        self._shared.clear()
+        self._found.clear()
+
+    def retype(self, cluster: ClusterName) -> Retyped | None:
+        """Derive what a workspace serves; returns what is different, None when nothing is.
+
+        Nothing is derived from a part of what decides about it: ask ``knows_types`` before.
+        """
+        old, new = self._types.get(cluster, _NOTHING), self._derived(cluster)
+        if old is new and cluster in self._types:
+            return None
+        self._types[cluster] = new
+        self._found.pop(cluster, None)
+        changed = frozenset(
+            each
+            for each in old.served.keys() | new.served.keys() | old.unknown | new.unknown
+            if old.served.get(each) != new.served.get(each)
+            or (each in old.unknown) != (each in new.unknown)
+        )
+        return Retyped(changed, *self._watches(cluster, old, new, changed)) if changed else None
+
+    def _derived(self, cluster: ClusterName) -> WorkspaceTypes:
+        bindings, definitions = _leans(self.bindings, cluster), _leans(self.definitions, cluster)
+        key = (*bindings, b"", *definitions)
+        known = self._shared.get(key)
+        if known is None:
+            known = self._shared[key] = workspace_types(
+                self._common or (),
+                map(orjson.loads, bindings),
+                self._schemas() or {},
+                map(orjson.loads, definitions),
+            )
+        return known
+
+    def _watches(
+        self,
+        cluster: ClusterName,
+        old: WorkspaceTypes,
+        new: WorkspaceTypes,
+        changed: frozenset[GroupResource],
+    ) -> tuple[tuple[WatchKey, ...], tuple[WatchKey, ...]]:
+        follow: list[WatchKey] = []
+        stop: list[WatchKey] = []
+        for kind in sorted(changed):
+            before, now = old.served.get(kind), new.served.get(kind)
+            if before is not None and before.local and (now is None or not now.local):
+                stop += self._local(cluster, before)
+            if now is not None and _is_followed(now):
+                follow.append(_watch_key(cluster, now, now.versions[0]))
+        return tuple(follow), tuple(stop)
+
+    def _local(self, cluster: ClusterName, served: ServedType) -> Iterator[WatchKey]:
+        """Yield the watches of a kind that one workspace defines for itself, at any version."""
+        for version in served.versions:
+            key = _watch_key(cluster, served, version)
+            if key in self._records:
+                yield key
+
+    def watch(self, key: WatchKey) -> Records:
+        """Return the records of a watch; one that is not known yet has none so far."""
+        found = self._records.get(key)
+        if found is None:
+            found = self._records[key] = Records(key)
+        return found
+
+    def unwatch(self, key: WatchKey) -> Records | None:
+        """Forget the records of a watch that has been stopped; returns them."""
+        return self._records.pop(key, None)
+
+    # -- asking ------------------------------------------------------------------------------
+
+    @property
+    def followed(self) -> list[ClusterName]:
+        return list(self._followed)
+
+    def follows(self, cluster: ClusterName) -> bool:
+        return cluster in self._followed
+
+    def types(self, cluster: ClusterName) -> WorkspaceTypes:
+        return self._types.get(cluster, _NOTHING)
+
+    def served(self, cluster: ClusterName, kind: GroupResource) -> ServedType | None:
+        return self.types(cluster).served.get(kind)
+
+    def all_records(self) -> list[Records]:
+        return list(self._records.values())
+
+    def watch_of(
+        self, cluster: ClusterName, kind: GroupResource, version: str = ""
+    ) -> WatchKey | None:
+        """Return the watch that shows a workspace's objects of a kind, at a version it serves."""
+        types = self._types.get(cluster, _NOTHING)
+        known = self._found.setdefault(cluster if types.local else id(types), {})
+        key = (kind, version)
+        if key not in known:
+            known[key] = self._find_watch(cluster, kind, version)
+        return known[key]
+
+    def _find_watch(
+        self, cluster: ClusterName, kind: GroupResource, version: str
+    ) -> WatchKey | None:
+        served = self.served(cluster, kind)
+        if served is None or not _is_followed(served):
+            return None
+        if version and version not in served.versions:
+            return None
+        return _watch_key(cluster, served, version or served.versions[0])
+
+    def records(
+        self, cluster: ClusterName, kind: GroupResource, version: str = ""
+    ) -> Records | None:
+        """Return the records of a kind as a workspace serves it; None without a watch."""
+        key = self.watch_of(cluster, kind, version)
+        return None if key is None else self._records.get(key)
+
+    def record(self, cluster: ClusterName, item: ObjectRef, version: str = "") -> Record | None:
+        found = self.records(cluster, item.group_resource, version)
+        return None if found is None else found.get(cluster, item.namespace, item.name)
+
+    def followed_types(self, cluster: ClusterName) -> Iterator[tuple[ServedType, Records]]:
+        """Yield each kind of a workspace that is followed, with its records."""
+        for kind, served in self.types(cluster).served.items():
+            found = self.records(cluster, kind)
+            if found is not None:
+                yield served, found
+
+    def travelling(self, cluster: ClusterName) -> Iterator[tuple[ServedType, Records]]:
+        """Yield each kind of a workspace whose objects travel, Namespaces not counted."""
+        for served, found in self.followed_types(cluster):
+            if served.travels and served.group_resource != NAMESPACES:
+                yield served, found
+
+    def candidates(self, cluster: ClusterName) -> dict[ObjectRef, Mapping[str, str]]:
+        """Return what placements can select by labels: Namespaces, and what is in none."""
+        everything = [found for served, found in self.travelling(cluster) if not served.namespaced]
+        return {
+            records.ref(record): record.labels
+            for records in (self.namespaces, *everything)
+            for record in records.within(cluster).values()
+            if record.is_source
+        }
+
+    # -- what has been read ------------------------------------------------------------------
+
+    @property
+    def knows_hub(self) -> bool:
+        """Whether the hub itself has said all it has to say about kinds."""
+        return self._common is not None and self._schemas() is not None
+
+    def knows_types(self, cluster: ClusterName) -> bool:
+        """Tell whether every kind of a workspace is understood, given that all was read."""
+        known = self._types.get(cluster)
+        return known is not None and not known.unknown
+
+    def scopes(
+        self, cluster: ClusterName, kind: GroupResource, version: str = ""
+    ) -> tuple[Scope, ...]:
+        """Return what must have been read to know a workspace's objects of a kind."""
+        key = self.watch_of(cluster, kind, version)
+        basics = (types_scope(cluster), NAMESPACE_WATCH)
+        return basics if key is None else (*basics, key)
+
+    def all_scopes(self, cluster: ClusterName) -> Iterator[Scope]:
+        """Yield what must have been read to know everything in a workspace."""
+        yield types_scope(cluster)
+        yield NAMESPACE_WATCH
+        for kind in self.types(cluster).served:
+            key = self.watch_of(cluster, kind)
+            if key is not None:
+                yield key
+
+
+class Mailboxes:
+    """The input table of mailboxes: which logical cluster each of them is, both ways round."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[Mailbox, ClusterName] = {}
+        self._mailboxes: dict[ClusterName, Mailbox] = {}
+
+    def cluster(self, mailbox: Mailbox) -> ClusterName | None:
+        """Return the cluster of a mailbox; None while it has none or is being deleted."""
+        return self._clusters.get(mailbox)
+
+    def at(self, cluster: ClusterName) -> Mailbox | None:
+        """Return the mailbox a cluster is."""
+        return self._mailboxes.get(cluster)
+
+    def put(self, mailbox: Mailbox, cluster: ClusterName) -> None:
+        self.remove(mailbox)
+        self._clusters[mailbox] = cluster
+        self._mailboxes[cluster] = mailbox
+
+    def remove(self, mailbox: Mailbox) -> None:
+        cluster = self._clusters.pop(mailbox, None)
+        if cluster is not None:
+            del self._mailboxes[cluster]
+
+
+def _leans(records: Records, cluster: ClusterName) -> list[bytes]:
+    found = records.within(cluster).values()
+    return sorted(each.lean for each in found if each.lean and not each.being_deleted)
+
+
+def _is_followed(served: ServedType) -> bool:
+    """Tell whether a kind matters: it travels, or may be found in a mailbox's namespace."""
+    if not served.versions or served.group_resource in _IGNORED:
+        return False
+    return served.travels or served.namespaced
+
+
+def _watch_key(cluster: ClusterName, served: ServedType, version: str) -> WatchKey:
+    where = cluster if served.local else EVERYWHERE
+    presence = not served.travels
+    return WatchKey(
+        where, served.group, version, served.resource, served.identity, presence=presence
+    )

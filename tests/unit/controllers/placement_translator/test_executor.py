@@ -1,0 +1,223 @@
+"""Writing to a mailbox whose server takes its time to serve what was just bound.
+
+Our hub serves a bound type when the create of its binding returns. kcp does some time later, and
+until then answers 404.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from skerry.api.edge import Mailbox, edge_placement_ref
+from skerry.api.errors import ApiError, NotFound
+from skerry.api.kinds import GroupResource, GroupVersionResource
+from skerry.api.refs import ObjectRef
+from skerry.controllers.placement_translator.decide import MailboxPlan
+from skerry.controllers.placement_translator.events import TranslatorTables
+from skerry.controllers.placement_translator.executor import MailboxExecutor
+from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.status import PlacementProblems
+from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.placement.holds import Group
+from skerry.logic.fleet.tables.completeness import Verdict
+from skerry.logic.fleet.translation.difference import Accepted, Hold, ItemDiff
+from skerry.logic.fleet.translation.dirty import DirtyRows
+from skerry.logic.fleet.translation.merging import PlacementProblem
+from skerry.logic.fleet.translation.route import Route
+from skerry.logic.fleet.translation.sources import WatchKey, wide
+from skerry.logic.fleet.translation.types import ServedType
+from skerry.logic.fleet.translation.workspaces import Mailboxes, Workspaces
+from skerry.logic.machinery.plan import Create, Target
+from skerry.runtime.client import Client
+from skerry.runtime.transport import NO_HEADERS, Answer
+from tests.kit.answering import AnsweringTransport
+
+MAILBOX, CLUSTER = Mailbox("imw", "u1"), "c1"
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+PAGE, WEB = (
+    ObjectRef("", "", "configmaps", "shop", "page"),
+    ObjectRef("", "apps", "deployments", "shop", "web"),
+)
+
+NO_SUCH_PAGE = Answer(404, {"content-type": "text/plain"}, b"404 page not found\n")
+
+
+def refusal(code: int, reason: str, message: str, *causes: str) -> Answer:
+    """Return a Status as servers write it."""
+    details = {"causes": [{"reason": cause} for cause in causes]}
+    status = {"kind": "Status", "code": code, "reason": reason, "message": message}
+    return Answer(code, {}, json.dumps({**status, "details": details}).encode())
+
+
+TERMINATING_TYPE = refusal(405, "MethodNotAllowed", "create not allowed while terminating")
+TERMINATING_NAMESPACE = refusal(403, "Forbidden", "being terminated", "NamespaceTerminating")
+PLACEMENT = edge_placement_ref("wmw", "p")
+
+
+class Serving(AnsweringTransport):
+    """A server of some types; of others it knows nothing."""
+
+    def __init__(self, *types: str, otherwise: Answer = NO_SUCH_PAGE) -> None:
+        self.types = types
+        self.otherwise = otherwise
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        if path.rpartition("/")[2] in self.types:
+            return Answer(201, {}, body)
+        return self.otherwise
+
+
+class Writing:
+    """An executor at one mailbox, and what it is left with."""
+
+    def __init__(self, server: Serving, *known: GroupResource) -> None:
+        self.enqueued: list[Mailbox] = []
+        self.followed: list[WatchKey] = []
+        self.problems = PlacementProblems(lambda _: None)
+        self.held = HeldObjects(lambda _: None)
+        workspaces = Workspaces(dict)
+        served = (ServedType(*kind, "Thing", True, ("v1",)) for kind in known)
+        workspaces.learn_hub(tuple(served), copies_are_inert=True)
+        workspaces.follow(CLUSTER)
+        workspaces.retype(CLUSTER)
+        self.tables = TranslatorTables(
+            workspaces, Route(workspaces), Mailboxes(), DirtyRows(self.enqueued.append)
+        )
+        self.tables.mailboxes.put(MAILBOX, CLUSTER)
+        self.dirty = self.tables.dirty
+        self.accepted: Accepted = {}
+        self.executor = MailboxExecutor(
+            Client(server),
+            self.tables,
+            self.problems,
+            self.held,
+            self.accepted,
+            lambda _, __: [PLACEMENT],
+            self.followed.append,
+        )
+
+    async def place(self, *rows: ItemDiff) -> None:
+        self.dirty.mark(MAILBOX, [PAGE, WEB, *(row.item for row in rows)])
+        done = frozenset(row.item for row in rows if row.verdict is Verdict.NONE)
+        await self.executor.execute(
+            MailboxPlan(
+                [_creation(CONFIG_MAPS, PAGE), _creation(DEPLOYMENTS, WEB)],
+                unordered=True,
+                mailbox=MAILBOX,
+                rows=rows,
+                done=done,
+                numbers=self.dirty.of(MAILBOX),
+            )
+        )
+
+
+def _creation(gvr: GroupVersionResource, item: ObjectRef) -> Create:
+    obj = {"metadata": {"name": item.name, "namespace": item.namespace, "resourceVersion": "1"}}
+    return Create(Target(gvr, item.name, item.namespace, CLUSTER), json.loads(json.dumps(obj)), "")
+
+
+@pytest.mark.parametrize("otherwise", [NO_SUCH_PAGE, TERMINATING_TYPE], ids=["absent", "going"])
+async def test_a_copy_waits_until_the_mailbox_is_known_to_serve_its_type(otherwise: Answer) -> None:
+    writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.group_resource)
+    await writing.place()
+    assert writing.dirty.of(MAILBOX) == {}
+    assert writing.dirty.waits(MAILBOX)
+    # That the mailbox serves the type touches every row of it.
+    writing.dirty.mark(MAILBOX, [WEB])
+    writing.executor._report(_evaluated(writing, WEB))
+    assert not writing.dirty.waits(MAILBOX)
+
+
+async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again() -> None:
+    writing = Writing(Serving("configmaps"), PAGE.group_resource, WEB.group_resource)
+    with pytest.raises(NotFound):
+        await writing.place()
+    assert list(writing.dirty.of(MAILBOX)) == [WEB]
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [NO_SUCH_PAGE, TERMINATING_TYPE, TERMINATING_NAMESPACE],
+    ids=["no type", "type going", "namespace going"],
+)
+async def test_what_will_pass_is_tried_again_and_nobody_is_told(otherwise: Answer) -> None:
+    writing = Writing(
+        Serving("configmaps", otherwise=otherwise), PAGE.group_resource, WEB.group_resource
+    )
+    with pytest.raises(ApiError):
+        await writing.place()
+    assert writing.problems.of(PLACEMENT) == {}
+
+
+async def test_a_refusal_that_is_about_the_object_is_told() -> None:
+    refused = refusal(403, "Forbidden", "not you")
+    writing = Writing(
+        Serving("configmaps", otherwise=refused), PAGE.group_resource, WEB.group_resource
+    )
+    with pytest.raises(ApiError):
+        await writing.place()
+    [(problem, item)] = writing.problems.of(PLACEMENT)
+    assert (problem.reason, item) == ("Refused", WEB)
+
+
+def _evaluated(writing: Writing, item: ObjectRef) -> MailboxPlan:
+    row = ItemDiff(item, Verdict.NONE, problems=())
+    numbers = writing.dirty.of(MAILBOX)
+    return MailboxPlan(mailbox=MAILBOX, rows=(row,), done=frozenset([item]), numbers=numbers)
+
+
+async def test_what_rows_say_is_reported_and_pending_ones_are_parked_and_followed() -> None:
+    writing = Writing(Serving("configmaps", "deployments"))
+    watch = wide("apps", "v1", "deployments")
+    problem = PlacementProblem(PLACEMENT, Problem("Why", "because"))
+    right, waiting = (ObjectRef("", "", "secrets", "shop", name) for name in "ab")
+    await writing.place(
+        ItemDiff(right, Verdict.NONE, problems=(problem,), hold=Hold("bank")),
+        ItemDiff(waiting, Verdict.PENDING, missing=watch),
+    )
+    assert writing.problems.of(PLACEMENT) == {(problem.problem, right): [MAILBOX]}
+    assert writing.held.refusals.count(Group("imw", "bank")) == 1
+    assert writing.followed == [watch]
+    assert writing.dirty.of(MAILBOX) == {}
+    assert not writing.problems.is_complete([MAILBOX])
+    writing.enqueued.clear()
+    writing.dirty.complete(watch)
+    assert writing.enqueued == [MAILBOX]
+    assert list(writing.dirty.of(MAILBOX)) == [waiting]
+
+
+async def test_when_nothing_waits_all_there_is_to_report_of_a_mailbox_is_known() -> None:
+    writing = Writing(Serving("configmaps", "deployments"))
+    await writing.place()
+    assert writing.problems.is_complete([MAILBOX])
+    assert writing.dirty.waiting == 0
+
+
+async def test_of_a_mailbox_that_has_gone_meanwhile_nothing_is_reported() -> None:
+    writing = Writing(Serving("configmaps", "deployments"))
+    writing.tables.mailboxes.remove(MAILBOX)
+    problem = PlacementProblem(PLACEMENT, Problem("Why", "because"))
+    await writing.place(ItemDiff(PAGE, Verdict.NONE, problems=(problem,)))
+    assert writing.problems.of(PLACEMENT) == {}
+    assert not writing.problems.is_complete([MAILBOX])
+
+
+async def test_what_a_server_made_of_a_copy_is_accepted() -> None:
+    changed = Answer(201, {}, b'{"metadata":{"name":"web","labels":{"by":"the server"}}}')
+    writing = Writing(Serving("configmaps", otherwise=changed))
+    await writing.place()
+    assert set(writing.accepted) == {(MAILBOX, WEB)}
+    await writing.place()
+    sent, kept = writing.accepted[MAILBOX, WEB]
+    assert sent != kept
