@@ -224,7 +224,7 @@ _MADE_OF_ARGUMENTS = {
     "skerry.logic.machinery.names": "pattern",
     "skerry.logic.machinery.schema.formats": "pattern",
     "skerry.logic.machinery.schema.decoding": "pattern",
-    "skerry.server.workspaces.object_templates": "'|'.join(marks.all)",
+    "skerry.server.workspaces.object_templates": "'|'.join(placeholders.all)",
 }
 
 

@@ -11,7 +11,7 @@ closures over plain strings and frozen sets.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from skerry.api.errors import FieldError, shown
@@ -187,21 +187,12 @@ _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+|\Z)")
 _SPECIAL = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">", ""))
 
 
-def _tokens(text: str) -> Iterator[str]:
-    position = 0
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None or not found[1]:
-            return
-        yield found[1]
-        position = found.end()
-
-
 class _Parser:
     """A recursive descent over the tokens; the empty word ends the text."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [*_tokens(text), ""]
+        # Every text is a sequence of tokens; only its end is an empty one.
+        self._tokens: list[str] = [*filter(None, _TOKEN.findall(text)), ""]
         self._position = 0
 
     def _next(self) -> str:
@@ -292,6 +283,9 @@ class _Parser:
             raise SelectorError(f"found '{word}' expected: '('")
         if self._ahead in _SPECIAL and self._ahead not in (",", ")"):
             raise SelectorError(f"found '{self._ahead}', expected: ',', ')' or identifier")
+        plain = self._plain_set()
+        if plain:
+            return plain
         values: list[str] = []
         while True:
             values.append(self._element())
@@ -300,6 +294,19 @@ class _Parser:
                 return values
             if word != ",":
                 raise SelectorError(f"found '{word}', expected: ',' or ')'")
+
+    def _plain_set(self) -> list[str]:
+        """Read the rest of a set that is identifiers and commas in turn; else read nothing."""
+        try:
+            end = self._tokens.index(")", self._position)
+        except ValueError:
+            return []
+        values = self._tokens[self._position : end : 2]
+        commas = self._tokens[self._position + 1 : end : 2]
+        if len(values) == len(commas) or set(commas) - {","} or not _SPECIAL.isdisjoint(values):
+            return []
+        self._position = end + 1
+        return values
 
     def _element(self) -> str:
         if self._ahead in (",", ")"):

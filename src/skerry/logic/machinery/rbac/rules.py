@@ -131,6 +131,8 @@ def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     missing: list[Rule] = []
     left = MAX_RIGHTS
     for rule in wanted:
+        if owned.covers(rule):
+            continue
         for places, rights in (
             (owned.of_resources(rule), _resource_right),
             (owned.of_paths(rule), _path_right),
@@ -181,6 +183,27 @@ class _Owned:
             ):
                 for value in values:
                     masks[value] = masks.get(value, 0) | bit
+
+    def covers(self, rule: Rule) -> bool:
+        """Tell whether one held rule gives all of *rule*, which is what most roles ask for."""
+        verbs = -1
+        for verb in rule.verbs:
+            verbs &= _either(self._verbs, verb, ALL)
+        if rule.api_groups and rule.resources:
+            mask = verbs
+            for group in rule.api_groups:
+                mask &= _either(self._groups, group, ALL)
+            for resource in rule.resources:
+                mask &= self._resource(resource)
+            for name in rule.resource_names:
+                mask &= self._unnamed | self._names.get(name, 0)
+            if not (mask if rule.resource_names else mask & self._unnamed):
+                return False
+        if rule.non_resource_urls:
+            for url in rule.non_resource_urls:
+                verbs &= self._url(url)
+            return verbs != 0
+        return True
 
     def of_resources(self, rule: Rule) -> list[list[_Alike]]:
         """Return the verbs, groups, resources and names of *rule*, those alike together."""
