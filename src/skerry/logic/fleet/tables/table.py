@@ -53,6 +53,8 @@ class Table(Generic[K, V]):
         self._rows: dict[K, V] = {}
         # The rows written in this batch as they were before it. For operators and the flow.
         self.before: dict[K, V | None] = {}
+        # Whether some key was written twice in this batch, and may be what it was.
+        self._rewritten = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {len(self)} rows>"
@@ -104,19 +106,23 @@ class Table(Generic[K, V]):
         """Remember the row of *key* before this batch, unless it was written in it already."""
         before = self.before
         if not before:
+            self._rewritten = False
             self._batch.began(self)
         if key not in before:
             before[key] = old
+        else:
+            self._rewritten = True
 
     def changes(self, before: dict[K, V | None] | None = None) -> list[Change[K, V]]:
         """Return what differs from *before*, by default of the batch under way, in key order."""
         known = self.before if before is None else before
         if not known:
             return []
-        keys = sorted(known) if len(known) > 1 else known
+        # A write that changes nothing is not noted: only a second one can undo the first.
+        differs = before is None and not self._rewritten
         found = []
-        for key in keys:
+        for key in sorted(known) if len(known) > 1 else known:
             old, new = known[key], self.get(key)
-            if old != new:
+            if differs or old != new:
                 found.append(Change(key, old, new))
         return found
