@@ -27,6 +27,7 @@ from tests.kit.e2e.places import CONFIG_MAPS, NAMESPACES, Places, SyncerProcess
 
 from bench.meter import Meter
 from bench.report import Row, table
+from skerry.api.edge import PROJECTED, PROJECTED_VALUE
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.runtime.client import Selection, WriteOptions
@@ -39,6 +40,8 @@ _PLACED = 1000
 _MANY = 10_000
 _CHANGED = 100
 _TRANSLATOR = WriteOptions(field_manager="placement-translator")
+# An edge is shown copies alone.
+_COPY = {PROJECTED: PROJECTED_VALUE}
 
 
 def content(number: int) -> dict[str, object]:
@@ -65,7 +68,11 @@ class Line:
         await self.places.in_mailbox.patch(
             NAMESPACES,
             "shop",
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": "shop", "labels": _COPY},
+            },
             kind="apply",
             options=_TRANSLATOR,
         )
@@ -75,7 +82,7 @@ class Line:
             body = {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": {"name": f"page-{number}", "namespace": "shop"},
+                "metadata": {"name": f"page-{number}", "namespace": "shop", "labels": _COPY},
                 **content(number + offset),
             }
             async with room:

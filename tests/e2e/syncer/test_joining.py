@@ -31,6 +31,7 @@ from skerry.app.edge_identity import (
     CredentialTerms,
     apply_object,
     manifest,
+    open_hub,
 )
 from skerry.app.hub_credential import IDENTITY_FILE
 from skerry.edge.syncer.identity.keys import make_key
@@ -415,6 +416,33 @@ async def test_certificates_rotate_while_objects_flow_and_a_lapsed_one_comes_bac
         await places.started()
         await places.arrives(CONFIG_MAPS, "late")
         assert places.identity.certificate != last.certificate
+
+
+async def test_a_syncer_goes_on_when_the_hub_has_changed_its_authority_for_good(
+    tmp_path: Path, hasty: Hub
+) -> None:
+    async with Joining(tmp_path, hasty).prepared() as places:
+        await places.started()
+        await places.certified()
+        await places.delivered("before")
+        rotate = ("skerry", "certificates", "rotate-ca", "--data-dir", str(hasty.data_dir))
+        run(*rotate, kubeconfig=hasty.kubeconfig)
+        # In the overlap the edge, which was joined with the old authority, learns the new one.
+        async with asyncio.timeout(60):
+            while places.identity.ca.count("BEGIN CERTIFICATE") < 2:
+                await asyncio.sleep(0.1)
+        await places.delivered("between")
+        run(*rotate, "--finish", kubeconfig=hasty.kubeconfig)
+        await places.access.client.transport.close()
+        places.access = open_hub([hasty.kubeconfig])
+        await places.delivered("after")
+        renewed = await places.certified(places.identity.certificate)
+        assert "refuses" not in places.syncer.log_file.read_text()
+        # Its kubeconfig still names the old authority alone; what it learned is what it trusts.
+        assert places.syncer.stop() == 0
+        await places.started()
+        await places.delivered("again")
+        assert (await places.certified(renewed.certificate)).ca.count("BEGIN CERTIFICATE") == 1
 
 
 async def test_an_edge_of_the_previous_version_gets_a_certificate_without_a_restart(

@@ -19,6 +19,7 @@ from skerry.logic.machinery.plan import (
     DeleteCollection,
     Patch,
     Plan,
+    Record,
     Target,
     Terminal,
     Update,
@@ -120,6 +121,52 @@ async def test_a_dry_run_changes_nothing_and_announces_nothing() -> None:
     outcomes = await executor.execute(plan)
     assert [outcome.result for outcome in outcomes] == ["created", "deleted"]
     assert (twin.revision, announced) == (before, [])
+
+
+class Notebook:
+    """A journal that tells when it was written."""
+
+    def __init__(self) -> None:
+        self.pending: dict[str, object] = {}
+        self.written: list[dict[str, object]] = []
+
+    def put(self, key: str, value: object) -> None:
+        self.pending[key] = value
+
+    async def flush(self) -> None:
+        self.written.append(self.pending)
+        self.pending = {}
+
+
+@virtual
+async def test_entries_are_on_disk_before_the_next_action_begins() -> None:
+    notebook = Notebook()
+    seen: list[int] = []
+
+    async def intercept(action: Action) -> None:
+        seen.append(len(notebook.written))
+
+    _, executor = await prepared(journal=notebook, intercept=intercept)
+    record = Record(at("new"), {"a": {"x": 1}, "b": None}, "Intended")
+    made = Create(at("new"), config_map("new"), "Missing")
+    assert await results(executor, record, made) == ["recorded", "created"]
+    assert notebook.written == [{"a": {"x": 1}, "b": None}]
+    assert seen == [0, 1]
+
+
+@virtual
+async def test_a_dry_run_writes_no_entries() -> None:
+    notebook = Notebook()
+    _, executor = await prepared(journal=notebook, dry_run=True)
+    assert await results(executor, Record(at("new"), {"a": 1}, "Intended")) == ["recorded"]
+    assert (notebook.pending, notebook.written) == ({}, [])
+
+
+@virtual
+async def test_entries_without_a_journal_are_a_bug() -> None:
+    _, executor = await prepared()
+    with pytest.raises(InvariantError):
+        await results(executor, Record(at("new"), {"a": 1}, "Intended"))
 
 
 @virtual

@@ -1,0 +1,186 @@
+"""Which event enqueues which key, and which makes deletions candidates early."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.app.syncer import hub_client
+from skerry.edge.syncer.events import EventHandlers
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.session import Session
+from skerry.edge.syncer.state import SyncerState
+from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.sync_records import SyncRecords
+from skerry.edge.syncer.upsync import UpsyncWatches
+from skerry.logic.fleet.syncing.deletion_budget import Budget
+from skerry.logic.fleet.syncing.outcome import SyncOutcome
+from skerry.logic.fleet.syncing.present import OURS
+from skerry.logic.fleet.syncing.recorded import DownsyncRecord
+from skerry.logic.fleet.syncing.wanted import Desired
+from skerry.runtime.client import Client
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.workqueue import WorkQueue
+from tests.kit.chain.syncer_world import SPEC, SyncerWorld
+from tests.kit.sim.loop import virtual
+
+PAGE = ObjectRef("", "", "configmaps", "shop", "page")
+ELSEWHERE = ObjectRef("", "", "configmaps", "elsewhere", "page")
+CONFIG_MAPS = GroupResource("", "configmaps")
+OBJECT: Object = {"metadata": {"name": "page", "namespace": "shop"}}
+
+
+class Handled:
+    """Handlers of a session that nobody runs, whose hub is trusted and whose scope is *SPEC*."""
+
+    def __init__(self, world: SyncerWorld, journal: Journal) -> None:
+        records = SyncRecords(journal)
+        records.set_fact("store", "a")
+        records.set_fact("config", {"specs": [SPEC], "revision": 1})
+        hub = hub_client(world.hub.transport, world.clock)
+        edge = Client(world.edge.transport, clock=world.clock)
+        settings = replace(world.settings, budget=Budget(2, 1))
+        session = Session(settings, hub, edge, records, world.ids, SyncerMetrics())
+        self.state: SyncerState = session.state
+        self.state.trust.saw_header("a")
+        self.reports = self.ends = 0
+        watches = UpsyncWatches(self.state, InformerFactory(edge, ids=world.ids))
+        self.events = EventHandlers(self.state, watches, report=self._report, end=self._end)
+        for queue in (self.state.down, self.state.back, self.state.up):
+            drain(queue)
+
+    def _report(self) -> None:
+        self.reports += 1
+
+    def _end(self) -> None:
+        self.ends += 1
+
+    def place(self, *refs: ObjectRef) -> None:
+        for ref in refs:
+            self.state.records.set_placed(ref, DownsyncRecord(Desired("v1", {}, "u", 1)))
+
+
+def drain(queue: WorkQueue[ObjectRef]) -> set[ObjectRef]:
+    found = set(queue._added)
+    for ref in found:
+        queue._added.pop(ref)
+    queue._waiting.clear()
+    return found
+
+
+@asynccontextmanager
+async def handled(folder: Path) -> AsyncIterator[Handled]:
+    with closing(Journal(folder / "journal", offload=inline)) as journal:
+        yield Handled(SyncerWorld(folder), journal)
+
+
+@virtual
+async def test_a_change_in_the_mailbox_concerns_what_is_covered_or_placed(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.events.mailbox_changed(ELSEWHERE, None, OBJECT)
+        assert drain(h.state.down) == set()
+        h.events.mailbox_changed(PAGE, None, OBJECT)
+        assert drain(h.state.down) == {PAGE}
+        assert h.state.back.delayed == 0, "a new object has no status to return"
+        h.events.mailbox_changed(PAGE, OBJECT, OBJECT)
+        assert h.state.back.delayed == 1
+        h.place(ELSEWHERE)
+        h.events.mailbox_changed(ELSEWHERE, OBJECT, OBJECT)
+        assert drain(h.state.down) == {PAGE, ELSEWHERE}
+
+
+@virtual
+async def test_what_goes_from_the_mailbox_is_proposed_at_once_if_it_was_placed(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        h.events.mailbox_changed(PAGE, OBJECT, None)
+        assert not h.state.budget.candidates
+        h.place(PAGE)
+        h.events.mailbox_changed(PAGE, OBJECT, None)
+        assert h.state.budget.candidates == {PAGE}
+
+
+@virtual
+async def test_a_hub_that_is_not_trusted_makes_no_candidates(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE)
+        h.state.trust.saw_header("b")
+        h.events.mailbox_changed(PAGE, OBJECT, None)
+        h.events.mailbox_completed(CONFIG_MAPS)
+        assert not h.state.budget.candidates
+
+
+@virtual
+async def test_a_type_read_completely_has_everything_placed_of_it_looked_at(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE, ObjectRef("", "", "secrets", "shop", "key"))
+        h.events.mailbox_completed(CONFIG_MAPS)
+        assert drain(h.state.down) == {PAGE}
+        assert not h.state.budget.candidates, "no SyncerConfig says yet what belongs"
+
+
+@virtual
+async def test_a_change_at_the_edge_concerns_what_is_ours(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.events.edge_changed(PAGE, None, OBJECT)
+        assert drain(h.state.down) == set()
+        h.events.edge_changed(PAGE, None, {**OBJECT, OURS: "x"})
+        assert drain(h.state.down) == {PAGE}, "a record was lost"
+        h.place(PAGE)
+        h.events.edge_changed(PAGE, OBJECT, None)
+        assert drain(h.state.down) == {PAGE}
+        assert h.state.back.delayed == 1
+
+
+@virtual
+async def test_a_new_type_or_right_brings_back_what_waits_for_it(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        waiting, forbidden = PAGE, ObjectRef("", "", "secrets", "shop", "key")
+        h.state.outcomes.set(waiting, SyncOutcome("Waiting", "KindUnknown"))
+        h.state.outcomes.set(forbidden, SyncOutcome("Failed", "EdgeForbidden"))
+        h.events.edge_types_changed()
+        assert drain(h.state.down) == {waiting}
+        h.events.right_granted(GroupResource("", "secrets"), "elsewhere")
+        assert drain(h.state.down) == set()
+        h.events.right_granted(GroupResource("", "secrets"), "shop")
+        assert drain(h.state.down) == {forbidden}
+
+
+@virtual
+async def test_another_verdict_brings_back_every_candidate(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        refs = [ObjectRef("", "", "configmaps", "shop", f"page-{i}") for i in range(3)]
+        h.state.budget.propose(refs, 3)
+        h.events.budget_changed()
+        assert drain(h.state.down) == set(refs)
+        assert h.reports == 1
+
+
+@virtual
+async def test_another_store_ends_the_session_and_an_accepted_one_looks_at_everything(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE)
+        h.events.trust_changed()
+        assert (drain(h.state.down), h.ends) == ({PAGE}, 0)
+        h.state.trust.saw_header("b")
+        h.events.trust_changed()
+        assert h.ends == 1
+
+
+@virtual
+async def test_a_session_begins_with_everything_that_was_ever_placed(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE, ELSEWHERE)
+        h.events.start()
+        assert drain(h.state.down) == {PAGE, ELSEWHERE}
+        assert h.state.mailbox.followed(CONFIG_MAPS) is not None, "what the journal remembers"
