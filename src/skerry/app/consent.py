@@ -17,7 +17,7 @@ from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.explanation.consent import outstanding, unnoted
 from skerry.logic.fleet.placement.consent_record import confirmed_ids
 from skerry.runtime.client import Client, Selection
-from skerry.runtime.kubeconfig import kubeconfig_paths
+from skerry.wire.kubeconfig import kubeconfig_paths
 
 _ONLY = Selection(fields=f"metadata.name={LOCATION_CONSENT_NAME}")
 

@@ -50,12 +50,12 @@ from skerry.kit.metrics import CONTENT_TYPE, exposition
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.election import LeaderElection
 from skerry.runtime.events import EventRecorder
-from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
 from skerry.server.health import Health
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
+from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
 if TYPE_CHECKING:
     from skerry.app.hub_server import HubServer

@@ -31,9 +31,10 @@ from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
-from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, Overrides, connect, load
+from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import Transport
+from skerry.wire.kubeconfig import KubeconfigError
 
 Role = Literal["espw", "root", "base", "admin"]
 

@@ -79,9 +79,9 @@ from skerry.logic.fleet.placement.whatif import Change, what_if
 from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES, is_never_copied
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.discovery import ServedTypes, discover
-from skerry.runtime.kubeconfig import kubeconfig_paths
 from skerry.runtime.transport import Transport
 from skerry.scheduler.placement import location_chooser
+from skerry.wire.kubeconfig import kubeconfig_paths
 
 # Where the provider is unless somebody says otherwise.
 USUAL_PROVIDER = "root:espw"

@@ -27,13 +27,7 @@ from skerry.app.pod_scheduler import (
 from skerry.kit import log as logging
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.runtime.client import Client
-from skerry.runtime.kubeconfig import (
-    ClientConfig,
-    KubeconfigError,
-    Overrides,
-    kubeconfig_paths,
-    load,
-)
+from skerry.runtime.kubeconfig import ClientConfig, Overrides, load
 from skerry.runtime.transport import TransportError
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration
@@ -42,6 +36,7 @@ from skerry.scheduler.framework.registry import RegistryError
 from skerry.scheduler.service import build_registry
 from skerry.scheduler.survey import explain_pod
 from skerry.scheduler.writer import PODS
+from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
 PRIORITY_CLASSES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 

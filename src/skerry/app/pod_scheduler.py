@@ -27,14 +27,7 @@ from skerry.kit.ids import SystemIds
 from skerry.kit.log import Logger
 from skerry.runtime.client import Client
 from skerry.runtime.http import Limits
-from skerry.runtime.kubeconfig import (
-    ClientConfig,
-    KubeconfigError,
-    Overrides,
-    connect,
-    in_cluster,
-    load,
-)
+from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, in_cluster, load
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import PacedTransport
 from skerry.scheduler.config.errors import ConfigurationError
@@ -52,6 +45,7 @@ from skerry.scheduler.service import (
     run_service,
 )
 from skerry.server.security.pki import Authority, Credential, new_ca, server_names
+from skerry.wire.kubeconfig import KubeconfigError
 
 _USER_AGENT = "skerry-scheduler"
 # Bindings are what is sent, each done in milliseconds: as many at once as keep a server busy, and

@@ -30,16 +30,10 @@ from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.health import HealthEndpoint
-from skerry.runtime.kubeconfig import (
-    ClientConfig,
-    KubeconfigError,
-    Overrides,
-    connect,
-    in_cluster,
-    load,
-)
+from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, in_cluster, load
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import PacedTransport
+from skerry.wire.kubeconfig import KubeconfigError
 
 
 @dataclass(frozen=True, slots=True)

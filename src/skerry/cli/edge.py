@@ -22,7 +22,8 @@ from skerry.app.edge_config import (
 )
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
 from skerry.cli.edge_identity import approve, bootstrap, join, manifest, revoke
-from skerry.cli.kubeconfig import Entry, KubeconfigError, kubeconfig_files, load, remove, store
+from skerry.cli.kubeconfig import load, remove, store
+from skerry.wire.kubeconfig import Entry, KubeconfigError, kubeconfig_paths
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -191,7 +192,7 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
         home = _home()
         home.edge(name, data_dir).delete()
         home.forget(name)
-        files = load(kubeconfig_files(kubeconfig, _environment()))
+        files = load(_files(kubeconfig))
         contexts = [f"kind-{name}", f"skerry-{name}"]
         remove(files, clusters=contexts[:1], users=contexts[:1], contexts=contexts)
         print(f"Edge {name} is deleted")
@@ -247,7 +248,7 @@ def _existing(name: str, data_dir: Path | None) -> EdgeProcess:
 def _started(found: EdgeProcess, kubeconfig: str) -> None:
     """Start an edge and put its contexts where kubectl looks."""
     found.start()
-    files = load(kubeconfig_files(kubeconfig, _environment()))
+    files = load(_files(kubeconfig))
     own = load([found.kubeconfig])
     name, alias = f"kind-{found.name}", f"skerry-{found.name}"
     context: Entry = {"cluster": name, "user": name}
@@ -265,3 +266,9 @@ def _started(found: EdgeProcess, kubeconfig: str) -> None:
         print(f"  {where} leads to port {port.container_port} of {port.node}")
     if warning := load_warning(found.directory):
         print(f"Warning: {warning}", file=sys.stderr)
+
+
+def _files(kubeconfig: str) -> list[Path]:
+    environment = _environment()
+    home = Path(environment.get("HOME", ""))
+    return kubeconfig_paths(kubeconfig, environment.get("KUBECONFIG", ""), home)

@@ -34,8 +34,8 @@ from skerry.app.edge_join import Joined
 from skerry.app.syncer_data import SyncerStartError
 from skerry.kit import log as logging
 from skerry.kit.timestamps import rfc3339
-from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
+from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
 T = TypeVar("T")
 DEFAULT_IMAGE = f"skerry:{skerry.__version__}"

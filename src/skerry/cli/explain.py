@@ -16,8 +16,8 @@ from skerry.app.explain_names import Unanswered
 from skerry.cli.options import Command
 from skerry.kit import log
 from skerry.logic.fleet.explanation.text import answer_text
-from skerry.runtime.kubeconfig import KubeconfigError
 from skerry.runtime.transport import TransportError
+from skerry.wire.kubeconfig import KubeconfigError
 
 T = TypeVar("T")
 

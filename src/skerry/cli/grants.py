@@ -17,8 +17,8 @@ from skerry.app.explain_names import Unanswered
 from skerry.cli.options import Command
 from skerry.kit import log
 from skerry.logic.fleet.explanation.consent import chosen, consent_text
-from skerry.runtime.kubeconfig import KubeconfigError
 from skerry.runtime.transport import TransportError
+from skerry.wire.kubeconfig import KubeconfigError
 
 T = TypeVar("T")
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from skerry.cli.kubeconfig import Entry, Kubeconfig, KubeconfigError
+from skerry.cli.kubeconfig import home_of
+from skerry.wire.kubeconfig import Entry, Kubeconfig, KubeconfigError
 
 _TIMEOUT_SECONDS = 60
 # As client-go: an answer of 429 or 503 with Retry-After is asked again, this often.
@@ -81,8 +82,8 @@ def target_of(config: Kubeconfig, overrides: Overrides) -> Target:
         server,
         cluster,
         config.users.get(user_name, {}),
-        config.home_of("clusters", context.get("cluster", "")).parent,
-        config.home_of("users", user_name).parent,
+        home_of(config, "clusters", context.get("cluster", "")).parent,
+        home_of(config, "users", user_name).parent,
         overrides,
     )
 

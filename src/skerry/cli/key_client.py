@@ -13,8 +13,9 @@ import click
 
 from skerry.app.key_files import KeyFileError
 from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, target_of
-from skerry.cli.kubeconfig import KubeconfigError, load
+from skerry.cli.kubeconfig import load
 from skerry.cli.options import FILE, FOLDER
+from skerry.wire.kubeconfig import KubeconfigError
 
 # The context of a hub's kubeconfig that is no workspace's.
 _HUB_CONTEXT = "system:admin"

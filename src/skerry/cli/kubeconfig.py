@@ -13,82 +13,26 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-Entry = dict[str, Any]
-# What a section's entries are called inside: ``clusters: [{name: ..., cluster: {...}}]``.
-_SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
+from skerry.wire.kubeconfig import SECTIONS, Entry, Kubeconfig, KubeconfigError, document_of, merged
+
 # kubectl holds its lock for milliseconds; a lock older than this was left by something that died.
 _LOCK_PATIENCE_SECONDS = 5.0
 _LOCK_RETRY_SECONDS = 0.02
 
 
-class KubeconfigError(Exception):
-    """Why a kubeconfig cannot be used, in a sentence."""
-
-
-class _Loader(yaml.CSafeLoader):
-    """Reads dates as the text they are, so that they are written back unchanged."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - the name and form are PyYAML's
-        first: [(tag, form) for tag, form in resolvers if not tag.endswith(":timestamp")]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-@dataclass(slots=True)
-class Kubeconfig:
-    """The merged view of the files, and which file each entry came from."""
-
-    files: tuple[Path, ...]
-    clusters: dict[str, Entry] = field(default_factory=dict)
-    contexts: dict[str, Entry] = field(default_factory=dict)
-    users: dict[str, Entry] = field(default_factory=dict)
-    current: str = ""
-    origins: dict[tuple[str, str], Path] = field(default_factory=dict)
-
-    def section(self, name: str) -> dict[str, Entry]:
-        found: dict[str, Entry] = getattr(self, name)
-        return found
-
-    def home_of(self, section: str, name: str) -> Path:
-        """Return the file an entry is written to."""
-        return self.origins.get((section, name)) or self._default_file()
-
-    def _default_file(self) -> Path:
-        return next((path for path in self.files if path.exists()), self.files[-1])
-
-
-def kubeconfig_files(explicit: str, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the files to use: a flag, else ``KUBECONFIG``, else the one in the home folder."""
-    if explicit:
-        return (Path(explicit),)
-    named = [part for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
-    if named:
-        return tuple(Path(part) for part in dict.fromkeys(named))
-    return (Path(environment.get("HOME", "")) / ".kube" / "config",)
-
-
 def load(files: Sequence[Path]) -> Kubeconfig:
     """Read and merge *files*; those that do not exist are empty."""
-    merged = Kubeconfig(tuple(files))
-    for path in files:
-        document = _read(path)
-        merged.current = merged.current or str(document.get("current-context") or "")
-        if document.get("current-context"):
-            merged.origins.setdefault(("current-context", ""), path)
-        for section, inner in _SECTIONS.items():
-            entries = merged.section(section)
-            for item in document.get(section) or []:
-                name = str(item.get("name", ""))
-                if name not in entries:
-                    entries[name] = item.get(inner) or {}
-                    merged.origins[(section, name)] = path
-    return merged
+    return merged(files, [(path, _read(path)) for path in files])
+
+
+def home_of(config: Kubeconfig, section: str, name: str) -> Path:
+    """Return the file an entry is written to."""
+    default = next((path for path in config.files if path.exists()), config.files[-1])
+    return config.origins.get((section, name)) or default
 
 
 def store(
@@ -104,15 +48,15 @@ def store(
     given = {"clusters": clusters or {}, "users": users or {}, "contexts": contexts or {}}
     for section, entries in given.items():
         for name, entry in entries.items():
-            changes.setdefault(before.home_of(section, name), []).append((section, name, entry))
+            changes.setdefault(home_of(before, section, name), []).append((section, name, entry))
     if current:
-        changes.setdefault(before.home_of("current-context", ""), [])
+        changes.setdefault(home_of(before, "current-context", ""), [])
     for path, edits in changes.items():
         with _locked(path):
             document = _read(path)
             for section, name, entry in edits:
                 _put(document, section, name, entry)
-            if current and path == before.home_of("current-context", ""):
+            if current and path == home_of(before, "current-context", ""):
                 document["current-context"] = current
             _replace(path, document)
 
@@ -144,7 +88,7 @@ def _put(document: Entry, section: str, name: str, entry: Entry) -> None:
     items = document.get(section)
     if not isinstance(items, list):
         items = document[section] = []
-    inner = _SECTIONS[section]
+    inner = SECTIONS[section]
     for item in items:
         if item.get("name") == name:
             item[inner] = entry
@@ -160,14 +104,10 @@ def _read(path: Path) -> Entry:
     except OSError as error:
         raise KubeconfigError(f"open {path}: {error.strerror}") from error
     try:
-        document = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, less one resolver
-    except yaml.YAMLError as error:
+        document = document_of(text)
+    except KubeconfigError as error:
         raise KubeconfigError(f"error loading config file {str(path)!r}: {error}") from error
-    if document is None:
-        return {"apiVersion": "v1", "kind": "Config"}
-    if not isinstance(document, dict):
-        raise KubeconfigError(f"error loading config file {str(path)!r}: not a mapping")
-    return document
+    return document or {"apiVersion": "v1", "kind": "Config"}
 
 
 @contextlib.contextmanager

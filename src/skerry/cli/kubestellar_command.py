@@ -23,8 +23,8 @@ from skerry.app.supervised import NotStarted, Supervised
 from skerry.cli import workspace
 from skerry.cli.flags import Parsed
 from skerry.cli.session import Session
-from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
+from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
 _PROVIDER = "root:espw"
 _CONTROLLERS = ("mailbox-controller", "kubestellar-scheduler", "placement-translator")

@@ -23,11 +23,10 @@ from skerry.cli import workspace
 from skerry.cli.edge_identity import DEFAULT_IMAGE, write_output
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.kubeconfig import KubeconfigError as CliKubeconfigError
 from skerry.cli.session import CommandError, Session, split_url
 from skerry.logic.fleet.syncing.manifest import syncer_id
-from skerry.runtime.kubeconfig import KubeconfigError, kubeconfig_paths
 from skerry.runtime.transport import TransportError
+from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
 HELP = """Usage: kubectl kubestellar COMMAND
 
@@ -200,7 +199,6 @@ def run(words: Sequence[str]) -> int:
         CommandError,
         ApiError,
         KubeconfigError,
-        CliKubeconfigError,
         RequestFailed,
         OSError,
     ) as error:

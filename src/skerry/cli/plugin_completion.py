@@ -18,8 +18,8 @@ from typing import Any
 
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.kubeconfig import KubeconfigError
 from skerry.cli.session import CommandError, Session
+from skerry.wire.kubeconfig import KubeconfigError
 
 _NO_FILES = ":4"
 _FILES = ":0"

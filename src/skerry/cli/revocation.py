@@ -10,7 +10,7 @@ import click
 from cryptography import x509
 
 from skerry.cli.key_client import asking, server_flags
-from skerry.cli.kubeconfig import KubeconfigError
+from skerry.wire.kubeconfig import KubeconfigError
 
 _PATH = "/extensions/v1/certificates"
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from skerry.cli.flags import Parsed
 from skerry.cli.hub_client import HubClient, Overrides, Target, target_of
-from skerry.cli.kubeconfig import Kubeconfig, kubeconfig_files, load
+from skerry.cli.kubeconfig import load
+from skerry.wire.kubeconfig import Kubeconfig, kubeconfig_paths
 
 PREFIX = "/clusters/"
 PATH = re.compile(r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?:)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
@@ -29,7 +31,13 @@ class Session:
 
     @classmethod
     def open(cls, flags: Parsed, environment: Mapping[str, str]) -> Session:
-        config = load(kubeconfig_files(flags.value("kubeconfig"), environment))
+        config = load(
+            kubeconfig_paths(
+                flags.value("kubeconfig"),
+                environment.get("KUBECONFIG", ""),
+                Path(environment.get("HOME", "")),
+            )
+        )
         overrides = Overrides(
             flags.value("context"),
             flags.value("user"),

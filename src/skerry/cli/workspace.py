@@ -16,8 +16,9 @@ from typing import Any
 
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.kubeconfig import KubeconfigError, store
+from skerry.cli.kubeconfig import store
 from skerry.cli.session import PATH, PREFIX, CommandError, Session, split_url
+from skerry.wire.kubeconfig import KubeconfigError
 
 CURRENT = "workspace.kcp.io/current"
 PREVIOUS = "workspace.kcp.io/previous"

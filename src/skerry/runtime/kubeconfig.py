@@ -1,9 +1,8 @@
 """Where the server is and who we are: kubeconfig files and in-cluster service accounts.
 
-Several files merge as kubectl merges them: the first file to name a cluster, user, context or
-current context wins, and a file that does not exist is passed over. Relative paths inside a file
-are relative to that file. Secrets stay in memory; only the TLS library's need for files makes
-client keys touch the disk, for a moment and with mode 0600.
+Several files merge as kubectl merges them (``wire.kubeconfig``); one that does not exist is passed
+over. Relative paths inside a file are relative to that file. Secrets stay in memory; only the TLS
+library's need for files makes client keys touch the disk, for a moment and with mode 0600.
 """
 
 from __future__ import annotations
@@ -21,17 +20,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
-import yaml
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.runtime.http import LIMITS, Authorization, HttpTransport, Limits
+from skerry.wire import kubeconfig
+from skerry.wire.kubeconfig import KubeconfigError
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-class KubeconfigError(Exception):
-    """The configuration cannot be read or does not say where to go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +72,9 @@ class Overrides:
     token: str = field(default="", repr=False)
 
 
-def kubeconfig_paths(explicit: str, variable: str, home: Path) -> list[Path]:
-    """Return the files to merge: the flag's, else those of $KUBECONFIG, else the home's."""
-    if explicit:
-        return [Path(explicit)]
-    named = [Path(item) for item in variable.split(os.pathsep) if item]
-    return named or [home / ".kube" / "config"]
-
-
 def load(paths: Sequence[Path], overrides: Overrides = Overrides()) -> ClientConfig:  # noqa: B008
     """Return what the merged files say of one context."""
-    merged = _merged([path for path in paths if path.exists()])
+    merged = kubeconfig.merged(paths, [(p, _document(p)) for p in paths if p.exists()])
     shown = ", ".join(str(path) for path in paths)
     name = overrides.context or merged.current
     if not name and not (overrides.cluster or overrides.server):
@@ -96,19 +84,21 @@ def load(paths: Sequence[Path], overrides: Overrides = Overrides()) -> ClientCon
     user_name = overrides.user or str(context.get("user", ""))
     cluster = _member(merged.clusters, "cluster", cluster_name, shown) if cluster_name else {}
     user = _member(merged.users, "user", user_name, shown) if user_name else {}
+    cluster_folder = merged.origins.get(("clusters", cluster_name), Path()).parent
+    user_folder = merged.origins.get(("users", user_name), Path()).parent
     server = overrides.server or str(cluster.get("server", ""))
     if not server:
         raise KubeconfigError(f"kubeconfig {shown}: cluster {cluster_name!r} has no server")
     token_file = user.get("tokenFile")
     return ClientConfig(
         server=server,
-        ca=_pem(cluster, "certificate-authority"),
+        ca=_pem(cluster, "certificate-authority", cluster_folder),
         insecure=bool(cluster.get("insecure-skip-tls-verify", False)),
         tls_server_name=str(cluster.get("tls-server-name", "")),
-        certificate=_pem(user, "client-certificate"),
-        key=_pem(user, "client-key"),
+        certificate=_pem(user, "client-certificate", user_folder),
+        key=_pem(user, "client-key", user_folder),
         token=overrides.token or str(user.get("token", "")),
-        token_file=_beside(user, token_file) if token_file and not overrides.token else None,
+        token_file=_beside(user_folder, token_file) if token_file and not overrides.token else None,
         username=str(user.get("username", "")),
         password=str(user.get("password", "")),
         exec_plugin=_exec_plugin(user.get("exec")),
@@ -256,40 +246,11 @@ class _ExecToken:
         self._expires = status.get("expirationTimestamp", "")
 
 
-@dataclass(slots=True)
-class _Merged:
-    current: str = ""
-    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
-    users: dict[str, dict[str, Any]] = field(default_factory=dict)
-    contexts: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-
-def _merged(paths: Sequence[Path]) -> _Merged:
-    merged = _Merged()
-    for path in paths:
-        document = _document(path)
-        merged.current = merged.current or str(document.get("current-context") or "")
-        for section, into, member in (
-            ("clusters", merged.clusters, "cluster"),
-            ("users", merged.users, "user"),
-            ("contexts", merged.contexts, "context"),
-        ):
-            for entry in document.get(section) or ():
-                value = {**(entry.get(member) or {}), "_folder": path.parent}
-                into.setdefault(str(entry.get("name", "")), value)
-    return merged
-
-
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path) -> kubeconfig.Entry:
     try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return kubeconfig.document_of(path.read_text())
+    except (OSError, UnicodeDecodeError, KubeconfigError) as error:
         raise KubeconfigError(f"kubeconfig {path}: {error}") from error
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise KubeconfigError(f"kubeconfig {path}: want a mapping, found {type(document).__name__}")
-    return document
 
 
 def _member(
@@ -301,20 +262,19 @@ def _member(
     return section[name]
 
 
-def _pem(section: Mapping[str, Any], name: str) -> bytes:
+def _pem(section: Mapping[str, Any], name: str, folder: Path) -> bytes:
     """Return a PEM text given inline (which wins) or by file."""
     inline = section.get(f"{name}-data")
     try:
         if inline:
             return base64.b64decode(inline, validate=True)
         path = section.get(name)
-        return _beside(section, path).read_bytes() if path else b""
+        return _beside(folder, path).read_bytes() if path else b""
     except (binascii.Error, OSError) as error:
         raise KubeconfigError(f"kubeconfig field {name}: {error}") from error
 
 
-def _beside(section: Mapping[str, Any], path: str) -> Path:
-    folder: Path = section["_folder"]
+def _beside(folder: Path, path: str) -> Path:
     return folder / Path(path).expanduser()
 
 

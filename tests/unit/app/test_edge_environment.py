@@ -9,7 +9,7 @@ import yaml
 
 from skerry.app.edge_environment import ClientFlags, access_by, endpoint
 from skerry.kit.clock import SystemClock
-from skerry.runtime.kubeconfig import KubeconfigError
+from skerry.wire.kubeconfig import KubeconfigError
 
 
 def kubeconfig(folder: Path, name: str = "config", **contexts: tuple[str, str]) -> Path:

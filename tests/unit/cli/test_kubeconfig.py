@@ -12,9 +12,10 @@ from skerry.cli import kubeconfig
 from skerry.cli.flags import UsageError, parse
 from skerry.cli.hub_client import Overrides, target_of
 from skerry.cli.kcp_plugin import seconds
-from skerry.cli.kubeconfig import KubeconfigError, kubeconfig_files, load, store
+from skerry.cli.kubeconfig import load, store
 from skerry.cli.session import split_url
 from skerry.cli.workspace import CURRENT
+from skerry.wire.kubeconfig import KubeconfigError
 
 CONFIG: dict[str, Any] = {
     "apiVersion": "v1",
@@ -115,13 +116,6 @@ def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str) -> N
     path.write_text(text)
     with pytest.raises(KubeconfigError, match="error loading config file"):
         load([path])
-
-
-def test_the_flag_comes_before_the_environment_before_the_home_folder() -> None:
-    environment = {"KUBECONFIG": "/a:/b:/a:", "HOME": "/home/me"}
-    assert kubeconfig_files("/x", environment) == (Path("/x"),)
-    assert kubeconfig_files("", environment) == (Path("/a"), Path("/b"))
-    assert kubeconfig_files("", {"HOME": "/home/me"}) == (Path("/home/me/.kube/config"),)
 
 
 def test_flags_override_the_context(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ import pytest
 
 from skerry.kit.clock import SystemClock
 from skerry.runtime import kubeconfig
-from skerry.runtime.kubeconfig import KubeconfigError, Overrides, in_cluster, load
+from skerry.runtime.kubeconfig import Overrides, in_cluster, load
+from skerry.wire.kubeconfig import KubeconfigError
 
 
 def written(path: Path, document: object) -> Path:
@@ -92,13 +92,6 @@ def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str) -> N
     (tmp_path / "config").write_text(text)
     with pytest.raises(KubeconfigError, match="config"):
         load([tmp_path / "config"])
-
-
-def test_paths_come_from_the_flag_then_the_variable_then_home(tmp_path: Path) -> None:
-    listed = f"/a{os.pathsep}/b"
-    assert kubeconfig.kubeconfig_paths("/x", listed, tmp_path) == [Path("/x")]
-    assert kubeconfig.kubeconfig_paths("", listed, tmp_path) == [Path("/a"), Path("/b")]
-    assert kubeconfig.kubeconfig_paths("", "", tmp_path) == [tmp_path / ".kube" / "config"]
 
 
 async def test_a_pods_token_is_read_again_when_it_changes(tmp_path: Path) -> None:

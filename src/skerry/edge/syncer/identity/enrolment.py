@@ -32,8 +32,9 @@ from skerry.logic.fleet.syncing.certificates import (
 from skerry.logic.fleet.syncing.manifest import sync_target_uid
 from skerry.runtime.answers import answer_failure
 from skerry.runtime.client import Client
-from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError, tls_context
+from skerry.runtime.kubeconfig import ClientConfig, tls_context
 from skerry.runtime.transport import Transport, TransportError
+from skerry.wire.kubeconfig import KubeconfigError
 
 _CA_BUNDLE = "ca-bundle"
 

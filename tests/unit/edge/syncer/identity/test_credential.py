@@ -28,8 +28,9 @@ from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.syncing.certificates import EdgeIdentity
 from skerry.logic.fleet.syncing.manifest import hub_kubeconfig
 from skerry.runtime.client import Client
-from skerry.runtime.kubeconfig import ClientConfig, KubeconfigError
+from skerry.runtime.kubeconfig import ClientConfig
 from skerry.runtime.transport import ConnectionLost, TransportError
+from skerry.wire.kubeconfig import KubeconfigError
 from tests.kit.chain.issuing_hub import (
     EDGE,
     HUB_START,
