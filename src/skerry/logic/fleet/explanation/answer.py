@@ -14,7 +14,7 @@ from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import customizer_name
-from skerry.logic.fleet.explanation.links import Chain, Link
+from skerry.logic.fleet.explanation.links import Chain, Link, object_json
 from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject, selections, travelling
 from skerry.logic.fleet.placement.destination import DestinationTable
@@ -217,4 +217,4 @@ def _why(link: Link) -> dict[str, Any]:
 
 
 def _named(item: ObjectRef) -> dict[str, Any]:
-    return {"object": item._asdict()}
+    return {"object": object_json(item)}

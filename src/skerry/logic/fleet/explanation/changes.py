@@ -21,6 +21,7 @@ from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.logic.fleet.explanation.links import object_json
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
     Destination,
@@ -108,8 +109,8 @@ class PlacementChange:
                 "freed": [each.as_object() for each in self.destinations_freed],
             },
             "objects": {
-                "added": [each._asdict() for each in self.objects_added],
-                "removed": [each._asdict() for each in self.objects_removed],
+                "added": [object_json(each) for each in self.objects_added],
+                "removed": [object_json(each) for each in self.objects_removed],
             },
         }
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from skerry.api.refs import ObjectRef
+
 Step = Literal[
     "category",
     "selection",
@@ -35,6 +37,16 @@ TABLES: Final[Mapping[Step, str]] = {
     "applied": "report",
     "health": "report",
 }
+
+
+def object_json(ref: ObjectRef) -> dict[str, str]:
+    """Return how answers name an object; its workspace is the placement's, and not repeated."""
+    return {
+        "group": ref.group,
+        "resource": ref.resource,
+        "namespace": ref.namespace,
+        "name": ref.name,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from skerry.logic.fleet.explanation.links import Link
 from skerry.logic.fleet.placement.records import Destination
 
 # Lines of one kind in a text answer; -o json has no bound.
-_MOST_LINES = 200
+_MAX_LINES = 200
 
 
 def answer_text(found: Answer, workspace: str) -> str:
@@ -73,7 +73,7 @@ def _pair(pair: PairAnswer) -> _Row:
 
 
 def _listed(rows: Sequence[_Row]) -> Iterator[str]:
-    shown = rows[:_MOST_LINES]
+    shown = rows[:_MAX_LINES]
     width = min(60, max((len(name) for name, _, _ in shown), default=0))
     for name, verdict, notes in shown:
         yield f"  {name:<{width}}  {verdict}"
@@ -91,7 +91,7 @@ def _where(destination: Destination) -> str:
 
 def _signed(sign: str, names: Iterable[str]) -> Iterator[str]:
     found = list(names)
-    for name in found[:_MOST_LINES]:
+    for name in found[:_MAX_LINES]:
         yield f"  {sign} {name}"
-    if len(found) > _MOST_LINES:
-        yield f"  … and {len(found) - _MOST_LINES} more (all with -o json)"
+    if len(found) > _MAX_LINES:
+        yield f"  … and {len(found) - _MAX_LINES} more (all with -o json)"

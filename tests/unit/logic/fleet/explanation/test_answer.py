@@ -380,7 +380,12 @@ def test_the_text_tells_everything_a_person_needs() -> None:
 def test_the_json_names_each_link() -> None:
     found = answer(Story().facts()).as_json()
     assert found["locations"][0]["destination"] is True
-    assert found["objects"][0]["object"]["name"] == "web"
+    assert found["objects"][0]["object"] == {
+        "group": "apps",
+        "resource": "deployments",
+        "namespace": "shop",
+        "name": "web",
+    }
     assert found["pairs"][0]["outcome"] == "Healthy"
     assert found["pairs"][0]["links"][-1] == {
         "step": "health",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skerry.logic.fleet.explanation.links import TABLES, Chain, Link, followed
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.explanation.links import TABLES, Chain, Link, followed, object_json
 from skerry.logic.fleet.tables.chain import CHAIN
 
 
@@ -40,6 +41,16 @@ def test_an_applied_object_is_delivered_even_if_it_is_not_healthy() -> None:
     found = Chain((Link("applied", True), Link("health", False, "Degraded")))
     assert (found.delivered, found.outcome) == (True, "Degraded")
     assert Chain((Link("applied", True), Link("health", True))).outcome == "Healthy"
+
+
+def test_an_object_is_named_without_its_workspace_which_is_the_placements() -> None:
+    found = object_json(ObjectRef("wmw", "apps", "deployments", "shop", "web"))
+    assert found == {
+        "group": "apps",
+        "resource": "deployments",
+        "namespace": "shop",
+        "name": "web",
+    }
 
 
 def test_the_json_of_a_step_has_what_there_is_to_say() -> None:
