@@ -10,11 +10,10 @@ import pytest
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.controllers.core import root_ca, service_account
 from skerry.controllers.core.garbage import controller as garbage
 from skerry.controllers.core.namespace import controller as namespace
 from skerry.controllers.core.quota import controller as quota
-from skerry.controllers.core.root_ca import controller as root_ca
-from skerry.controllers.core.service_account import controller as service_account
 from skerry.runtime.client import DeleteOptions, Propagation
 from skerry.runtime.context import ControllerContext
 from tests.kit.sim.loop import virtual

@@ -10,9 +10,9 @@ import asyncio
 import pytest
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.core import service_account
 from skerry.controllers.core.garbage import controller as garbage
 from skerry.controllers.core.namespace import controller as namespace
-from skerry.controllers.core.service_account import controller as service_account
 from skerry.runtime.client import EVERYWHERE, DeleteOptions
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.informer import InformerFactory

@@ -43,11 +43,10 @@ async def run_core_controllers(
 ) -> None:
     """Run all of them until cancelled."""
     # Loaded by whoever runs them: a hub that is starting has other things to do first.
+    from skerry.controllers.core import root_ca, service_account
     from skerry.controllers.core.garbage import controller as garbage
     from skerry.controllers.core.namespace import controller as namespace
     from skerry.controllers.core.quota import controller as quota
-    from skerry.controllers.core.root_ca import controller as root_ca
-    from skerry.controllers.core.service_account import controller as service_account
 
     client = Client(embedded_transport(api), user_agent="skerry/core-controllers", clock=clock)
     factory = InformerFactory(client, ids=ids)

@@ -39,8 +39,7 @@ from skerry.controllers.mailbox.observe import Provider
 from skerry.controllers.placement_translator import controller as placement_translator
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.summarizer import controller as summarizer
-from skerry.controllers.tenancy.heartbeat import controller as heartbeat
-from skerry.controllers.tenancy.location import controller as location
+from skerry.controllers.tenancy import heartbeat, location
 from skerry.controllers.tenancy.placement import controller as placement
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock

@@ -91,11 +91,11 @@ def _core(
     root_ca: Callable[[], str],
     on_change: Callable[[Callable[[], None]], None],
 ) -> list[Runnable]:
+    from skerry.controllers.core import root_ca as root_ca_publisher
+    from skerry.controllers.core import service_account
     from skerry.controllers.core.garbage import controller as garbage
     from skerry.controllers.core.namespace import controller as namespace
     from skerry.controllers.core.quota import controller as quota
-    from skerry.controllers.core.root_ca import controller as root_ca_publisher
-    from skerry.controllers.core.service_account import controller as service_account
 
     return [
         namespace.build(context),

@@ -30,9 +30,8 @@ from skerry.api.refs import ObjectRef
 from skerry.app.api_server import Parts
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
+from skerry.controllers.core import root_ca, service_account
 from skerry.controllers.core.namespace import controller as namespace
-from skerry.controllers.core.root_ca import controller as root_ca
-from skerry.controllers.core.service_account import controller as service_account
 from skerry.controllers.placement_translator.controller import (
     Granting,
     PlacementTranslator,

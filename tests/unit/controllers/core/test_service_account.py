@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from skerry.controllers.core.service_account import decide as account_decide
-from skerry.controllers.core.service_account import observe as account_observe
+from skerry.controllers.core.service_account import Observed, decide
 from skerry.logic.machinery.plan import Create
 from tests.kit.core_objects import NAMESPACE
 
 
 def test_a_missing_account_is_made_in_its_cluster_and_a_present_one_left() -> None:
-    (action,) = account_decide.decide(account_observe.Observed(NAMESPACE, False)).actions
+    (action,) = decide(Observed(NAMESPACE, False)).actions
     assert isinstance(action, Create)
     assert (action.target.cluster, action.target.namespace) == ("root", "ns")
-    assert not account_decide.decide(account_observe.Observed(NAMESPACE, True))
+    assert not decide(Observed(NAMESPACE, True))

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
-from skerry.controllers.core.root_ca import decide as ca_decide
-from skerry.controllers.core.root_ca import observe as ca_observe
+from skerry.controllers.core.root_ca import Observed, decide
 from skerry.logic.machinery.plan import Create, Update
 from tests.kit.core_objects import NAMESPACE
 
@@ -23,14 +22,14 @@ config_maps = st.none() | st.builds(
 
 @given(config_maps)
 def test_publishing_reaches_its_goal_and_then_rests(existing: Object | None) -> None:
-    plan = ca_decide.decide(ca_observe.Observed(NAMESPACE, existing, "PEM"))
+    plan = decide(Observed(NAMESPACE, existing, "PEM"))
     after = existing
     for action in plan:
         assert isinstance(action, Create | Update)
         after = action.object
     assert after is not None
     assert after["data"] == {"ca.crt": "PEM"}
-    assert not ca_decide.decide(ca_observe.Observed(NAMESPACE, after, "PEM"))
+    assert not decide(Observed(NAMESPACE, after, "PEM"))
     if existing is not None:
         mine = existing["metadata"]["annotations"].get("mine")
         assert after["metadata"]["annotations"].get("mine") == mine

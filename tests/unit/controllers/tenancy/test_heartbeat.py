@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from skerry.controllers.tenancy.heartbeat.decide import decide
-from skerry.controllers.tenancy.heartbeat.observe import Observed
+from skerry.controllers.tenancy.heartbeat import Observed, decide
 from skerry.logic.machinery.plan import Patch, Plan
 from skerry.runtime.index import Key
 

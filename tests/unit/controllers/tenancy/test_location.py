@@ -6,9 +6,7 @@ from typing import Any
 
 from skerry.api.edge import location_ref
 from skerry.api.refs import ObjectRef
-from skerry.controllers.tenancy.location.decide import decide
-from skerry.controllers.tenancy.location.keys import EventHandlers, with_counts
-from skerry.controllers.tenancy.location.observe import Observed
+from skerry.controllers.tenancy.location import EventHandlers, Observed, decide, with_counts
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.machinery.plan import Patch

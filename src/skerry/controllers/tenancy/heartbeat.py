@@ -1,0 +1,160 @@
+"""Judges heartbeats: a SyncTarget not heard of for as long as its Lease lasts is not ready.
+
+Reads SyncTargets; writes their conditions ``HeartbeatHealthy`` and ``Ready``. ``Ready`` is the
+summary of whichever of ``SyncerReady``, ``APIImporterReady`` and ``HeartbeatHealthy`` exist; the
+other two belong to others and are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.api.objects import Object
+from skerry.kit.timestamps import parse_rfc3339, rfc3339
+from skerry.logic.fleet.placement.heartbeat import (
+    USUAL_LEASE_SECONDS,
+    heartbeat_health,
+    lease_seconds_reported,
+)
+from skerry.logic.fleet.placement.records import lean_sync_target
+from skerry.logic.machinery.conditions import dated
+from skerry.logic.machinery.plan import Patch, Plan, Target
+from skerry.runtime.context import ControllerContext
+from skerry.runtime.controller import Controller, Reconciler
+from skerry.runtime.index import Key, key_of
+from skerry.runtime.informer import Handler
+from skerry.runtime.workqueue import WorkQueue
+
+NAME = "synctarget-heartbeat"
+
+# -- events -----------------------------------------------------------------------------------
+
+
+def with_conditions(obj: Object) -> Object:
+    """Return what is worth keeping of a SyncTarget, all its conditions included."""
+    lean = lean_sync_target(obj)
+    lean["status"]["conditions"] = (obj.get("status") or {}).get("conditions") or []
+    return lean
+
+
+def enqueue_on_changes(add: Callable[[Key], None]) -> Handler:
+    """Return the handler that adds SyncTargets whose status or Lease duration is new."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        if new is not None and (old is None or _stage(old) != _stage(new)):
+            add(key_of(new))
+
+    return handle
+
+
+def _stage(obj: Object) -> tuple[object, int]:
+    return obj.get("status"), lease_seconds_reported(obj)
+
+
+# -- observe ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One SyncTarget. ``heartbeat`` None: never heard of. ``lasts``: seconds until it expires."""
+
+    key: Key
+    resource_version: str
+    heartbeat: datetime | None
+    conditions: tuple[Mapping[str, Any], ...]
+    lasts: int = USUAL_LEASE_SECONDS
+
+
+def observed_of(key: Key, sync_target: Object) -> Observed:
+    """Return what a SyncTarget says of its heartbeat."""
+    status = sync_target["status"]
+    heartbeat = status.get("lastSyncerHeartbeatTime")
+    return Observed(
+        key,
+        sync_target["metadata"]["resourceVersion"],
+        parse_rfc3339(heartbeat) if heartbeat else None,
+        tuple(status["conditions"]),
+        lease_seconds_reported(sync_target),
+    )
+
+
+# -- decide -----------------------------------------------------------------------------------
+
+READY = "Ready"
+HEARTBEAT_HEALTHY = "HeartbeatHealthy"
+_SUMMARISED = ("SyncerReady", "APIImporterReady", HEARTBEAT_HEALTHY)
+
+# A condition that says the same in these is left as it is.
+_SAID = ("status", "reason", "message")
+
+Condition = dict[str, Any]
+
+
+def decide(observed: Observed, now: datetime) -> Plan:
+    """Tell what the heartbeat means; look again when that would change by itself."""
+    health = heartbeat_health(observed.heartbeat, now, observed.lasts)
+    wait = None if health.expires is None else (health.expires - now).total_seconds()
+    old = {str(condition["type"]): condition for condition in observed.conditions}
+    heartbeat = _condition(HEARTBEAT_HEALTHY, health.message, old, now)
+    known = {**old, HEARTBEAT_HEALTHY: heartbeat}
+    ready = _ready(known, now)
+    if (old.get(READY), old.get(HEARTBEAT_HEALTHY)) == (ready, heartbeat):
+        return Plan(look_again_seconds=wait)
+    others = [c for c in observed.conditions if c["type"] not in (READY, HEARTBEAT_HEALTHY)]
+    patch = {
+        # Others write conditions too, and a list is replaced as a whole.
+        "metadata": {"resourceVersion": observed.resource_version},
+        "status": {"conditions": [ready, heartbeat, *others]},
+    }
+    target = Target(SYNC_TARGETS, observed.key.name, cluster=observed.key.cluster)
+    action = Patch(
+        target, patch, reason="HeartbeatJudged", subresource="status", absent_is_fine=True
+    )
+    return Plan([action], look_again_seconds=wait)
+
+
+def _condition(kind: str, wrong: str, old: Mapping[str, Any], now: datetime) -> Condition:
+    """Return a condition; one that already says the same is kept as it is."""
+    said = {"type": kind, "status": "False" if wrong else "True"}
+    if wrong:
+        said |= {"reason": "ErrorHeartbeat", "message": wrong, "severity": "Warning"}
+    return _kept(old.get(kind), said, now)
+
+
+def _ready(known: Mapping[str, Any], now: datetime) -> Condition:
+    """Return the summary: the first failing of the conditions it stands for, or True."""
+    for kind in _SUMMARISED:
+        condition = known.get(kind)
+        if condition is not None and condition.get("status") != "True":
+            return _kept(known.get(READY), {**condition, "type": READY}, now)
+    return _condition(READY, "", known, now)
+
+
+def _kept(old: Mapping[str, Any] | None, wanted: Condition, now: datetime) -> Condition:
+    if old is not None and all(old.get(name) == wanted.get(name) for name in _SAID):
+        return dict(old)
+    return dated(wanted, old, rfc3339(now))
+
+
+# -- controller -------------------------------------------------------------------------------
+
+
+def build(workload: ControllerContext) -> Controller[Key, Observed]:
+    """Return the controller that judges heartbeats; *workload* sees every SyncTarget."""
+    targets = workload.factory.informer(SYNC_TARGETS, transform=with_conditions, packed=True)
+    queue: WorkQueue[Key] = workload.queue(NAME)
+    targets.add_handler(enqueue_on_changes(queue.add))
+    clock = workload.client.clock
+
+    async def observe(key: Key) -> Observed | None:
+        obj = targets.index.get(key)
+        return None if obj is None else observed_of(key, obj)
+
+    reconciler = Reconciler(
+        observe, lambda observed: decide(observed, clock.now()), workload.executor(NAME)
+    )
+    return workload.controller(NAME, reconciler, queue, [targets])
