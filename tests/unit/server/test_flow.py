@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import TooManyRequests
 from skerry.kit.clock import LoopClock
+from skerry.runtime.client import Client
+from skerry.runtime.kubeconfig import ClientConfig, connect, load
 from skerry.server.accounts import AccountSettings
 from skerry.server.flow import FairFlow, FlowSettings
 from skerry.server.http.message import Sender
@@ -16,6 +21,7 @@ from skerry.server.lanes import LaneSettings
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 from tests.kit.server.clock import HandClock
+from tests.kit.server.hub import CONFIG_MAPS, Hub, config_map, running_hub
 
 GET = RequestInfo("/api/v1/pods", "get", is_resource=True)
 CREATE = RequestInfo("/api/v1/pods", "create", is_resource=True)
@@ -387,3 +393,47 @@ async def test_a_stream_of_several_watches_counts_as_many() -> None:
     release.set()
     await watching
     assert not any((flow._watches, flow._watches_by_workspace))
+
+
+# Over the wire, with a hub's own charges.
+
+# More at once than may wait for their account.
+_AT_ONCE = 40
+_JSON = {"content-type": "application/json"}
+
+
+def client_of(hub: Hub, user: str) -> Client:
+    config = load([hub.running.kubeconfig])
+    server = hub.running.url
+    return Client(connect(ClientConfig(server=server, ca=config.ca, token=hub.tokens[user])))
+
+
+async def test_a_burner_gets_429_while_another_user_is_answered(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        mine = await hub.workspace("root", "mine", admin="alice")
+        theirs = await hub.workspace("root", "theirs", admin="bob")
+        await hub.create(theirs, CONFIG_MAPS, config_map("a"))
+        alice, bob = client_of(hub, "alice").transport, client_of(hub, "bob").transport
+        # A thousand times the work of an ordinary request; without workers the loop does it.
+        body = orjson.dumps(config_map("heavy", **{f"k{n}": "" for n in range(20_000)}))
+        statuses: Counter[int] = Counter()
+        answered = 0
+
+        async def burn() -> None:
+            while not statuses[429]:
+                path = f"/clusters/{mine}{CONFIG_MAPS}"
+                reply = await alice.request("POST", path, "dryRun=All", _JSON, body)
+                statuses[reply.status] += 1
+
+        async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
+            for _ in range(_AT_ONCE):
+                tasks.create_task(burn())
+            while not statuses[429]:
+                reply = await bob.request("GET", f"/clusters/{theirs}{CONFIG_MAPS}/a")
+                assert reply.status == 200
+                answered += 1
+        assert statuses[201] > 1
+        assert answered > 1
+        assert (await bob.request("GET", f"/clusters/{theirs}{CONFIG_MAPS}/a")).status == 200
+        await alice.close()
+        await bob.close()

@@ -81,6 +81,12 @@ class Representation:
     def content_type(self) -> str:
         return "application/yaml" if self._negotiated.yaml else "application/json"
 
+    def spliced(self, value: bytes, revision: int) -> bytes | None:
+        """Return the body that shows one stored object; None if that must be decoded for it."""
+        if self._cut is not None and not self._pretty:
+            return self._cut(value, revision)
+        return None
+
     def one(self, value: bytes, revision: int) -> bytes:
         """Return the body that shows one stored object."""
         if self._cut is not None and not self._pretty:
