@@ -136,10 +136,11 @@ class Preparation:
 
     def apply(self, call: Call, options: WriteOptions, now: datetime) -> Mutation:
         """Merge a configuration of which the request's field manager owns the fields."""
-        applied = as_object(parse_yaml(call.request.body))
+        lines: list[str] = []
+        applied = as_object(parse_yaml(call.request.body, repeated=lines))
         if not applied.get("apiVersion") or not applied.get("kind"):
             raise BadRequest("apiVersion and kind must be set in an applied configuration")
-        self.receive(call, applied, options, applied=True)
+        self.receive(call, applied, options, lines=lines, applied=True)
         prepare.address(call, applied, creating=False)
         draft = Draft(applied)
         terms = self.ownership(call, options, call.info.subresource, now)
@@ -165,8 +166,11 @@ class Preparation:
     def _sent(self, call: Call, options: WriteOptions, *, creating: bool) -> Object:
         """Return the object in the body, received and addressed."""
         request = call.request
-        sent = decode_body(request.body, request.headers.get("content-type", ""))
-        self.receive(call, sent, options, prepare.repeated_fields(request, sent, options))
+        lines: list[str] = []
+        media = request.headers.get("content-type", "")
+        sent = decode_body(request.body, media, repeated=lines)
+        repeated = prepare.repeated_fields(request, sent, options)
+        self.receive(call, sent, options, repeated, lines=lines)
         prepare.address(call, sent, creating=creating)
         return sent
 
@@ -245,12 +249,13 @@ class Preparation:
         options: WriteOptions,
         repeated: Sequence[str] = (),
         *,
+        lines: Sequence[str] = (),
         applied: bool = False,
     ) -> None:
         """Take in an object at the version the request speaks and bring it to the stored one."""
         prepare.recognise(call, obj)
         self._stamp.strip(obj)
-        prepare.conform(call, obj, options, repeated, applied=applied)
+        prepare.conform(call, obj, options, repeated, lines=lines, applied=applied)
 
     def warn(self, call: Call, obj: Object) -> None:
         """Note what the client should know of a valid object; a second try says no more."""

@@ -74,7 +74,8 @@ def recognise(call: Call, obj: Object) -> None:
 def repeated_fields(request: Request, obj: Object, options: WriteOptions) -> Sequence[str]:
     """Return the fields that a body, decoded to *obj*, gives twice, where anybody wants to know."""
     wanted = options.field_validation != "Ignore" and (
-        media_type(request.headers.get("content-type", "")) == JSON
+        # Without a type a body is JSON, as it is decoded.
+        media_type(request.headers.get("content-type", "")) in ("", JSON)
     )
     return duplicate_keys(request.body, obj) if wanted else ()
 
@@ -85,12 +86,14 @@ def conform(
     options: WriteOptions,
     repeated: Sequence[str] = (),
     *,
+    lines: Sequence[str] = (),
     applied: bool = False,
 ) -> None:
     """Drop what the schema does not know, as loudly as asked, and refuse wrong types.
 
-    *repeated* are fields that were given twice. What is *applied* must be known whole, however
-    loudly was asked: nobody could own a field that is not there.
+    *repeated* are fields that were given twice, *lines* what was found of them in YAML. What is
+    *applied* must be known whole, however loudly was asked: nobody could own a field that is not
+    there.
     """
     resource = call.resource
     unknown = prune(resource.schema, obj) if resource.prunes else []
@@ -107,17 +110,26 @@ def conform(
         raise _not_declared(call, obj, unknown)
     if options.field_validation == "Ignore":
         return
-    if not unknown and not repeated:
+    if not unknown and not repeated and not lines:
         return
-    complaints = [f'unknown field "{path}"' for path in unknown]
+    if options.field_validation == "Strict" and lines and applied:
+        why = "error strict decoding YAML: error converting YAML to JSON: "
+        raise BadRequest(f"{why}{_unmarshal_errors(lines)}")
+    strict = options.field_validation == "Strict"
+    complaints = [_unmarshal_errors(lines)] if strict and lines else list(lines)
+    complaints += [f'unknown field "{path}"' for path in unknown]
     complaints += [f'duplicate field "{path}"' for path in repeated]
-    if options.field_validation == "Strict":
+    if strict:
         info = resource.info
         raise BadRequest(
             f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: '
             f"strict decoding error: {', '.join(complaints)}"
         )
     call.warnings.extend(complaints)
+
+
+def _unmarshal_errors(lines: Sequence[str]) -> str:
+    return "\n  ".join(("yaml: unmarshal errors:", *lines))
 
 
 def _not_declared(call: Call, obj: Object, unknown: Sequence[str]) -> InternalError:

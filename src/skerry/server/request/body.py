@@ -17,6 +17,7 @@ from skerry.logic.machinery.decoding import (
     refuse_size,
 )
 from skerry.logic.machinery.decoding.limits import DEFAULT_LIMITS
+from skerry.logic.machinery.schema import duplicate_keys
 
 JSON = "application/json"
 _YAML_TYPES = frozenset({"application/yaml", "text/yaml", "application/x-yaml"})
@@ -36,13 +37,21 @@ def media_type(content_type: str) -> str:
     return content_type.split(";", 1)[0].strip().lower()
 
 
-def decode_body(body: bytes, content_type: str, limits: Limits = DEFAULT_LIMITS) -> Object:
-    """Return the object a create or update carries."""
+def decode_body(
+    body: bytes,
+    content_type: str,
+    limits: Limits = DEFAULT_LIMITS,
+    repeated: list[str] | None = None,
+) -> Object:
+    """Return the object a create or update carries.
+
+    *repeated* is given a sentence for each key that YAML has twice in a mapping.
+    """
     media = media_type(content_type)
     if media in ("", JSON):
         return as_object(parse_json(body, limits))
     if media in _YAML_TYPES:
-        return as_object(parse_yaml(body, limits))
+        return as_object(parse_yaml(body, limits, repeated))
     if media == _PROTOBUF:
         return _parse_protobuf(body, limits)
     raise UnsupportedMediaType(_WANTED)
@@ -69,16 +78,20 @@ def parse_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
         ) from error
 
 
-def parse_yaml(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
+def parse_yaml(
+    body: bytes, limits: Limits = DEFAULT_LIMITS, repeated: list[str] | None = None
+) -> Any:
     """Return what YAML *body* holds, as JSON would have it: string keys, no dates.
 
     Programs send JSON, which is YAML too, and is read thirty times as fast.
     """
     if body.startswith(b"{"):
         with contextlib.suppress(BadRequest):
-            return parse_json(body, limits)
+            found = parse_json(body, limits)
+            if repeated is None or not duplicate_keys(body, found):
+                return found
     try:
-        return decode_yaml(body, limits)
+        return decode_yaml(body, limits, repeated)
     except LimitExceeded as error:
         raise _too_large(error) from error
     except DecodeError as error:

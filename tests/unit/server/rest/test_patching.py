@@ -250,3 +250,55 @@ async def test_a_field_that_no_schema_has_cannot_be_applied(validation: str) -> 
             "failed to create typed patch object (default/p; v1, Kind=Pod): "
             '.spec.containers[name="c"].imagine: field not declared in schema'
         )
+
+
+TWICE = b"""apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: c
+data:
+  a: one
+  a: two
+"""
+
+
+@pytest.mark.parametrize("validation", ["Strict", "Warn", "Ignore"])
+async def test_a_key_that_an_applied_configuration_has_twice_is_found(validation: str) -> None:
+    async with serving() as server:
+        path = f"{MAPS}/c?fieldManager=me&fieldValidation={validation}"
+        reply = await server.patch(path, TWICE, "apply")
+        if validation == "Strict":
+            assert (reply.status, reply.body["message"]) == (
+                400,
+                (
+                    "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal "
+                    'errors:\n  line 7: key "a" already set in map'
+                ),
+            )
+            return
+        assert reply.status == 201
+        warned = ['299 - "line 7: key \\"a\\" already set in map"']
+        assert reply.warnings == (warned if validation == "Warn" else [])
+
+
+async def test_a_key_that_yaml_has_twice_is_named_before_unknown_fields() -> None:
+    async with serving() as server:
+        body = TWICE + b"zz: 1\n"
+        path = f"{MAPS}?fieldValidation=Strict"
+        reply = await server.create(path, body, content_type="application/yaml")
+        assert (reply.status, reply.body["message"]) == (
+            400,
+            (
+                'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding '
+                'error: yaml: unmarshal errors:\n  line 7: key "a" already set in map, '
+                'unknown field "zz"'
+            ),
+        )
+
+
+async def test_json_without_a_type_is_searched_for_keys_given_twice() -> None:
+    async with serving() as server:
+        body = b'{"metadata":{"name":"c"},"data":{"a":"x","a":"y"}}'
+        reply = await server.create(f"{MAPS}?fieldValidation=Strict", body, content_type="")
+        assert reply.status == 400
+        assert reply.body["message"].endswith('strict decoding error: duplicate field "data.a"')

@@ -66,15 +66,24 @@ class _Frame:
     merged: list[dict[str, Any]] = field(default_factory=list)
 
 
-def decode_yaml(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
-    """Return what *body* holds, None for an empty document; raises DecodeError."""
+# So many keys that are given twice are named; whoever has more knows what is wrong.
+_MAX_REPEATED: Final = 20
+
+
+def decode_yaml(
+    body: bytes, limits: Limits = DEFAULT_LIMITS, repeated: list[str] | None = None
+) -> Any:
+    """Return what *body* holds, None for an empty document; raises DecodeError.
+
+    *repeated* is given a sentence for each key that a mapping has twice; the last one counts.
+    """
     if body.startswith(_UTF_16):
         raise DecodeError("yaml: the text is encoded in UTF-16: want UTF-8")
     directives = body.count(b"%TAG")
     if directives > limits.tag_directives:
         text = f"it has {directives} %TAG directives: want at most {limits.tag_directives}"
         raise LimitExceeded(text)
-    composer = _Composer(limits)
+    composer = _Composer(limits, repeated)
     try:
         for event in yaml.parse(body, Loader=yaml.CSafeLoader):
             composer.take(event)
@@ -86,8 +95,9 @@ def decode_yaml(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
 class _Composer:
     """Builds one document from its events."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, repeated: list[str] | None) -> None:
         self.document: Any = None
+        self._given_twice = repeated
         self._limits = limits
         self._documents = 0
         self._aliases = 0
@@ -219,13 +229,21 @@ class _Composer:
         if isinstance(frame.value, list):
             frame.value.append(value)
         elif frame.key is _A_KEY:
-            frame.key = _key(event, value)
+            frame.key = key = _key(event, value)
+            if self._given_twice is not None and key in frame.value:
+                self._note_repeated(event, key)
         elif frame.key is _MERGE_SOURCES:
             frame.merged += _merge_sources(event, value)
             frame.key = _A_KEY
         else:
             frame.value[frame.key] = value
             frame.key = _A_KEY
+
+    def _note_repeated(self, event: yaml.Event, key: str) -> None:
+        mark, found = event.start_mark, self._given_twice
+        if mark is not None and found is not None and len(found) < _MAX_REPEATED:
+            shown = key if len(key) <= 64 else f"{key[:64]}..."
+            found.append(f'line {mark.line + 1}: key "{shown}" already set in map')
 
 
 def _at(event: yaml.Event, text: str) -> str:
