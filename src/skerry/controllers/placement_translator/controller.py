@@ -23,12 +23,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.decide import decide
-from skerry.controllers.placement_translator.events import (
-    NAME,
-    EventHandlers,
-    TranslatorTables,
-    slice_owner,
-)
+from skerry.controllers.placement_translator.events import NAME, EventHandlers, TranslatorTables
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import Feeds, WatchSet
 from skerry.controllers.placement_translator.held import (
@@ -39,6 +34,7 @@ from skerry.controllers.placement_translator.held import (
     decide_holds,
 )
 from skerry.controllers.placement_translator.observe import Observer
+from skerry.controllers.placement_translator.records import slice_owner
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.placement_translator.status import (
     PlacementProblems,

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, mailbox_named, placement_of_slice
-from skerry.api.edge import edge_placement_ref as placement_ref
+from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, mailbox_named
 from skerry.api.kcp.resources import LOCATIONS
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
@@ -20,6 +19,15 @@ from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.feeds import WatchSet
 from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.records import (
+    is_same,
+    is_source,
+    lean_value,
+    location_terms,
+    mailbox_cluster,
+    shown_placement,
+    slice_owner,
+)
 from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import CustomizerName
@@ -150,13 +158,13 @@ class EventHandlers:
             return
         placement = ObjectRef.of(EDGE_PLACEMENTS.group_resource, about)
         if new is None:
-            _log.info("Delete", map="what", key=_shown(placement))
+            _log.info("Delete", map="what", key=shown_placement(placement))
             self._placement_gone(placement)
             return
         self._enqueue_status(placement)
         if old is not None and old.get("spec") == new.get("spec"):
             return
-        _log.info("Put", map="what", key=_shown(placement))
+        _log.info("Put", map="what", key=shown_placement(placement))
         is_new = placement not in self._route.placements
         row = placement_row(new)
         scope = selection_scope(placement)
@@ -191,7 +199,7 @@ class EventHandlers:
         found = [piece for piece in (old, new) if piece is not None]
         for placement in sorted({slice_owner(piece) for piece in found}):
             pieces = self._slices(placement)
-            _log.info("Put" if pieces else "Delete", map="where", key=_shown(placement))
+            _log.info("Put" if pieces else "Delete", map="where", key=shown_placement(placement))
             # A placement that is there but has no slice has not been resolved again yet; what
             # it had before is still the best that is known.
             if placement in self._route.placements and pieces:
@@ -214,7 +222,9 @@ class EventHandlers:
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         self._mark_concerned(self._consent.location_changed(old, new))
         about = new or old
-        if about is None or (old is not None and new is not None and _says(old) == _says(new)):
+        if about is None or (
+            old is not None and new is not None and location_terms(old) == location_terms(new)
+        ):
             return
         location = ObjectRef.of(LOCATIONS.group_resource, about)
         for placement in self._route.at_location(location):
@@ -397,7 +407,7 @@ class EventHandlers:
         about = new or old
         if about is None:
             return
-        if records.kind in DEFINING and _lean(old) != _lean(new):
+        if records.kind in DEFINING and lean_value(old) != lean_value(new):
             self._retype(about.cluster)
         mailbox = self._mailboxes.at(about.cluster)
         if mailbox is not None:
@@ -408,7 +418,7 @@ class EventHandlers:
     def _copy_changed(
         self, mailbox: Mailbox, records: Records, old: Record | None, new: Record | None
     ) -> None:
-        if old is not None and new is not None and _is_same(old, new):
+        if old is not None and new is not None and is_same(old, new):
             return
         about = new or old
         if about is not None and not records.key.presence and not about.system:
@@ -443,7 +453,7 @@ class EventHandlers:
             self._mark_item(cluster, item)
         elif item.namespace:
             self._mark_item(cluster, item)
-            if _is_source(old) != _is_source(new):
+            if is_source(old) != is_source(new):
                 self._mark_definition(records, cluster, item)
         else:
             self._cluster_scoped_changed(cluster, item, new)
@@ -477,44 +487,3 @@ class EventHandlers:
         mailbox = self._mailboxes.at(cluster_of(about))
         if mailbox is not None:
             self.mark(mailbox, [CONFIG])
-
-
-def slice_owner(piece: Object) -> ObjectRef:
-    """Return the placement a slice belongs to."""
-    return placement_ref(cluster_of(piece), placement_of_slice(piece))
-
-
-def mailbox_cluster(workspace: Object | None) -> ClusterName:
-    """Return the cluster of a Workspace that is a mailbox and can be used; else nothing."""
-    if workspace is None or "deletionTimestamp" in workspace["metadata"]:
-        return ""
-    if mailbox_named(workspace["metadata"]["name"]) is None:
-        return ""
-    return str((workspace.get("spec") or {}).get("cluster", ""))
-
-
-def _shown(placement: ObjectRef) -> str:
-    return f"{placement.cluster}:{placement.name}"
-
-
-def _says(location: Object) -> tuple[object, object]:
-    metadata = location["metadata"]
-    return metadata.get("labels"), metadata.get("annotations")
-
-
-def _lean(record: Record | None) -> bytes | None:
-    return None if record is None or record.being_deleted else record.lean
-
-
-def _is_source(record: Record | None) -> bool:
-    return record is not None and record.is_source
-
-
-def _is_same(old: Record, new: Record) -> bool:
-    """Tell whether a copy is still what it was, its status and the like aside."""
-    return (old.uid, old.digest, old.projected, old.being_deleted) == (
-        new.uid,
-        new.digest,
-        new.projected,
-        new.being_deleted,
-    )

@@ -20,15 +20,12 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.decide import MailboxPlan, decide, target_of
-from skerry.controllers.placement_translator.events import (
-    EventHandlers,
-    TranslatorTables,
-    slice_owner,
-)
+from skerry.controllers.placement_translator.events import EventHandlers, TranslatorTables
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import WatchSet
 from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.observe import Observed
+from skerry.controllers.placement_translator.records import slice_owner
 from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.copies import digest
