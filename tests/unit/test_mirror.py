@@ -23,6 +23,8 @@ WIRING = {
     "app/*.py": "builds processes of parts that are tested; tests/e2e runs them",
     "**/settings.py": "fields with defaults; the reference page is compared with them",
     "scheduler/plugins/*.py": "compared with a reference of the whole decision, in test_agreement",
+    "store/memory.py": "tests/contract/store runs one suite over every store",
+    "store/etcd.py": "tests/contract/store runs one suite over every store",
     "api/kcp/*.py": "schemas as data, which the reference pages show and e2e tests use",
     "edge/agent/syscall_numbers.py": "a table of the kernel's",
 }
@@ -84,4 +86,4 @@ def test_tests_of_a_module_that_is_gone_are_noticed() -> None:
     assert not is_mirrored(PurePosixPath("kit/there_is_no_such_module.py"))
     assert is_mirrored(PurePosixPath("kit/log.py"))
     assert is_wiring(PurePosixPath("app/hub.py"))
-    assert not is_wiring(PurePosixPath("store/memory.py"))
+    assert not is_wiring(PurePosixPath("store/recent.py"))

@@ -27,7 +27,7 @@ from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.workqueue import WorkQueue
-from tests.unit.controllers.summarizer.hub import Hub
+from tests.kit.chain.summarizer_inputs import Hub
 
 DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment", has_status=True)
 NAMESPACES = Kind("", "v1", "namespaces", "Namespace", has_status=False)

@@ -27,7 +27,7 @@ from skerry.controllers.summarizer.watches import (
 )
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.runtime.index import Index, key_of
-from tests.unit.controllers.summarizer.hub import Hub
+from tests.kit.chain.summarizer_inputs import Hub
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 CONFIG_MAPS = GroupResource("", "configmaps")
