@@ -29,7 +29,7 @@ class EventHandlers:
         report: Callable[[], None],
         end: Callable[[], None],
     ) -> None:
-        """*report* has the state told soon; *end* ends the session: one side is another one."""
+        """*report* has the state reported soon; *end* ends the session: one side is another one."""
         self._s = state
         self._upsync = upsync
         self._report = report
@@ -127,7 +127,7 @@ class EventHandlers:
             s.down.add(ref)
             s.back.add_after(ref, s.settings.return_seconds)
         elif new is not None and new.get(OURS):
-            s.down.add(ref)  # a record was lost: the hub is told of an object nobody answers for
+            s.down.add(ref)  # a record was lost: reported as an object nobody answers for
 
     def edge_types_changed(self) -> None:
         troubled = list(self._s.outcomes.troubled.items())

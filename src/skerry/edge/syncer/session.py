@@ -108,7 +108,7 @@ class Session:
     async def run(self) -> None:
         """Work until cancelled, or until one side turns out to be another one than it was.
 
-        What the caches hold then is of a history that is no longer told: only fresh ones will do.
+        What the caches hold then is of a history that has ended: only fresh ones will do.
         """
         state = self.state
         self._events.start()

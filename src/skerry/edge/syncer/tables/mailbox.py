@@ -2,7 +2,7 @@
 
 One watch per type; where the hub offers that, all of them share a stream and tell differences
 only. Objects are kept packed and without what servers note for themselves. ``synced`` says that a
-type was read completely in this session; from then on every change of it is told, in order, as
+type was read completely in this session; from then on every change of it is sent, in order, as
 the informer promises.
 """
 

@@ -91,7 +91,7 @@ class WitnessTransport(WrappedTransport):
         self._handler: Callable[[str], None] | None = None
 
     def report_to(self, handler: Callable[[str], None]) -> None:
-        """Have *handler* told from now on, instead of whoever was told before."""
+        """Call *handler* from now on, instead of the one before."""
         self._handler = handler
 
     def seen(self, headers: Mapping[str, str]) -> None:

@@ -36,7 +36,7 @@ class ConfigView:
         return self.informer.synced.is_set() and len(self.informer.index) > 0
 
     def main(self) -> Object | None:
-        """Return the SyncerConfig that is told how things stand."""
+        """Return the SyncerConfig that conditions are written to."""
         found = sorted(
             self.informer.index.objects(),
             key=lambda obj: (

@@ -68,7 +68,7 @@ _TAKEN = SyncOutcome("Failed", "MailboxNotOurs", "the mailbox has another object
 def upsync(o: UpsyncObserved) -> UpsyncPlan:
     """Return the plan that brings the mailbox's report closer to the edge's truth."""
     plan = _step(o)
-    # A type that the mailbox lacks is told of elsewhere; nothing can be done until it is there.
+    # A type that the mailbox lacks is reported elsewhere; nothing can be done until it is there.
     return plan if o.served else UpsyncPlan(ref=o.ref)
 
 

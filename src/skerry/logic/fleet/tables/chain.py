@@ -15,6 +15,18 @@ owner what it all comes to. Each step is a table, derived from those above it by
                report        item × SyncTarget               how a copy fares
                tally         placement × item                what its reports come to
 
+Between ``difference`` and ``report`` lies the edge. Its syncer keeps tables of its own, for its one
+mailbox (``AT_EDGE``)::
+
+    watched    recorded         item    what was placed and brought up, in the syncer's journal
+    derived    wanted           item    a copy, as it is to be at the edge
+               present          item    the edge's object, by the fields that are ours
+               difference       item    wanted against present, in the light of recorded
+               status_writeback item    marks and status that the copy does not show yet
+               upsync           item    objects born at the edge against their reports
+
+Each of these is a function of one item's rows and keeps nothing, so that it is its own twin.
+
 To follow an object, read the functions in this order. Each has a twin that computes the same from
 nothing but the inputs; property tests compare the two after every change.
 
@@ -60,6 +72,7 @@ def _derived(
 _SCHEDULER = "edge scheduler"
 _TRANSLATOR = "placement translator"
 _SUMMARIZER = "summarizer"
+_SYNCER = "syncer"
 _ALL = "edge scheduler, placement translator, summarizer"
 
 CHAIN: Final[tuple[ChainTable, ...]] = (
@@ -141,4 +154,19 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
         derived_by="skerry.logic.fleet.summary.tally:tally",
         reference="skerry.logic.fleet.summary.tally:reference",
     ),
+)
+
+
+def _at_edge(name: str, row: str) -> ChainTable:
+    function = f"skerry.logic.fleet.syncing.{name}:{name}"
+    return _derived(name, "item", row, _SYNCER, derived_by=function, reference=function)
+
+
+AT_EDGE: Final[tuple[ChainTable, ...]] = (
+    _at_edge("wanted", "content, options, revision"),
+    _at_edge("present", "UID, status, digest of our fields"),
+    _watched("recorded", "item", "wish, UID, digests", _SYNCER, "the syncer's journal"),
+    _at_edge("difference", "record, apply, delete or nothing; the outcome"),
+    _at_edge("status_writeback", "marks, status"),
+    _at_edge("upsync", "apply, patch, delete or nothing"),
 )

@@ -3,93 +3,26 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from skerry.api.refs import ObjectRef
-from skerry.app.syncer import hub_client
 from skerry.edge.syncer.downsync.execute import DownsyncExecutor, NotYet
 from skerry.edge.syncer.downsync.observe import DownsyncObserver
-from skerry.edge.syncer.metrics import SyncerMetrics
-from skerry.edge.syncer.session import Session
-from skerry.edge.syncer.state import SyncerState
 from skerry.edge.syncer.status_writeback import WritebackExecutor
-from skerry.edge.syncer.tables.journal import Journal, Offload, inline
-from skerry.edge.syncer.tables.sync_records import SyncRecords
-from skerry.edge.syncer.upsync import UpsyncExecutor, UpsyncObserver, UpsyncWatches
+from skerry.edge.syncer.upsync import UpsyncExecutor, UpsyncObserver
 from skerry.kit.invariant import InvariantError
-from skerry.logic.fleet.syncing.difference import DownsyncPlan, Observed, difference
-from skerry.logic.fleet.syncing.evidence import Evidence
+from skerry.logic.fleet.syncing.difference import DownsyncPlan, difference
 from skerry.logic.fleet.syncing.outcome import GONE, SyncOutcome
 from skerry.logic.fleet.syncing.present import present
 from skerry.logic.fleet.syncing.status_writeback import WritebackObserved, status_writeback
 from skerry.logic.fleet.syncing.upsync import UpsyncObserved, upsync
-from skerry.logic.fleet.syncing.wanted import Desired
 from skerry.logic.machinery.plan import NOTHING
-from skerry.runtime.client import Client
-from skerry.runtime.informer import InformerFactory
-from tests.kit.chain.syncer_world import CONFIG_MAPS, NAMESPACES, SyncerWorld
+from tests.kit.chain.syncer_place import CONTENT, PAGE, place
+from tests.kit.chain.syncer_world import CONFIG_MAPS
 from tests.kit.sim.loop import virtual
-
-PAGE = ObjectRef("", "", "configmaps", "shop", "page")
-FULL = Evidence(
-    synced=True, configured=True, trusted=True, store="a", revision=100, config_revision=100
-)
-CONTENT = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "page", "namespace": "shop"},
-    "data": {"index.html": "hello"},
-}
-WANTED = Desired("v1", CONTENT, "m1", 5)
-
-
-class Place:
-    """A hub, an edge and the state of a session that nobody runs."""
-
-    def __init__(self, world: SyncerWorld, journal: Journal) -> None:
-        self.world = world
-        self.journal = journal
-        edge = Client(world.to_edge, clock=world.clock)
-        hub = hub_client(world.hub.transport, world.clock)
-        records = SyncRecords(journal)
-        session = Session(world.settings, hub, edge, records, world.ids, SyncerMetrics())
-        self.state: SyncerState = session.state
-        self.watches = UpsyncWatches(self.state, InformerFactory(edge, ids=world.ids))
-
-    async def observed(self, wanted: Desired | None = WANTED) -> Observed:
-        """Return what an observer would see of the page, with the best of evidence."""
-        live = await self.world.at_edge(CONFIG_MAPS, "page")
-        return Observed(
-            PAGE,
-            wanted,
-            True,
-            None if live is None else present(live),
-            self.state.records.placed(PAGE),
-            FULL,
-            budget=self.state.budget.of(PAGE),
-        )
-
-    def remembered(self) -> list[str]:
-        return self.journal.keys("")
-
-
-@asynccontextmanager
-async def place(
-    folder: Path, *, namespace: bool = True, offload: Offload = inline
-) -> AsyncIterator[Place]:
-    world = SyncerWorld(folder)
-    async with world.running():
-        journal = Journal(folder / "journal", offload=offload)
-        if namespace:
-            for server in (world.edge, world.hub):
-                shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-                await server.client.create(NAMESPACES, shop)
-        with closing(journal):
-            yield Place(world, journal)
 
 
 @virtual
