@@ -9,7 +9,7 @@ from skerry.api.edge import HEARTBEAT_LEASE, Mailbox
 from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
 from skerry.controllers.mailbox import relay
 from skerry.controllers.mailbox.decide import decide
-from skerry.controllers.mailbox.keys import (
+from skerry.controllers.mailbox.events import (
     BY_CONTENT,
     BY_UID,
     NAME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skerry.api.edge import EXPORT, MAILBOX_BINDING, SYNC_TARGET_NAME
 from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.objects import Object
-from skerry.controllers.mailbox.keys import content_of
+from skerry.controllers.mailbox.events import content_of
 from skerry.controllers.mailbox.observe import Observed
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
-from skerry.controllers.mailbox.keys import NAME
+from skerry.controllers.mailbox.events import NAME
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Create, Delete, Plan
 from skerry.runtime.client import Client

@@ -8,7 +8,7 @@ from skerry.api.edge import MAILBOX_BINDING, SYNC_TARGET_NAME, Mailbox
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS
 from skerry.api.objects import Object
-from skerry.controllers.mailbox.keys import BY_UID, content_of
+from skerry.controllers.mailbox.events import BY_UID, content_of
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key

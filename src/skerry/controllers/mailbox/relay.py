@@ -18,7 +18,7 @@ from skerry.api.edge import (
 )
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
-from skerry.controllers.mailbox.keys import BY_CONTENT, BY_UID, RENEWALS
+from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, RENEWALS
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     USUAL_LEASE_SECONDS,

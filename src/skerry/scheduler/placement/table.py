@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from skerry.api.edge import location_ref
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.strategy import Candidate, Taint
+from skerry.logic.fleet.placement.strategy import Candidate
+from skerry.logic.machinery.taints import Taint
 from skerry.scheduler.table import ChangeLog, Rows
 
 

@@ -24,15 +24,10 @@ from skerry.logic.fleet.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.strategy import (
-    Candidate,
-    Spread,
-    Strategy,
-    Toleration,
-    taints_of,
-)
+from skerry.logic.fleet.placement.strategy import Candidate, Spread, Strategy, taints_of
 from skerry.logic.fleet.placement.terms import EVERYTHING
 from skerry.logic.fleet.placement.whatif import Remove, what_if
+from skerry.logic.machinery.taints import Toleration
 from skerry.scheduler.framework.plugin import PreFilterResult
 from skerry.scheduler.framework.registry import Registry
 from skerry.scheduler.framework.runner import PluginRaised

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skerry.api.edge import CUSTOMIZER, EXPAND_PARAMETERS
 from skerry.api.objects import Object
 from skerry.logic.fleet.customization.parameters import (
     Values,
@@ -23,9 +24,6 @@ from skerry.logic.fleet.customization.parameters import (
 )
 from skerry.logic.fleet.customization.paths import Members, Path, PathError, parse_path
 from skerry.logic.fleet.customization.replacement import UnreachablePath, replaced
-
-CUSTOMIZER_ANNOTATION = "edge.kcp.io/customizer"
-EXPAND_ANNOTATION = "edge.kcp.io/expand-parameters"
 
 CUSTOMIZER_NOT_FOUND = "CustomizerNotFound"
 LOCATION_NOT_FOUND = "LocationNotFound"
@@ -69,7 +67,7 @@ class Withheld:
 
 def customizer_name(obj: Mapping[str, Any]) -> CustomizerName | None:
     """Return the Customizer an object names; a name alone is one in the object's namespace."""
-    text = _annotations(obj).get(CUSTOMIZER_ANNOTATION, "")
+    text = _annotations(obj).get(CUSTOMIZER, "")
     if not text:
         return None
     namespace, slash, name = text.partition("/")
@@ -80,7 +78,7 @@ def customizer_name(obj: Mapping[str, Any]) -> CustomizerName | None:
 
 def wants_parameters(obj: Mapping[str, Any]) -> bool:
     """Tell whether an object (or a Customizer) asks for its parameters to be expanded."""
-    return _annotations(obj).get(EXPAND_ANNOTATION) == "true"
+    return _annotations(obj).get(EXPAND_PARAMETERS) == "true"
 
 
 def wants_customization(obj: Mapping[str, Any]) -> bool:

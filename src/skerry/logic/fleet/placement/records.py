@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE_SECONDS, TAINTS, location_ref
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
-from skerry.logic.fleet.placement.strategy import Strategy, Taint, strategy_of, taints_of
+from skerry.logic.fleet.placement.strategy import Strategy, strategy_of, taints_of
 from skerry.logic.fleet.placement.terms import Terms, contradictions, read_selector
+from skerry.logic.machinery.taints import Taint
 
 Object = Mapping[str, Any]
 

@@ -10,46 +10,19 @@ them: ``key=value:Effect``, several separated by commas. ``NoSchedule`` keeps ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skerry.api.refs import ObjectRef
-
-NO_SCHEDULE = "NoSchedule"
-PREFER_NO_SCHEDULE = "PreferNoSchedule"
-NO_EXECUTE = "NoExecute"
-
-
-class Taint(NamedTuple):
-    """Why workloads should keep away from a Location."""
-
-    key: str
-    value: str
-    effect: str
-
-    def __str__(self) -> str:
-        name = f"{self.key}={self.value}" if self.value else self.key
-        return f"{{{name}:{self.effect}}}"
-
-
-class Toleration(NamedTuple):
-    """What a placement tolerates; an empty field tolerates any value of it."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-    def tolerates(self, taint: Taint) -> bool:
-        """Tell whether workloads may be where *taint* is."""
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        if self.operator == "Exists":
-            return True
-        return bool(self.key) and self.value == taint.value
+from skerry.logic.machinery.taints import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    Taint,
+    Toleration,
+    tolerations_of,
+)
 
 
 class Spread(NamedTuple):
@@ -85,17 +58,8 @@ def strategy_of(obj: Mapping[str, Any] | None) -> Strategy | None:
     return Strategy(
         obj.get("numberOfLocations"),
         tuple(Spread(s["topologyKey"], s.get("maxSkew") or 1) for s in obj.get("spread") or ()),
-        tuple(map(_toleration, obj.get("tolerations") or ())),
+        tolerations_of(obj.get("tolerations")),
         bool(obj.get("onlyReady")),
-    )
-
-
-def _toleration(obj: Mapping[str, Any]) -> Toleration:
-    return Toleration(
-        obj.get("key") or "",
-        obj.get("operator") or "Equal",
-        obj.get("value") or "",
-        obj.get("effect") or "",
     )
 
 
@@ -110,10 +74,3 @@ def _taint(text: str) -> Taint | None:
     if not key or effect not in (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE):
         return None
     return Taint(key, value, effect)
-
-
-def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Iterator[Taint]:
-    """Yield the taints that none of *tolerations* tolerates."""
-    for taint in taints:
-        if not any(toleration.tolerates(taint) for toleration in tolerations):
-            yield taint

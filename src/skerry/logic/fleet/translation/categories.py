@@ -7,13 +7,14 @@ from typing import Any
 
 from skerry.api.edge import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, is_system_object
 from skerry.api.edge_identity import BOOTSTRAP_TYPE
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import namespace_ref
 from skerry.logic.fleet.placement.heartbeat import LEASES
 
 NAMESPACES = GroupResource("", "namespaces")
 DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
-BINDINGS = GroupResource("apis.kcp.io", "apibindings")
+BINDINGS = API_BINDINGS.group_resource
 
 # Every workspace has this one already; it is never made, changed or removed.
 DEFAULT_NAMESPACE = namespace_ref("default")

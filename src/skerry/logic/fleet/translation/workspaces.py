@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from skerry.api.edge import Mailbox
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
@@ -23,7 +24,7 @@ from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.sources import EVERYWHERE, Record, Records, WatchKey, wide
 from skerry.logic.fleet.translation.types import ServedType, WorkspaceTypes, workspace_types
 
-BINDING_WATCH = wide("apis.kcp.io", "v1alpha1", "apibindings")
+BINDING_WATCH = wide(*API_BINDINGS)
 DEFINITION_WATCH = wide("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 NAMESPACE_WATCH = wide("", "v1", "namespaces")
 # These are followed from the beginning: what of them is selected depends on all the rest.

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from skerry.logic.fleet.placement.strategy import (
+from skerry.logic.fleet.placement.strategy import Candidate
+from skerry.logic.machinery.taints import (
     NO_EXECUTE,
-    NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
-    Candidate,
+    REPELLING,
     Taint,
+    first_untolerated,
     untolerated,
 )
 from skerry.scheduler.framework.normalize import proportional
@@ -65,14 +66,13 @@ class LocationTaints:
 
 
 def _refusal(wish: Wish, taints: tuple[Taint, ...]) -> Status | None:
-    repelling = (NO_EXECUTE,) if wish.held else (NO_EXECUTE, NO_SCHEDULE)
-    for taint in untolerated(taints, wish.strategy.tolerations):
-        if taint.effect in repelling:
-            return unresolvable(f"location(s) had untolerated taint {taint}")
-    return None
+    repelling = {NO_EXECUTE} if wish.held else REPELLING
+    taint = first_untolerated(taints, wish.strategy.tolerations, repelling)
+    if taint is None:
+        return None
+    return unresolvable(f"location(s) had untolerated taint {{{taint.text}}}")
 
 
 def _disliked(wish: Wish, taints: tuple[Taint, ...]) -> int:
     """Count discouraging taints that nothing tolerates."""
-    found = untolerated(taints, wish.strategy.tolerations)
-    return sum(taint.effect == PREFER_NO_SCHEDULE for taint in found)
+    return len(list(untolerated(taints, wish.strategy.tolerations, {PREFER_NO_SCHEDULE})))

@@ -16,7 +16,7 @@ from skerry.logic.fleet.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.strategy import Taint
+from skerry.logic.machinery.taints import Taint
 from tests.kit.chain import building
 from tests.kit.chain.building import equal
 

@@ -10,8 +10,9 @@ import pytest
 from skerry.api.edge import location_ref, sync_target_ref
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import Location, SyncTarget
-from skerry.logic.fleet.placement.strategy import Spread, Strategy, Toleration, taints_of
+from skerry.logic.fleet.placement.strategy import Spread, Strategy, taints_of
 from skerry.logic.fleet.placement.terms import EVERYTHING
+from skerry.logic.machinery.taints import Toleration
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import SKIP
 from skerry.scheduler.placement.plugins.location_ready import LocationReady
