@@ -189,7 +189,7 @@ class Tally:
             ),
             newest=self._times.max() if self._times else "",
             oldest=self._times.min() if self._times else "",
-            details=tuple(Detail(*entry[2:]) for entry in self._order[:max_details]),
+            details=tuple([Detail(d, report) for _, _, d, report in self._order[:max_details]]),
         )
 
     def _count(self, report: Report, by: int) -> None:
