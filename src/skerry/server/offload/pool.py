@@ -105,7 +105,8 @@ class SystemWorker:
 
     async def ask(self, message: bytes, seconds: float) -> bytes:
         writer, reader = self._process.stdin, self._process.stdout
-        if writer is None or reader is None:
+        # One that ended while it was idle: uvloop would refuse to write with a RuntimeError.
+        if writer is None or reader is None or writer.is_closing():
             raise WorkerEnded
         try:
             async with asyncio.timeout(seconds):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import orjson
 import pytest
+import uvloop
 
 from skerry.api.errors import ServiceUnavailable, TooManyRequests
 from skerry.server.catalogue import builtin_types
@@ -357,3 +358,19 @@ async def test_a_process_says_what_it_does_not_know() -> None:
     pool = system_workers(settings, "cluster", lambda *_: None)
     async with served(pool):
         assert isinstance(await pool.run(unknown, ANN), Missing)
+
+
+def test_a_worker_that_ended_while_it_was_idle_ends_no_hub() -> None:
+    async def asked() -> None:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec("true", stdin=pipe, stdout=pipe)
+        assert process.stdin is not None
+        worker = SystemWorker(process)
+        await process.wait()
+        process.stdin.close()
+        with pytest.raises(WorkerEnded):
+            await worker.ask(b"anything", 5)
+        await worker.stop()
+
+    # A hub runs on uvloop, which refuses to write to a closed pipe in its own way.
+    uvloop.run(asked())
