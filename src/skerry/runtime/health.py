@@ -1,43 +1,87 @@
-"""A small HTTP endpoint for processes that are no API server: health and metrics.
+"""A small HTTP endpoint for processes that are no API server: health, metrics and a few pages.
 
-``/healthz``, ``/livez`` and ``/readyz`` run named checks (``?verbose`` lists them); ``/metrics``
-speaks Prometheus. One short request per connection: it is for probes and scrapers.
+``/healthz``, ``/livez`` and ``/readyz`` run named checks (``?verbose`` lists them) and answer
+anybody; ``/metrics`` speaks Prometheus. One short request per connection: it is for probes,
+scrapers and people.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-# A probe's whole request; anything longer is not one.
-_REQUEST_LIMIT = 8192
-_REQUEST_SECONDS = 5.0
+# A whole request, a token included; anything longer is none.
+_REQUEST_LIMIT = 16384
+_REQUEST_SECONDS = 10.0
+_TEXT = "text/plain; charset=utf-8"
 
+# Returns a page's type and text; None while there is none.
+MakePage = Callable[[], tuple[str, bytes] | None]
 # Returns what is wrong; empty when nothing is.
 Check = Callable[[], str]
+# ``authorize(token, verb, path)`` returns 200, 401 or 403.
+Authorize = Callable[[str, str, str], Awaitable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer."""
+
+    status: str
+    body: bytes
+    kind: str = _TEXT
+
+    def encoded(self) -> bytes:
+        head = (
+            f"HTTP/1.1 {self.status}\r\ncontent-type: {self.kind}\r\n"
+            f"x-content-type-options: nosniff\r\n"
+            f"content-length: {len(self.body)}\r\nconnection: close\r\n\r\n"
+        )
+        return head.encode("latin-1") + self.body
 
 
 class HealthEndpoint:
-    """Answers probes. *ready* checks count for ``/readyz`` only, *alive* ones for all."""
+    """Answers probes, scrapers and, where it has more pages, people.
+
+    *alive* checks count for every path, *health* ones not for ``/livez``, *ready* ones for
+    ``/readyz`` only. *authorize* is asked before anything but health is shown. Health is shown to
+    anybody: *withhold_reasons* keeps to itself why a check failed.
+    """
 
     def __init__(
         self,
         registry: CollectorRegistry,
         *,
         alive: Mapping[str, Check] | None = None,
+        health: Mapping[str, Check] | None = None,
         ready: Mapping[str, Check] | None = None,
+        pages: Mapping[str, MakePage] | None = None,
+        authorize: Authorize | None = None,
+        withhold_reasons: bool = False,
     ) -> None:
+        live: dict[str, Check] = {"ping": lambda: "", **(alive or {})}
+        healthy = {**live, **(health or {})}
+        self._checks = {
+            "/livez": live,
+            "/healthz": healthy,
+            "/readyz": {**healthy, **(ready or {})},
+        }
         self._registry = registry
-        self._alive = {"ping": lambda: "", **(alive or {})}
-        self._ready = {**self._alive, **(ready or {})}
+        self._pages = pages or {}
+        self._authorize = authorize
+        self._withhold = withhold_reasons
 
     @asynccontextmanager
-    async def serving(self, host: str, port: int) -> AsyncIterator[int]:
+    async def serving(
+        self, host: str, port: int, tls: ssl.SSLContext | None = None
+    ) -> AsyncIterator[int]:
         """Serve while inside; yields the port, which is chosen when *port* is 0."""
-        server = await asyncio.start_server(self._serve, host, port, limit=_REQUEST_LIMIT)
+        server = await asyncio.start_server(self._serve, host, port, limit=_REQUEST_LIMIT, ssl=tls)
         async with server:
             yield server.sockets[0].getsockname()[1]
 
@@ -45,7 +89,8 @@ class HealthEndpoint:
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self.answer(head.split(b"\r\n", 1)[0].decode("latin-1")))
+                page = await self.answer(head.decode("latin-1"))
+                writer.write(page.encoded())
                 await writer.drain()
         except (
             TimeoutError,
@@ -53,43 +98,56 @@ class HealthEndpoint:
             asyncio.LimitOverrunError,
             ConnectionError,
         ):
-            pass  # not a probe, or one that left
+            pass  # not a request, or a caller that left
         finally:
             writer.close()
 
-    def answer(self, request_line: str) -> bytes:
-        """Return the whole HTTP answer to one request line."""
-        method, _, rest = request_line.partition(" ")
-        path, _, query = rest.partition(" ")[0].partition("?")
+    async def answer(self, head: str) -> Page:
+        """Answer one request head."""
+        first, *rest = head.split("\r\n")
+        method, _, target = first.partition(" ")
+        path, _, query = target.partition(" ")[0].partition("?")
         if method not in ("GET", "HEAD"):
-            return _response("405 Method Not Allowed", "method not allowed\n")
+            return Page("405 Method Not Allowed", b"method not allowed\n")
+        if path in self._checks:
+            return self._checked(path, "verbose" in query.split("&"))
+        headers = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in rest)
+        }
+        refusal = await self._refusal(headers.get("authorization", ""), path)
+        return refusal or self._page(path)
+
+    async def _refusal(self, authorization: str, path: str) -> Page | None:
+        if self._authorize is None:
+            return None
+        token = authorization.removeprefix("Bearer ") if authorization else ""
+        code = await self._authorize(token, "get", path)
+        if code == 401:
+            return Page("401 Unauthorized", b"Unauthorized\n")
+        return Page("403 Forbidden", b"Forbidden\n") if code == 403 else None
+
+    def _page(self, path: str) -> Page:
         if path == "/metrics":
-            return _response("200 OK", generate_latest(self._registry), CONTENT_TYPE_LATEST)
-        checks = {"/healthz": self._alive, "/livez": self._alive, "/readyz": self._ready}.get(path)
-        if checks is None:
-            return _response("404 Not Found", "404 page not found\n")
-        return _checked(path, checks, "verbose" in query.split("&"))
+            return Page("200 OK", generate_latest(self._registry), CONTENT_TYPE_LATEST)
+        make = self._pages.get(path)
+        made = make() if make is not None else None
+        if made is None:
+            return Page("404 Not Found", b"404 page not found\n")
+        kind, body = made
+        return Page("200 OK", body, kind)
 
-
-def _checked(path: str, checks: Mapping[str, Check], verbose: bool) -> bytes:
-    failures = {name: check() for name, check in checks.items()}
-    good = not any(failures.values())
-    if good and not verbose:
-        return _response("200 OK", "ok")
-    report = "".join(
-        f"[-]{name} failed: {wrong}\n" if wrong else f"[+]{name} ok\n"
-        for name, wrong in failures.items()
-    )
-    verdict = "passed" if good else "failed"
-    status = "200 OK" if good else "500 Internal Server Error"
-    return _response(status, f"{report}{path[1:]} check {verdict}\n")
-
-
-def _response(status: str, body: str | bytes, kind: str = "text/plain; charset=utf-8") -> bytes:
-    content = body.encode() if isinstance(body, str) else body
-    head = (
-        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n"
-        f"x-content-type-options: nosniff\r\n"
-        f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
-    )
-    return head.encode("latin-1") + content
+    def _checked(self, path: str, verbose: bool) -> Page:
+        found = {name: check() for name, check in self._checks[path].items()}
+        good = not any(found.values())
+        if good and not verbose:
+            return Page("200 OK", b"ok")
+        report = "".join(
+            f"[-]{name} failed: {'reason withheld' if self._withhold else wrong}\n"
+            if wrong
+            else f"[+]{name} ok\n"
+            for name, wrong in found.items()
+        )
+        verdict = "passed" if good else "failed"
+        status = "200 OK" if good else "500 Internal Server Error"
+        return Page(status, f"{report}{path[1:]} check {verdict}\n".encode())

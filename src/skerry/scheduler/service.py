@@ -25,6 +25,7 @@ from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
 from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.election import LeaderElection, Terms
+from skerry.runtime.health import Authorize, HealthEndpoint, MakePage
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.cache.objects import KINDS
@@ -33,7 +34,7 @@ from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.gates import Gates
 from skerry.scheduler.config.load import Configuration
 from skerry.scheduler.debug import PAGES as DEBUG_PAGES
-from skerry.scheduler.endpoint import Authorize, Endpoint, MakePage, delegated
+from skerry.scheduler.endpoint import delegated
 from skerry.scheduler.event_handlers import EventHandlers, Handler
 from skerry.scheduler.extender import HttpExtender
 from skerry.scheduler.framework.registry import Registry, installed_plugins
@@ -212,7 +213,7 @@ class SchedulerService:
         options = self._options
         if options.secure_port is None:
             return
-        endpoint = Endpoint(
+        endpoint = HealthEndpoint(
             self._metrics_registry,
             health={"leaderElection": self._watchdog},
             ready={"sched-handler-sync": self._sync_check},
@@ -222,6 +223,7 @@ class SchedulerService:
                 **{path: self._profiling(make) for path, make in DEBUG_PAGES.items()},
             },
             authorize=self._authorizer(),
+            withhold_reasons=True,
         )
         try:
             options.port = await stack.enter_async_context(

@@ -34,9 +34,9 @@ async def test_what_is_no_probe_is_dropped() -> None:
         writer.close()
 
 
-def test_each_check_is_listed_when_asked_for() -> None:
+async def test_each_check_is_listed_when_asked_for() -> None:
     endpoint = HealthEndpoint(CollectorRegistry(), alive={"loop": lambda: ""})
-    checks = endpoint.answer("GET /livez?verbose HTTP/1.1").split(b"\r\n\r\n")[1]
-    assert checks == b"[+]ping ok\n[+]loop ok\nlivez check passed\n"
-    assert endpoint.answer("GET /other HTTP/1.1").startswith(b"HTTP/1.1 404")
-    assert endpoint.answer("POST /healthz HTTP/1.1").startswith(b"HTTP/1.1 405")
+    checks = await endpoint.answer("GET /livez?verbose HTTP/1.1")
+    assert checks.body == b"[+]ping ok\n[+]loop ok\nlivez check passed\n"
+    assert (await endpoint.answer("GET /other HTTP/1.1")).encoded().startswith(b"HTTP/1.1 404")
+    assert (await endpoint.answer("POST /healthz HTTP/1.1")).encoded().startswith(b"HTTP/1.1 405")

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from skerry.scheduler.endpoint import Endpoint
+from skerry.runtime.health import HealthEndpoint
 from skerry.scheduler.metrics import SchedulerMetrics
 
 NAMES = {
@@ -37,23 +37,24 @@ NAMES = {
 }
 
 
-def endpoint(wrong: str = "", code: int | None = None) -> Endpoint:
+def endpoint(wrong: str = "", code: int | None = None) -> HealthEndpoint:
     async def authorize(token: str, verb: str, path: str) -> int:
         assert verb == "get"
         return code if code is not None else 200
 
     registry = CollectorRegistry()
     registry.register(SchedulerMetrics())
-    return Endpoint(
+    return HealthEndpoint(
         registry,
         health={"leaderElection": lambda: ""},
         ready={"sched-handler-sync": lambda: wrong},
         pages={"/configz": lambda: ("application/json", b"{}"), "/debug/pprof/": lambda: None},
         authorize=None if code is None else authorize,
+        withhold_reasons=True,
     )
 
 
-async def ask(found: Endpoint, path: str) -> tuple[str, str]:
+async def ask(found: HealthEndpoint, path: str) -> tuple[str, str]:
     page = await found.answer(f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer t\r\n\r\n")
     return page.status[:3], page.body.decode()
 
