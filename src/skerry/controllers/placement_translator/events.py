@@ -111,10 +111,7 @@ class EventHandlers:
     def _settle(self) -> None:
         """Let the derived tables follow the inputs, and mark the rows that are touched."""
         for touched in self._route.settle():
-            items = {CONFIG, *self._touched_items(touched)}
-            rivals = any(item.group_resource == BINDINGS for item in items)
-            for mailbox in touched.mailboxes:
-                self.mark(mailbox, items.union(self._bindings(mailbox)) if rivals else items)
+            self._mark_all(self._touched_items(touched), touched.mailboxes)
 
     def _touched_items(self, touched: Touched) -> Iterator[ObjectRef]:
         placement, item = touched.placement, touched.item
@@ -136,13 +133,12 @@ class EventHandlers:
                 if record.is_source:
                     yield records.ref(record)
 
-    def _mark_definitions(
-        self, definitions: Iterable[ObjectRef], mailboxes: Iterable[Mailbox]
-    ) -> None:
-        items = {CONFIG, *definitions}
-        rivals = any(item.group_resource == BINDINGS for item in items)
+    def _mark_all(self, items: Iterable[ObjectRef], mailboxes: Iterable[Mailbox]) -> None:
+        """Mark *items* and the SyncerConfig; a binding among them touches all its rivals."""
+        found = {CONFIG, *items}
+        rivals = any(item.group_resource == BINDINGS for item in found)
         for mailbox in mailboxes:
-            self.mark(mailbox, items.union(self._bindings(mailbox)) if rivals else items)
+            self.mark(mailbox, found.union(self._bindings(mailbox)) if rivals else found)
 
     def _mark_item(self, cluster: ClusterName, item: ObjectRef) -> None:
         """Mark one workspace's object wherever it goes."""
@@ -182,7 +178,7 @@ class EventHandlers:
             for served, _ in self._workspaces.travelling(placement.cluster)
             if served.definition is not None
         )
-        self._mark_definitions(definitions, self._route.destination.of(placement))
+        self._mark_all(definitions, self._route.destination.of(placement))
 
     def _placement_gone(self, placement: ObjectRef) -> None:
         if placement not in self._route.placements:
@@ -273,7 +269,7 @@ class EventHandlers:
                 for mailbox, by in self._route.destination.of(placement).items()
                 if not by_placement[placement].isdisjoint(by)
             ]
-            self._mark_definitions(self._route.items(placement), there)
+            self._mark_all(self._route.items(placement), there)
 
     # -- workspaces and their kinds ----------------------------------------------------------
 
@@ -352,7 +348,7 @@ class EventHandlers:
         self._settle()
         for placement in self._route.in_cluster(cluster):
             items = self._route.items(placement)
-            self._mark_definitions(items, self._route.destination.of(placement))
+            self._mark_all(items, self._route.destination.of(placement))
         mailbox = self._mailboxes.at(cluster)
         if mailbox is not None:
             self._mark_mailbox(mailbox, cluster, kinds)
@@ -428,7 +424,7 @@ class EventHandlers:
                 self.mark(mailbox, [records.ref(about)])
         if new is None and old is not None:
             if not old.namespace and self._consent.governs(mailbox):
-                # The syncer is told of what is held for as long as it is there.
+                # The SyncerConfig lists what is held for as long as it is there.
                 self.mark(mailbox, [CONFIG])
             if old.namespace:
                 # Its namespace may have been waiting for this one to go.
@@ -442,7 +438,7 @@ class EventHandlers:
             cluster = placement.cluster
             if placement in self._route.choosing(cluster, namespace):
                 items = self._route.items_within(cluster, namespace)
-                self._mark_definitions(items, [mailbox])
+                self._mark_all(items, [mailbox])
 
     def _source_changed(
         self, records: Records, about: Record, old: Record | None, new: Record | None
@@ -466,7 +462,7 @@ class EventHandlers:
         within = records.within(cluster, item.namespace).values()
         if sum(record.is_source for record in within) <= 1:
             choosing = self._route.choosing(cluster, item.namespace)
-            self._mark_definitions([served.definition], self._route.mailboxes(choosing))
+            self._mark_all([served.definition], self._route.mailboxes(choosing))
 
     def _cluster_scoped_changed(
         self, cluster: ClusterName, item: ObjectRef, new: Record | None
@@ -476,7 +472,7 @@ class EventHandlers:
         self._settle()
         if item.group_resource in (BINDINGS, DEFINITIONS):
             everybody = self._route.in_cluster(cluster)
-            self._mark_definitions([item], self._route.mailboxes(everybody))
+            self._mark_all([item], self._route.mailboxes(everybody))
         else:
             self._mark_item(cluster, item)
 

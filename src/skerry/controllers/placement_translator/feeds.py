@@ -25,7 +25,7 @@ class WatchSet:
 
     def __init__(self) -> None:
         # Each with a token of its own, so that a watch that was stopped and is followed again is
-        # told from the one before.
+        # another one than before.
         self.keys: dict[WatchKey, object] = {}
         self.changed = asyncio.Event()
 
@@ -40,7 +40,7 @@ class WatchSet:
 
 
 class WatchHandlers(Protocol):
-    """Who is told what watches show."""
+    """Who takes what watches show."""
 
     def watch_started(self, key: WatchKey) -> None: ...
 
