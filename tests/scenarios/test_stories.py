@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.chain import Chain
-from tests.scenarios.transcript import parse, play, written
+from tests.kit.scenarios.chain import Chain
+from tests.kit.scenarios.transcript import parse, play, written
 
 STORIES = sorted((Path(__file__).parent / "stories").glob("*.txt"))
 

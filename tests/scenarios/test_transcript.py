@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scenarios.transcript import Block, TranscriptError, parse, play, written
+from tests.kit.scenarios.transcript import Block, TranscriptError, parse, play, written
 
 TEXT = """\
 # A story.

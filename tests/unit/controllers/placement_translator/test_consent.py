@@ -11,7 +11,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.logic.fleet.translation.workspaces import GRANTS
-from tests.unit.controllers.placement_translator.world import (
+from tests.kit.chain.translator_world import (
     CONFIG_MAPS,
     NAMESPACES,
     A,

@@ -15,7 +15,7 @@ from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.machinery.plan import Delete
-from tests.unit.controllers.placement_translator.world import (
+from tests.kit.chain.translator_world import (
     CLUSTERS,
     CONFIG_MAPS,
     NAMESPACES,

@@ -13,7 +13,7 @@ from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.kit.answering import AnsweringTransport
-from tests.unit.controllers.placement_translator.world import (
+from tests.kit.chain.translator_world import (
     CLUSTERS,
     CONFIG_MAPS,
     NAMESPACES,

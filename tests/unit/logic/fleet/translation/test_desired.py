@@ -10,7 +10,7 @@ from skerry.logic.fleet.translation.desired import NOTHING
 from skerry.logic.fleet.translation.merging import CONFLICTING_OBJECTS, KIND_WITHHELD
 from skerry.logic.fleet.translation.sources import record_of
 from skerry.logic.fleet.translation.workspaces import GRANTS, NAMESPACE_WATCH
-from tests.unit.logic.fleet.translation.there import (
+from tests.kit.chain.translation_objects import (
     ANY_MAP,
     GO,
     MAPS,

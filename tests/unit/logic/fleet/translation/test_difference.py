@@ -17,7 +17,7 @@ from skerry.logic.fleet.translation.workspaces import (
     selection_scope,
     types_scope,
 )
-from tests.unit.logic.fleet.translation.there import (
+from tests.kit.chain.translation_objects import (
     ANY_MAP,
     CLUSTER,
     COPY,

@@ -52,8 +52,16 @@ from skerry.logic.fleet.translation.workspaces import (
     types_scope,
 )
 from skerry.logic.machinery.plan import Apply, Delete
-from tests.scenarios.rows import BY_TYPE, KINDS, TABLES, WORKLOAD, placement_name, shown, waiting
-from tests.scenarios.transcript import TranscriptError
+from tests.kit.scenarios.rows import (
+    BY_TYPE,
+    KINDS,
+    TABLES,
+    WORKLOAD,
+    placement_name,
+    shown,
+    waiting,
+)
+from tests.kit.scenarios.transcript import TranscriptError
 
 INVENTORY = "imw"
 _VERBS = {

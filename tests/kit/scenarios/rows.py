@@ -13,7 +13,7 @@ from skerry.logic.fleet.translation.selected import CHOSEN
 from skerry.logic.fleet.translation.types import ServedType
 
 if TYPE_CHECKING:
-    from tests.scenarios.chain import Chain
+    from tests.kit.scenarios.chain import Chain
 
 WORKLOAD = "wmw"
 KINDS = {

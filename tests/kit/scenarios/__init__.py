@@ -1,0 +1,1 @@
+"""The chain as its stories play it, and how stories are read."""
