@@ -65,7 +65,7 @@ async def events(hub: Hub, workspace: str) -> set[str]:
 
 
 @virtual
-async def test_without_grants_everybody_is_in_and_nobody_is_told_of_grants() -> None:
+async def test_without_grants_everybody_is_in_and_nobody_hears_of_grants() -> None:
     hub = Hub()
     async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):
         await furnish(hub)
@@ -77,7 +77,7 @@ async def test_without_grants_everybody_is_in_and_nobody_is_told_of_grants() -> 
 
 
 @virtual
-async def test_a_grant_that_observes_tells_both_sides_and_changes_no_slice() -> None:
+async def test_a_grant_that_observes_reports_both_sides_and_changes_no_slice() -> None:
     hub = Hub()
     async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):
         await furnish(hub)
@@ -99,10 +99,10 @@ async def test_a_grant_that_observes_tells_both_sides_and_changes_no_slice() -> 
         # The default Location, which every workspace with SyncTargets has, counts as well.
         assert refused["root:bank"]["locations"] == 4
         assert refused["root:shop"]["locations"] == 3
-        told = await condition(hub, "bank")
-        assert told is not None
-        assert (told["status"], told["reason"]) == ("True", "WouldBeRefused")
-        assert "root:imw/eu" in told["message"]
+        written = await condition(hub, "bank")
+        assert written is not None
+        assert (written["status"], written["reason"]) == ("True", "WouldBeRefused")
+        assert "root:imw/eu" in written["message"]
         grant = await hub.at(IMW).get(LOCATION_GRANTS, "eu")
         assert (grant["status"]["locations"], grant["status"]["workspaces"]) == (1, 1)
         assert grant["status"]["conditions"][0]["reason"] == "Observing"
@@ -122,11 +122,11 @@ async def test_enforcing_lets_only_the_granted_in_and_holds_what_runs() -> None:
         await hub.settle()
         assert await names(hub, "shop") == ["l0", "l1", "l2", "l9"]
         assert await names(hub, "bank") == ["l0", "l1", "l2"], "a new Location does not admit it"
-        told = await condition(hub, "bank")
-        assert told is not None
-        assert (told["status"], told["reason"]) == ("False", "NotGranted")
-        assert "not granted by root:imw/eu" in told["message"]
-        assert await cluster_of(hub, "imw") not in told["message"]
+        written = await condition(hub, "bank")
+        assert written is not None
+        assert (written["status"], written["reason"]) == ("False", "NotGranted")
+        assert "not granted by root:imw/eu" in written["message"]
+        assert await cluster_of(hub, "imw") not in written["message"]
         assert {"NotGranted"} <= await events(hub, "root:bank")
         assert {"RemovalHeld"} <= await events(hub, IMW)
         grant = await hub.at(IMW).get(LOCATION_GRANTS, "eu")

@@ -207,7 +207,7 @@ async def test_a_slice_edited_or_deleted_by_hand_is_restored() -> None:
 
 
 @virtual
-async def test_an_invalid_selector_keeps_the_slice_and_tells() -> None:
+async def test_an_invalid_selector_keeps_the_slice_and_reports() -> None:
     hub = Hub()
     async with hub.running("imw", "wmw"), hub.controlled("edge-scheduler"):
         await hub.target("root:imw", "t", {})
@@ -219,9 +219,9 @@ async def test_an_invalid_selector_keeps_the_slice_and_tells() -> None:
         await asyncio.sleep(6)
         assert await hub.destinations() == wanted
         status = (await hub.at("root:wmw").get(EDGE_PLACEMENTS, "web"))["status"]
-        (told,) = [each for each in status["conditions"] if each["type"] == "Scheduled"]
-        assert told["reason"] == "InvalidSelector"
-        assert "spec.locationSelectors[0].matchLabels" in told["message"]
+        (reported,) = [each for each in status["conditions"] if each["type"] == "Scheduled"]
+        assert reported["reason"] == "InvalidSelector"
+        assert "spec.locationSelectors[0].matchLabels" in reported["message"]
 
 
 @virtual

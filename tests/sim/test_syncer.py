@@ -101,9 +101,9 @@ async def test_objects_of_the_mailbox_appear_at_the_edge_and_their_status_return
         web["status"] = {"replicas": 1, "observedGeneration": 1}
         await world.edge.client.update_status(DEPLOYMENTS, web)
         await world.settle(5)
-        told = await world.in_hub(DEPLOYMENTS, "web")
-        assert told is not None
-        assert told["status"]["replicas"] == 1
+        seen_object = await world.in_hub(DEPLOYMENTS, "web")
+        assert seen_object is not None
+        assert seen_object["status"]["replicas"] == 1
         assert (await world.conditions())["Synced"]["status"] == "True"
 
 
@@ -113,17 +113,17 @@ async def test_a_delivered_object_says_so_until_its_content_changes(tmp_path: Pa
     async with world.running():
         await started(world)
         for gvr, name in ((CONFIG_MAPS, "page"), (DEPLOYMENTS, "web")):
-            told = await world.in_hub(gvr, name)
-            assert told is not None
-            assert is_delivered(told)
+            seen_object = await world.in_hub(gvr, name)
+            assert seen_object is not None
+            assert is_delivered(seen_object)
         world.to_edge.sever()
         await world.put(CONFIG_MAPS, "page", {"data": {"index.html": "new"}})
         await world.put(DEPLOYMENTS, "web", deployment(replicas=3))
         await asyncio.sleep(5)
         for gvr, name in ((CONFIG_MAPS, "page"), (DEPLOYMENTS, "web")):
-            told = await world.in_hub(gvr, name)
-            assert told is not None
-            assert not is_delivered(told)
+            seen_object = await world.in_hub(gvr, name)
+            assert seen_object is not None
+            assert not is_delivered(seen_object)
 
 
 @virtual
@@ -302,8 +302,8 @@ async def test_an_object_that_was_there_before_us_is_left_alone_until_adopted(
         page = await world.at_edge(CONFIG_MAPS, "page")
         assert page is not None
         assert page["data"] == {"index.html": "theirs"}
-        told = (await world.conditions())["configmaps/shop.page"]
-        assert told["reason"] == "NotOurs"
+        seen_object = (await world.conditions())["configmaps/shop.page"]
+        assert seen_object["reason"] == "NotOurs"
         adopt = {"edge.kcp.io/adopt": "true"}
         await world.put(CONFIG_MAPS, "page", {"data": {"index.html": "hello"}}, annotations=adopt)
         await world.settle(5)
@@ -479,8 +479,8 @@ async def test_a_kind_the_edge_lacks_is_named_and_picked_up_when_it_appears(
         await world.put(WIDGETS, "one", {"spec": {"size": 3}})
         world.start()
         await world.settle(60)
-        told = (await world.conditions())["widgets.test.example/shop.one"]
-        assert told["reason"] == "KindUnknown"
+        seen_object = (await world.conditions())["widgets.test.example/shop.one"]
+        assert seen_object["reason"] == "KindUnknown"
         await world.edge.client.create(CRDS, widget_definition())
         await world.settle(5)
         assert await world.at_edge(WIDGETS, "one") is not None
@@ -526,7 +526,9 @@ async def test_edge_born_objects_come_up_with_status_and_go_with_their_original(
 
 
 @virtual
-async def test_an_upsync_kind_nobody_serves_is_no_error_but_is_told_once(tmp_path: Path) -> None:
+async def test_an_upsync_kind_nobody_serves_is_no_error_but_is_reported_once(
+    tmp_path: Path,
+) -> None:
     world = SyncerWorld(tmp_path)
     async with world.running():
         rule = {"apiGroup": "group2.test", "resources": ["cogs"], "names": ["William"]}

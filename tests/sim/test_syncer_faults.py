@@ -127,9 +127,9 @@ async def test_a_hub_replaced_by_an_empty_one_deletes_nothing(
         await world.settle(30)
         assert len(await world.names_at_edge(CONFIG_MAPS)) == 3
         if configured:
-            told = (await world.conditions())["HubIdentityChanged"]
-            assert told["status"] == "True"
-            assert empty.store.identity in told["message"]
+            reported = (await world.conditions())["HubIdentityChanged"]
+            assert reported["status"] == "True"
+            assert empty.store.identity in reported["message"]
 
 
 @virtual
@@ -180,9 +180,9 @@ async def test_too_many_deletions_are_held_until_a_person_approves_them(tmp_path
         await world.configure({"namespaceScope": {}})
         await world.settle(60)
         assert len(await world.names_at_edge(CONFIG_MAPS)) == 20
-        told = (await world.conditions())["DeletionsHeld"]
-        assert told["status"] == "True"
-        name = told["message"].rpartition("=")[2]
+        reported = (await world.conditions())["DeletionsHeld"]
+        assert reported["status"] == "True"
+        name = reported["message"].rpartition("=")[2]
         await annotate(world.hub.client, **{"approve-deletions": "something-else"})
         await world.settle(30)
         assert len(await world.names_at_edge(CONFIG_MAPS)) == 20
@@ -242,7 +242,7 @@ async def test_a_lost_journal_costs_nothing_that_is_wanted_and_deletes_nothing(
 
 
 @virtual
-async def test_a_full_disk_is_told_and_stops_nothing(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     world = SyncerWorld(tmp_path)
     async with world.running():
         await placed(world)
@@ -256,8 +256,8 @@ async def test_a_full_disk_is_told_and_stops_nothing(tmp_path: Path) -> None:
         await world.put(CONFIG_MAPS, "page-7", {"data": {"n": "7"}})
         await world.settle(20)
         assert await world.at_edge(CONFIG_MAPS, "page-7") is not None
-        told = (await world.conditions())["DiskFailing"]
-        assert told["status"] == "True"
+        reported = (await world.conditions())["DiskFailing"]
+        assert reported["status"] == "True"
         journal._offload = real
         await world.put(CONFIG_MAPS, "page-8", {"data": {"n": "8"}})
         await world.settle(20)

@@ -285,9 +285,9 @@ async def test_two_locations_of_one_sync_target_agree() -> None:
         assert copy["data"] == {"k": "deep"}
         assert (await hub.config("florin"))["namespaceScope"]["namespaces"] == ["shop"]
         await hub.settle()
-        told = (await hub.conditions("all"))["ConflictFree"]
-        assert told["status"] == "False"
-        assert told["reason"] == "LocationsDisagree"
+        shown = (await hub.conditions("all"))["ConflictFree"]
+        assert shown["status"] == "False"
+        assert shown["reason"] == "LocationsDisagree"
         await hub.assert_as_expected("florin")
 
 
@@ -499,7 +499,7 @@ async def test_particulars_of_a_namespace_travel_only_when_it_is_also_named() ->
 
 
 @virtual
-async def test_conflicting_objects_are_told_to_both_placements_and_the_newest_counts() -> None:
+async def test_conflicting_objects_are_reported_to_both_placements_and_the_newest_counts() -> None:
     hub = Hub()
     async with hub.running(workloads=["one", "two"]), hub.translating():
         for owner in ("one", "two"):
@@ -510,10 +510,10 @@ async def test_conflicting_objects_are_told_to_both_placements_and_the_newest_co
         copy = await hub.found("florin", CONFIG_MAPS, "page", "shop") or {}
         assert copy["data"] == {"by": "two"}
         for owner in ("one", "two"):
-            told = (await hub.conditions("all", owner))["ConflictFree"]
-            assert told["status"] == "False"
-            assert told["reason"] == "ConflictingObjects"
-            assert all(f"{hub.clusters[name]}|all" in told["message"] for name in ("one", "two"))
+            shown = (await hub.conditions("all", owner))["ConflictFree"]
+            assert shown["status"] == "False"
+            assert shown["reason"] == "ConflictingObjects"
+            assert all(f"{hub.clusters[name]}|all" in shown["message"] for name in ("one", "two"))
             assert [each["reason"] for each in await hub.events(owner)] == ["ConflictingObjects"]
         await hub.put(CONFIG_MAPS, config_map("page", {"by": "one"}), "shop", "one")
         await asyncio.sleep(SOON)
@@ -534,9 +534,9 @@ async def test_a_missing_customizer_withholds_the_object_and_says_so() -> None:
         await hub.place("all", "florin")
         await hub.settle()
         assert not await hub.found("florin", CONFIG_MAPS, "page", "shop")
-        told = (await hub.conditions("all"))["Translated"]
-        assert (told["status"], told["reason"]) == ("False", "CustomizerNotFound")
-        assert told["message"] == "configmaps shop/page is withheld: there is no Customizer shop/c"
+        shown = (await hub.conditions("all"))["Translated"]
+        assert (shown["status"], shown["reason"]) == ("False", "CustomizerNotFound")
+        assert shown["message"] == "configmaps shop/page is withheld: there is no Customizer shop/c"
         assert [each["reason"] for each in await hub.events()] == ["CustomizerNotFound"]
         await hub.put(CUSTOMIZERS, customizer("c", "$.data.k", '"new"'), "shop")
         await hub.settle()
@@ -571,7 +571,7 @@ async def test_kinds_that_would_act_on_a_foreign_hub_are_withheld_there() -> Non
 
 
 @virtual
-async def test_a_restart_takes_nothing_back_that_is_still_to_be_told() -> None:
+async def test_a_restart_takes_nothing_back_that_is_still_to_be_reported() -> None:
     """Reading takes a while; until it is done, nothing is known of problems and nothing is said."""
     hub = Hub(rates=Rates(0.0, 0.0, 0.0, 0.0, max_delay_seconds=2.0))
     async with hub.running():
@@ -611,7 +611,7 @@ async def test_copies_wait_for_a_namespace_that_is_still_going_away() -> None:
 
 
 @virtual
-async def test_a_malformed_choice_changes_nothing_and_is_told() -> None:
+async def test_a_malformed_choice_changes_nothing_and_is_reported() -> None:
     hub = Hub()
     async with hub.running(), hub.translating():
         await hub.namespace("shop")
@@ -734,7 +734,7 @@ async def test_leadership_lost_in_the_middle_of_work_loses_no_work() -> None:
 
 
 @virtual
-async def test_an_object_that_a_mailbox_refuses_blocks_no_other_and_is_told() -> None:
+async def test_an_object_that_a_mailbox_refuses_blocks_no_other_and_is_reported() -> None:
     hub = Hub()
     async with hub.running(), hub.translating():
         await hub.namespace("shop")

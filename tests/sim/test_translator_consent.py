@@ -55,7 +55,7 @@ async def there(hub: Hub, edge: str = "florin") -> set[str]:
     return {f"{item.resource}/{item.name}" for item in await hub.copies(edge)}
 
 
-async def told(hub: Hub, owner: str = "wmw") -> str:
+async def reported(hub: Hub, owner: str = "wmw") -> str:
     found = (await hub.conditions("p", owner))["Translated"]
     return f"{found['status']} {found['reason']}: {found['message']}"
 
@@ -70,7 +70,7 @@ async def test_only_granted_kinds_come_in() -> None:
         await hub.place("p", "florin")
         await hub.settle()
         assert await there(hub) == {"namespaces/a", "deployments/x", "apibindings/bind-kube"}
-        text = await told(hub)
+        text = await reported(hub)
         assert text.startswith("False NotGranted: configmaps a/x is not granted by root:imw/only-")
         assert await hub.cluster_of("root:imw") not in text
         [refused] = (await hub.consent())["objects"]["refused"]
@@ -99,7 +99,7 @@ async def test_what_is_there_stays_as_it_is_and_nothing_joins_it() -> None:
         assert kept is not None
         assert kept["data"] == {"k": "1"}
         assert await there(hub) == before - {"configmaps/gone"}, "its owner may remove it"
-        assert "stays as it is until its removal is confirmed" in await told(hub)
+        assert "stays as it is until its removal is confirmed" in await reported(hub)
         await hub.assert_as_expected("florin")
 
 
@@ -329,7 +329,7 @@ async def test_grants_that_observe_change_nothing_in_mailboxes_and_say_what_they
         await hub.report("Observe")
         await hub.settle()
         assert await hub.copies("florin") == before
-        assert (await told(hub)).startswith("True")
+        assert (await reported(hub)).startswith("True")
         [refused] = (await hub.consent())["objects"]["refused"]
         assert refused["resources"] == ["configmaps"]
 

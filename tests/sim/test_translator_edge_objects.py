@@ -81,9 +81,9 @@ async def test_no_customizer_makes_a_credential(kind: str) -> None:
         await hub.put(CUSTOMIZERS, customizer("c", "$.type", f'"{kind}"'), "default")
         await placed_default(hub)
         assert name not in {item.name for item in await hub.copies("florin")}
-        told = (await hub.conditions("p", "wmw"))["Translated"]
-        assert (told["status"], told["reason"]) == ("False", "NeverCopied")
-        assert told["message"].startswith(f"secrets default/{name} is withheld: ")
+        reported = (await hub.conditions("p", "wmw"))["Translated"]
+        assert (reported["status"], reported["reason"]) == ("False", "NeverCopied")
+        assert reported["message"].startswith(f"secrets default/{name} is withheld: ")
         await hub.put(CUSTOMIZERS, customizer("c", "$.type", '"Opaque"'), "default")
         await hub.settle()
         assert name in {item.name for item in await hub.copies("florin")}
@@ -110,6 +110,6 @@ async def test_no_customizer_binds_what_its_author_may_not_bind(path: str, value
         await hub.put(CUSTOMIZERS, customizer("c", path, value), "default")
         await placed_default(hub)
         assert "bind-kube" not in {item.name for item in await hub.copies("florin")}
-        told = (await hub.conditions("p", "wmw"))["Translated"]
-        assert told["status"] == "False"
-        assert told["reason"] in ("IdentityReplaced", "NeverCopied")
+        reported = (await hub.conditions("p", "wmw"))["Translated"]
+        assert reported["status"] == "False"
+        assert reported["reason"] in ("IdentityReplaced", "NeverCopied")

@@ -146,7 +146,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
     return edge_scheduler.EdgeScheduler(
         views,
         workers=environment.concurrency or edge_scheduler.WORKERS,
-        tell=environment.tell,
+        print_line=environment.print_line,
     )
 
 

@@ -152,7 +152,7 @@ class EdgeEnvironment:
     concurrency: int | None = None
     """Workers of each controller; None leaves it to the controller."""
 
-    tell: Callable[[str], None] | None = None
+    print_line: Callable[[str], None] | None = None
     """Gets lines for people, which are not log lines."""
 
     translation: TranslatorSettings = field(default_factory=TranslatorSettings)

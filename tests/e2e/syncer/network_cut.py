@@ -2,7 +2,7 @@
 
 Run as ``unshare -Urn python -m tests.e2e.syncer.network_cut FOLDER SECONDS``. This process is the
 router between both networks. While it does not forward, packets vanish in both directions and
-nobody is told: no connection is refused or reset. The router itself still reaches everybody.
+nobody notices: no connection is refused or reset. The router itself still reaches everybody.
 """
 
 from __future__ import annotations

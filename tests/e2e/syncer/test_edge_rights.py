@@ -65,9 +65,9 @@ async def test_the_printed_rights_suffice_and_what_is_missing_is_named(
         wider = {"namespaceScope": {**scope, "resources": [*scope["resources"], secrets]}}
         await places.configure(wider)
         await places.put(SECRETS, "key", {"data": {}})
-        told = await places.condition("EdgeForbidden", "True")
-        assert "secrets" in told["message"]
-        assert "shop" in told["message"]
+        reported = await places.condition("EdgeForbidden", "True")
+        assert "secrets" in reported["message"]
+        assert "shop" in reported["message"]
         await granted(places)
         await places.arrives(SECRETS, "key")
         await places.condition("EdgeForbidden", "False")

@@ -76,11 +76,11 @@ async def test_a_hub_replaced_by_an_empty_one_deletes_nothing_until_a_person_agr
         await places.configure()
         places.syncer.stop()
         await asyncio.to_thread(places.syncer.start)
-        told = await places.condition("HubIdentityChanged", "True")
+        reported = await places.condition("HubIdentityChanged", "True")
         assert await places.names_at_edge(CONFIG_MAPS) == {"page"}
         await places.put(CONFIG_MAPS, "other", page("new"))
         await places.arrives(CONFIG_MAPS, "other")
-        accepted = told["message"].rpartition("=")[2]
+        accepted = reported["message"].rpartition("=")[2]
         note = {"metadata": {"annotations": {"edge.kcp.io/accept-store-identity": accepted}}}
         await places.in_mailbox.patch(SYNCER_CONFIGS, "the-one", note)
         await places.goes(CONFIG_MAPS, "page")
@@ -129,9 +129,9 @@ async def test_an_object_the_edge_rejects_for_ever_is_named_and_holds_nothing_up
         wider = {"namespaceScope": {**scope, "resources": [*scope["resources"], secrets]}}
         await places.configure(wider)
         await places.put(SECRETS, "key", {"data": {}})
-        told = await places.condition("secrets/shop.key", "False")
-        assert told["reason"] == "Rejected"
-        assert "quota" in told["message"]
+        reported = await places.condition("secrets/shop.key", "False")
+        assert reported["reason"] == "Rejected"
+        assert "quota" in reported["message"]
         for text in ("two", "three"):
             await places.put(CONFIG_MAPS, "page", page(text))
             await says(places, text)
@@ -242,6 +242,8 @@ async def test_a_syncer_whose_clock_is_a_day_off_works_and_is_known_to_live(
 
 def ready(target: dict[str, object] | None, status: str) -> bool:
     """Tell whether a SyncTarget's Ready condition has a status."""
-    told = (target or {}).get("status") or {}
-    assert isinstance(told, dict)
-    return any(c["type"] == "Ready" and c["status"] == status for c in told.get("conditions", ()))
+    reported = (target or {}).get("status") or {}
+    assert isinstance(reported, dict)
+    return any(
+        c["type"] == "Ready" and c["status"] == status for c in reported.get("conditions", ())
+    )

@@ -72,7 +72,7 @@ class ServerOnSmallDisk(ServerProcess):
         return self._seen / "data" / "admin.kubeconfig"
 
 
-async def test_a_full_disk_at_the_edge_is_told_and_everything_follows_once_there_is_room(
+async def test_a_full_disk_at_the_edge_is_reported_and_everything_follows_once_there_is_room(
     tmp_path: Path, hub: Hub
 ) -> None:
     box = tmp_path / "box"
@@ -93,8 +93,8 @@ async def test_a_full_disk_at_the_edge_is_told_and_everything_follows_once_there
             # Large enough to need room that is not there.
             await places.put(CONFIG_MAPS, "large", {"data": {"blob": "x" * 500_000}})
             await places.put(CONFIG_MAPS, "page", page("two"))
-            told = await places.condition("configmaps/shop.large", "False")
-            assert told["reason"] == "EdgeFailing"
+            reported = await places.condition("configmaps/shop.large", "False")
+            assert reported["reason"] == "EdgeFailing"
             await places.condition("DiskFailing", "True")
             # What is there is still served, and nothing of it was lost.
             assert "page" in await places.names_at_edge(CONFIG_MAPS)

@@ -192,7 +192,7 @@ async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path,
             await revoke(places.access, places.name, places.mailbox)
             async with asyncio.timeout(60):
                 rest = [orjson.loads(line) async for line in events]
-            # It may be told first that it lost the right to a type; then it ends.
+            # It may learn first that it lost the right to a type; then it ends.
             assert all(event["type"] == "ERROR" for event in rest)
         with pytest.raises((Unauthorized, Forbidden)):
             await client.list(CONFIG_MAPS)

@@ -41,14 +41,14 @@ async def test_a_workload_goes_down_its_status_comes_up_and_it_goes_again(
         assert "edge.kcp.io/projected" not in (web["metadata"].get("labels") or {})
         status = {"status": {"replicas": 1, "observedGeneration": 1}}
         await places.at_edge.patch(DEPLOYMENTS, "web", status, "shop", subresource="status")
-        told = await until(
+        reported = await until(
             places.in_mailbox,
             DEPLOYMENTS,
             "web",
             "shop",
             lambda o: bool(o and (o.get("status") or {}).get("replicas") == 1 and is_delivered(o)),
         )
-        assert told is not None
+        assert reported is not None
         await places.condition("Synced", "True")
         await places.at_edge.patch(CONFIG_MAPS, "page", {"data": {"index.html": "x"}}, "shop")
         await places.arrives(
@@ -125,9 +125,9 @@ async def test_a_hub_restored_from_an_old_backup_deletes_nothing_and_says_so(
             subprocess.run, [_SKERRY, "restore", "--data-dir", data, str(backup)], check=True
         )
         await asyncio.to_thread(places.hub.start)
-        told = await places.condition("HubIdentityChanged", "True")
+        reported = await places.condition("HubIdentityChanged", "True")
         assert await places.names_at_edge(CONFIG_MAPS) == {"page"}
-        accepted = told["message"].rpartition("=")[2]
+        accepted = reported["message"].rpartition("=")[2]
         note = {"metadata": {"annotations": {"edge.kcp.io/accept-store-identity": accepted}}}
         await places.in_mailbox.patch(SYNCER_CONFIGS, "the-one", note)
         await places.goes(CONFIG_MAPS, "page")

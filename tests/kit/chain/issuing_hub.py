@@ -1,4 +1,4 @@
-"""A hub that issues certificates to one edge, in virtual time, and can be told to refuse."""
+"""A hub that issues certificates to one edge, in virtual time, and can be asked to refuse."""
 
 from __future__ import annotations
 

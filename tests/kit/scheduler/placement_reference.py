@@ -47,8 +47,8 @@ def untolerated(strategy: Strategy, candidate: Candidate) -> list[str]:
 def total(strategy: Strategy, candidate: Candidate, among: Sequence[Candidate]) -> int:
     """Return taints three times, readiness once, each out of a hundred."""
     soft = [untolerated(strategy, each).count("PreferNoSchedule") for each in among]
-    own, most = untolerated(strategy, candidate).count("PreferNoSchedule"), max(soft)
-    taints = 100 - own * 100 // most if most else 0
+    own, maximum = untolerated(strategy, candidate).count("PreferNoSchedule"), max(soft)
+    taints = 100 - own * 100 // maximum if maximum else 0
     return 3 * taints + (100 if candidate.available else 0)
 
 

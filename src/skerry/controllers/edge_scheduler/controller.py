@@ -89,14 +89,14 @@ class EdgeScheduler:
         *,
         workers: int = WORKERS,
         max_destinations: int = MAX_DESTINATIONS,
-        tell: Callable[[str], None] | None = None,
+        print_line: Callable[[str], None] | None = None,
     ) -> None:
-        """*tell* gets a line for people about each placement that is reconciled.
+        """*print_line* gets a line for people about each placement that is reconciled.
 
         *max_destinations* is how many a slice may hold.
         """
         self._views = views
-        self._tell = tell
+        self._print_line = print_line
         edge = views.edge
         self.index = DestinationTable(location_chooser)
         self.queue: WorkQueue[ObjectRef] = edge.queue(NAME)
@@ -246,8 +246,8 @@ class EdgeScheduler:
         self.consent_queue.add_after(key, _CONSENT_AFTER_SECONDS)
 
     def _reconciling(self, ref: ObjectRef) -> None:
-        if self._tell is not None:
-            self._tell(f"reconciling EdgePlacement {ref.name} in Workspace {ref.cluster}")
+        if self._print_line is not None:
+            self._print_line(f"reconciling EdgePlacement {ref.name} in Workspace {ref.cluster}")
         self._enqueue_status(ref)
 
     def _enqueue_status(self, ref: ObjectRef) -> None:

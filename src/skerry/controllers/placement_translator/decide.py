@@ -92,7 +92,7 @@ def phase(action: Action) -> int:
 
 def target_of(action: Action) -> Target:
     """Return the one object an action is about."""
-    invariant(not isinstance(action, DeleteCollection), "mailboxes are not emptied wholesale")
+    invariant(not isinstance(action, DeleteCollection), "mailboxes are not emptied by collection")
     return action.target  # type: ignore[union-attr]  # see above
 
 

@@ -60,7 +60,7 @@ class Session:
         ids: IdSource,
         metrics: SyncerMetrics,
     ) -> None:
-        """*hub* must go through a ``WitnessTransport`` for stores to be told apart."""
+        """*hub* must go through a ``WitnessTransport`` for stores to be distinguished."""
         self._over = asyncio.Event()
         self._hub_watches = MultiplexedWatches(hub, ids)
         hub_factory = InformerFactory(

@@ -33,8 +33,8 @@ def status_after(result: Result, status: Object | None = None, now: datetime = N
     (action,) = decide_status(observed(result, status), now)
     assert isinstance(action, Update)
     assert action.subresource == "status"
-    told: Object = action.object["status"]
-    return told
+    written: Object = action.object["status"]
+    return written
 
 
 def condition(status: Object, kind: str) -> Object:
@@ -45,18 +45,18 @@ def condition(status: Object, kind: str) -> Object:
 FINE = Result(4, matching=2, chosen=2, destinations=3)
 
 
-def test_counts_and_the_generation_are_told() -> None:
-    told = status_after(FINE)
-    assert (told["specGeneration"], told["matchingLocationCount"]) == (4, 2)
-    assert told["destinationCount"] == 3
-    assert condition(told, SCHEDULED) == {
+def test_counts_and_the_generation_are_reported() -> None:
+    written = status_after(FINE)
+    assert (written["specGeneration"], written["matchingLocationCount"]) == (4, 2)
+    assert written["destinationCount"] == 3
+    assert condition(written, SCHEDULED) == {
         "type": SCHEDULED,
         "status": "True",
         "reason": "DestinationsChosen",
         "message": "3 destinations at 2 locations",
         "lastTransitionTime": "2030-01-01T00:00:00Z",
     }
-    assert condition(told, SATISFIABLE)["status"] == "True"
+    assert condition(written, SATISFIABLE)["status"] == "True"
 
 
 def test_a_status_that_says_it_all_is_not_written_again() -> None:
@@ -65,17 +65,17 @@ def test_a_status_that_says_it_all_is_not_written_again() -> None:
 
 def test_a_time_changes_only_with_the_status() -> None:
     more = Result(4, matching=3, chosen=3, destinations=5)
-    told = status_after(more, status_after(FINE), LATER)
-    assert condition(told, SCHEDULED)["lastTransitionTime"] == "2030-01-01T00:00:00Z"
-    none = status_after(Result(5), told, LATER)
+    written = status_after(more, status_after(FINE), LATER)
+    assert condition(written, SCHEDULED)["lastTransitionTime"] == "2030-01-01T00:00:00Z"
+    none = status_after(Result(5), written, LATER)
     assert condition(none, SCHEDULED)["lastTransitionTime"] == "2030-01-02T00:00:00Z"
 
 
 def test_what_others_say_stays() -> None:
     theirs = {"type": "Delivered", "status": "True", "lastTransitionTime": "x"}
-    told = status_after(FINE, {"deliveredObjects": 7, "conditions": [theirs]})
-    assert told["deliveredObjects"] == 7
-    assert condition(told, "Delivered") == theirs
+    written = status_after(FINE, {"deliveredObjects": 7, "conditions": [theirs]})
+    assert written["deliveredObjects"] == 7
+    assert condition(written, "Delivered") == theirs
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_what_others_say_stays() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_one_word(result: Result, reason: str) -> None:
-    told = condition(status_after(result), SCHEDULED)
-    assert (told["status"], told["reason"]) == ("False", reason)
+def test_what_is_wrong_is_reported_in_one_word(result: Result, reason: str) -> None:
+    written = condition(status_after(result), SCHEDULED)
+    assert (written["status"], written["reason"]) == ("False", reason)
 
 
 def test_an_invalid_selector_leaves_the_counts_of_what_stands() -> None:
-    told = status_after(Result(5, errors=("bad",)), status_after(FINE))
-    assert (told["matchingLocationCount"], told["destinationCount"]) == (2, 3)
-    assert told["specGeneration"] == 5
+    written = status_after(Result(5, errors=("bad",)), status_after(FINE))
+    assert (written["matchingLocationCount"], written["destinationCount"]) == (2, 3)
+    assert written["specGeneration"] == 5
 
 
-def test_a_contradiction_is_told() -> None:
-    told = condition(status_after(Result(1, unsatisfiable=("spec.x: never",))), SATISFIABLE)
-    assert (told["status"], told["message"]) == ("False", "spec.x: never")
+def test_a_contradiction_is_reported() -> None:
+    written = condition(status_after(Result(1, unsatisfiable=("spec.x: never",))), SATISFIABLE)
+    assert (written["status"], written["message"]) == ("False", "spec.x: never")

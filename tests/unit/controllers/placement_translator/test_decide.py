@@ -157,7 +157,7 @@ def test_a_syncer_config_that_says_the_same_is_left_alone() -> None:
     assert not _config(Verdict.UPDATE, {**LIVE, "spec": {"namespaceScope": {}}})
 
 
-def test_emptying_a_mailbox_wholesale_is_not_a_thing_it_does() -> None:
-    wholesale = DeleteCollection(GroupVersionResource("", "v1", "configmaps"), "No")
+def test_a_mailbox_is_never_emptied_by_collection() -> None:
+    collection = DeleteCollection(GroupVersionResource("", "v1", "configmaps"), "No")
     with pytest.raises(InvariantError):
-        list(phases(Plan([wholesale])))
+        list(phases(Plan([collection])))

@@ -151,7 +151,7 @@ async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again
     [NO_SUCH_PAGE, TERMINATING_TYPE, TERMINATING_NAMESPACE],
     ids=["no type", "type going", "namespace going"],
 )
-async def test_what_will_pass_is_tried_again_and_nobody_is_told(otherwise: Answer) -> None:
+async def test_what_will_pass_is_tried_again_and_nobody_is_reported(otherwise: Answer) -> None:
     writing = Writing(
         Serving("configmaps", otherwise=otherwise), PAGE.group_resource, WEB.group_resource
     )
@@ -160,7 +160,7 @@ async def test_what_will_pass_is_tried_again_and_nobody_is_told(otherwise: Answe
     assert writing.problems.of(PLACEMENT) == {}
 
 
-async def test_a_refusal_that_is_about_the_object_is_told() -> None:
+async def test_a_refusal_that_is_about_the_object_is_reported() -> None:
     refused = refusal(403, "Forbidden", "not you")
     writing = Writing(
         Serving("configmaps", otherwise=refused), PAGE.group_resource, WEB.group_resource

@@ -9,7 +9,7 @@ MAPS = wide("", "v1", "configmaps")
 
 
 class Handlers:
-    """Notes what it is told, and keeps the records as the real ones do."""
+    """Notes what it is asked to do, and keeps the records as the real ones do."""
 
     def __init__(self) -> None:
         self.events: list[str] = []

@@ -1,4 +1,4 @@
-"""What the owner of a placement is told, and when it is news."""
+"""What the owner of a placement reads, and when it is news."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _conditions(plan: Any) -> dict[str, dict[str, str]]:
     return {each["type"]: each for each in update.object["status"]["conditions"]}
 
 
-def test_a_placement_without_problems_is_told_so_once_and_nothing_is_announced() -> None:
+def test_a_placement_without_problems_is_refused_so_once_and_nothing_is_announced() -> None:
     plan = decide_status(StatusObserved(_placement(), {}), NOW)
     found = _conditions(plan)
     assert {kind: each["status"] for kind, each in found.items()} == {

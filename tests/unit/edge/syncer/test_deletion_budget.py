@@ -32,7 +32,7 @@ def budget_of(calls: Calls, lives: dict[ObjectRef, int] | None = None) -> Deleti
 
 
 def approved(calls: Calls, lives: dict[ObjectRef, int] | None = None) -> DeletionBudget:
-    """Return a budget that held all of these and was told to let them go."""
+    """Return a budget that held all of these and was asked to let them go."""
     budget = budget_of(calls, lives)
     budget.propose(REFS, len(REFS))
     assert not budget.verdict.allowed

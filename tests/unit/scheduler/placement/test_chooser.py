@@ -228,7 +228,7 @@ def test_fewer_wished_for_keeps_the_spread() -> None:
     assert names(choose(strategy, candidates, present)) == ["a1", "b1", "c1"]
 
 
-def test_a_shortage_is_told_by_reasons() -> None:
+def test_a_shortage_is_reported_by_reasons() -> None:
     candidates = [
         candidate("a"),
         candidate("b", available=False),
@@ -280,8 +280,8 @@ def test_the_example_filters_and_scores_with_the_rest() -> None:
         candidate("d", capacity="100", taints="k:NoSchedule"),
     ]
     assert names(choose(Strategy(1), candidates, NOBODY, PreferCapacity)) == ["b"]
-    told = choice(Strategy(3), candidates, NOBODY, PreferCapacity).shortage
-    assert told == (
+    text = choice(Strategy(3), candidates, NOBODY, PreferCapacity).shortage
+    assert text == (
         "1 location(s) had untolerated taint {k:NoSchedule}, 1 location(s) were being emptied"
     )
 
@@ -336,7 +336,7 @@ def test_nothing_is_made_before_a_placement_asks() -> None:
     assert made == [index.inventory]
 
 
-def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
+def test_the_index_reports_the_chooser_of_everything_it_depends_on() -> None:
     index = DestinationTable(LocationChooser)
     strategy = {"numberOfLocations": 1, "onlyReady": True}
     index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))
@@ -356,7 +356,7 @@ def test_the_index_tells_the_chooser_of_everything_it_depends_on() -> None:
     assert index.chosen(where).shortage == "1 location(s) had no ready and schedulable SyncTarget"
 
 
-def test_what_an_edit_would_change_is_told_of_choices_too_and_leaves_no_trace() -> None:
+def test_what_an_edit_would_change_is_reported_of_choices_too_and_leaves_no_trace() -> None:
     index = DestinationTable(LocationChooser)
     strategy = {"numberOfLocations": 1}
     index.put_placement(placement_of(building.placement("one", {}, strategy=strategy)))

@@ -28,7 +28,7 @@ LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 
 # As kcp: two heartbeats of half a minute may be late, a third is a failure.
 USUAL_LEASE_SECONDS = 60
-# Times are told in whole seconds and pass through two watches; a shorter Lease would flap.
+# Times are reported in whole seconds and pass through two watches; a shorter Lease would flap.
 MIN_LEASE_SECONDS = 5
 # Whoever judges heartbeats runs with the hub that dated them, on another machine at the most.
 MAX_SKEW = timedelta(minutes=1)

@@ -5,7 +5,7 @@ that nothing was reported to judge by; what is still under way is ``False``, wit
 says so.
 
 ``status.observedGeneration`` is not looked at: it counts the edge cluster's generations, and the
-copy at hand has the mailbox's. Whether the newest content was applied is told by delivery.
+copy at hand has the mailbox's. Whether the newest content was applied is reported by delivery.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Rule = Callable[[Raw, Raw], Health]
 
 # Types whose being True means trouble, whatever else is said.
 _BAD = ("Failed", "Degraded", "Stalled", "ReplicaFailure")
-# Types that stand for the whole object, the most telling first.
+# Types that stand for the whole object, the most specific first.
 _GOOD = ("Ready", "Available", "Healthy", "Complete", "Succeeded", "Established", "Programmed")
 
 

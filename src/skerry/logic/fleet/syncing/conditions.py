@@ -88,7 +88,7 @@ def _timeless(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _synced(standing: Standing) -> Object:
-    """Say whether all that is wanted is there; what was left behind is told beside it."""
+    """Say whether all that is wanted is there; what was left behind is reported beside it."""
     troubled = [ref for ref, found in standing.troubled.items() if found.reason not in _LEFT]
     if not troubled:
         return _condition("Synced", "True", "AllApplied", f"{standing.applied} objects applied")

@@ -44,7 +44,7 @@ def verdict(
 ) -> Verdict:
     """Judge *pending* deletions after *recent* ones, of what was *placed* at the window's start.
 
-    Each is told by whatever makes it this very object; the name to approve stands for all of them.
+    Each is named by what makes it this very object; the name to approve stands for all of them.
     """
     waiting = sorted(pending)
     if recent + len(waiting) <= budget.limit(placed):

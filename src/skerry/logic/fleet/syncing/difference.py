@@ -147,7 +147,7 @@ def _keep(o: Observed, wanted: Desired, doubted: Doubt | None) -> DownsyncPlan:
     ready = APPLIED if doubted is None else SyncOutcome("Held", doubted.reason, doubted.message)
     live = o.live
     if live is None:
-        # What we make now has another UID than what was there: until the edge has told it, the
+        # What we make now has another UID than what was there: until the edge has reported it, the
         # record is an intent again, or a crash would leave an object nobody answers for.
         intent = replace(record, edge_uid="", applied="", ours="", created=True)
         return _applied(o, wanted, "Missing", ready, intent, force=False)

@@ -12,7 +12,7 @@ deletion. So four things must hold before an absence counts:
 
 A partition fails the first and the third, a wiped or mistaken hub the second, a restored hub the
 second or the fourth. Where one fails there is a ``Doubt``, which is what makes the row pending in
-``logic.fleet.tables.completeness``: the edge goes on running what it was last told to run.
+``logic.fleet.tables.completeness``: the edge goes on running what it was last asked to run.
 
 For an object whose place the SyncerConfig no longer covers, the mailbox's types may not even be
 followed any more: there the SyncerConfig itself is the witness, and must have changed since.

@@ -1,7 +1,7 @@
 """Table ``present``: the edge's objects, as seen through the fields that are ours.
 
-Whether somebody changed what we applied cannot be told by comparing with what we sent: servers
-fill in, order and rewrite (``1000m`` becomes ``1``). It can be told by looking, right after our
+Whether somebody changed what we applied cannot be found by comparing with what we sent: servers
+fill in, order and rewrite (``1000m`` becomes ``1``). It can be found by looking, right after our
 apply, at the values the server gave to the fields it says are ours (``managedFields``), and
 comparing that with the same look later. Fields of others never enter, so they may change freely.
 

@@ -80,7 +80,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Translation:
-    """What is to be in each mailbox, what each syncer is told, and the problems of each placement.
+    """What is to be in each mailbox, each SyncerConfig, and the problems of each placement.
 
     ``held`` are the mailboxes of placements whose choice is malformed: what is in them already
     stays until somebody says what was meant.

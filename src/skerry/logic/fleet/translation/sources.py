@@ -3,7 +3,7 @@
 One watch serves source workspaces and mailboxes alike: a kind bound from one export is watched
 everywhere at once (``deployments:<identity>``), as is a kind that every workspace has. Only what
 one workspace defines for itself is watched there alone. So sources and copies are rows of the same
-``Records``, told apart by their cluster.
+``Records``, distinguished by their cluster.
 
 A record keeps of an object what decisions need: whether it is a copy, a digest of its content, its
 labels where it can be selected by them; and the text of the copy to be made of it, unless it is a

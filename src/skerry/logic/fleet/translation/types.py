@@ -1,6 +1,6 @@
 """Which types a workspace serves, and which object brings each of them.
 
-Told from what is in the workspaces rather than asked of discovery: the types that every workspace
+Derived from what is in the workspaces, not asked of discovery: the types that every workspace
 has, those that its APIBindings bring (a schema says how they look), and its own
 CustomResourceDefinitions, in this order of precedence. So a new binding or definition counts at
 the very event that announces it, a hundred workspaces that bind alike cost no more than one, and

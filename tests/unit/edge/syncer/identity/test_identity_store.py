@@ -145,7 +145,7 @@ async def test_a_shut_gate_holds_requests_back_until_it_opens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "path", "noticed"),
+    ("status", "path", "expected"),
     [
         (200, "/x", 0),
         (401, "/x", 1),
@@ -156,10 +156,10 @@ async def test_a_shut_gate_holds_requests_back_until_it_opens() -> None:
     ],
 )
 async def test_a_gate_notices_that_the_credential_is_refused(
-    status: int, path: str, noticed: int
+    status: int, path: str, expected: int
 ) -> None:
     gate, seen = CredentialGate(Echo(status)), []
     gate.suspect = lambda: seen.append(1)
     gate.open()
     await gate.request("GET", path)
-    assert len(seen) == noticed
+    assert len(seen) == expected

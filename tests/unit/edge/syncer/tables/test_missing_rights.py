@@ -46,7 +46,7 @@ class Judge(AnsweringTransport):
 
 
 @virtual
-async def test_what_becomes_allowed_is_told_within_seconds_and_asked_about_no_more() -> None:
+async def test_what_becomes_allowed_is_reported_within_seconds_and_asked_about_no_more() -> None:
     judge, granted = Judge(), list[tuple[GroupResource, str]]()
     rights = MissingRights(Client(judge, clock=LoopClock()))
     rights.granted.connect(lambda *place: granted.append(place))

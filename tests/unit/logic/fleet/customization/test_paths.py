@@ -75,7 +75,7 @@ def test_a_path_means_its_steps(text: str, steps: tuple[Step, ...]) -> None:
         ("$.a ", "found ' ' at 3"),
     ],
 )
-def test_a_wrong_path_is_told_where_it_went_wrong(text: str, complaint: str) -> None:
+def test_a_wrong_path_is_reported_where_it_went_wrong(text: str, complaint: str) -> None:
     with pytest.raises(PathError) as caught:
         parse_path(text)
     assert complaint in str(caught.value)

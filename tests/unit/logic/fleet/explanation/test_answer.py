@@ -264,7 +264,7 @@ def test_some_kinds_and_objects_never_travel(item: ObjectRef, obj: Raw, reason: 
         ),
     ],
 )
-def test_a_cluster_scoped_object_tells_which_entry_misses_it_and_why(
+def test_a_cluster_scoped_object_reports_which_entry_misses_it_and_why(
     entries: list[Raw], message: str, edit: str
 ) -> None:
     story = Story(nonNamespacedObjects=entries)
@@ -368,7 +368,7 @@ def test_a_copy_may_be_not_applied_refused_or_unhealthy() -> None:
     assert story.outcome()[:2] == ("applied", "Forbidden")
 
 
-def test_the_text_tells_everything_a_person_needs() -> None:
+def test_the_text_reports_everything_a_person_needs() -> None:
     story = Story()
     story.location["metadata"]["labels"] = {"env": "dev"}
     text = answer_text(answer(story.facts()), "root:wmw")

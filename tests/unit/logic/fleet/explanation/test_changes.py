@@ -1,4 +1,4 @@
-"""What an edit would do, told without making it."""
+"""What an edit would do, found without making it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_new_placement_adds_everything_it_selects_and_where_it_goes() -> None:
     assert gone.objects_removed == (SHOP, WEB)
 
 
-def test_placements_of_other_workspaces_are_told_by_their_destinations() -> None:
+def test_placements_of_other_workspaces_are_reported_by_their_destinations() -> None:
     other = edge_placement_ref("elsewhere", "q")
     workload = Workload({"p": GOING}, ITEMS)
     (found,) = changes("wmw", workload, workload, [Difference(other, (), (FLORIN,))])
@@ -61,7 +61,7 @@ def test_placements_of_other_workspaces_are_told_by_their_destinations() -> None
     assert found.as_json()["destinations"]["removed"][0]["locationName"] == "florin"
 
 
-def test_nothing_is_told_when_nothing_would_change() -> None:
+def test_nothing_is_reported_when_nothing_would_change() -> None:
     workload = Workload({"p": GOING}, ITEMS)
     assert changes("wmw", workload, workload, []) == []
     assert changes_text([]) == "nothing would change\n"
@@ -103,7 +103,7 @@ labels = st.dictionaries(st.just("go"), st.sampled_from(["yes", "no"]))
 
 @given(labels, labels, labels)
 @settings(max_examples=60, deadline=None)
-def test_making_the_change_backwards_tells_the_opposite(
+def test_making_the_change_backwards_reports_the_opposite(
     shop: dict[str, str], bank: dict[str, str], then: dict[str, str]
 ) -> None:
     before = Workload({"p": GOING}, {SHOP: shop, BANK: bank, WEB: {}, LOOT: {}})

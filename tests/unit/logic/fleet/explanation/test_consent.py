@@ -30,7 +30,7 @@ def ids(found: Any) -> list[str]:
     return [each.id for each in found]
 
 
-def test_the_report_tells_who_is_refused_what_is_held_and_how_to_confirm() -> None:
+def test_the_report_reports_who_is_refused_what_is_held_and_how_to_confirm() -> None:
     assert consent_text(RECORD, "root:imw").splitlines() == [
         "root:imw: Enforce (1 grants, 0 enforcing)",
         "",
@@ -46,7 +46,7 @@ def test_the_report_tells_who_is_refused_what_is_held_and_how_to_confirm() -> No
     ]
 
 
-def test_a_workspace_without_grants_is_told_to_be_open() -> None:
+def test_a_workspace_without_grants_is_reported_to_be_open() -> None:
     assert consent_text(None, "root:imw") == "root:imw is open: it has no LocationGrant\n"
     text = consent_text({"mode": "Observe", "grants": 1}, "root:imw")
     assert "WOULD BE REFUSED\n  nothing" in text

@@ -55,7 +55,7 @@ class ConsentAgainstReference(RuleBasedStateMachine):
         self.known: dict[tuple[ObjectRef, ObjectRef], tuple[bool, ...]] = {}
 
     def _after(self, touched: set[ObjectRef]) -> None:
-        """Check that whoever is admitted or refused where it was not before is told of."""
+        """Check that whoever is admitted or refused where it was not before is reported."""
         verdicts = {}
         for ref in self.reference.placements:
             for where in self.reference.locations:
@@ -376,7 +376,7 @@ def test_what_an_enforcing_grant_would_do_is_to_hold_what_runs() -> None:
     assert destination_names(lost.removed) == ["l0", "l1", "l2"], "what does not run yet is refused"
 
 
-def test_what_a_grant_would_admit_or_free_is_told() -> None:
+def test_what_a_grant_would_admit_or_free_is_reported() -> None:
     index = fleet(2, 2)
     put(index, "g", paths=["root:s0"], selector={})
     wider = grant_of(building.grant("g", paths=["root:s0", "root:s1"], selector={}))

@@ -130,13 +130,15 @@ class TableAgainstReference(RuleBasedStateMachine):
         self.reference.placements = placements
 
     def _same(self, differences: Any) -> None:
-        told = {each.placement: (set(each.added), set(each.removed)) for each in differences}
+        changed_sets = {
+            each.placement: (set(each.added), set(each.removed)) for each in differences
+        }
         wanted = {}
         for ref in {*self.reference.placements, *self.known}:
             after, before = set(self.reference.destinations(ref)), set(self.known.get(ref, []))
             if after != before:
                 wanted[ref] = (after - before, before - after)
-        assert told == wanted
+        assert changed_sets == wanted
 
     def _put_back(self, objects: dict[ObjectRef, Any], ref: ObjectRef, old: Any) -> None:
         if old is None:
@@ -212,7 +214,7 @@ def test_one_invalid_selector_leaves_no_partial_answer() -> None:
     assert not index.matching(edge_placement_ref("wmw", "p"))
 
 
-def test_a_relabel_tells_only_the_placements_that_gain_or_lose_the_location() -> None:
+def test_a_relabel_reports_only_the_placements_that_gain_or_lose_the_location() -> None:
     index = worked_case()
     for name, selector in (("e", equal(env="dev")), ("t", equal(tier="a")), ("all", {})):
         index.put_placement(placement_of(building.placement(name, selector)))
@@ -234,7 +236,7 @@ def test_availability_is_news_to_placements_with_a_strategy_only() -> None:
     ]
 
 
-def test_selecting_is_told_for_one_pair() -> None:
+def test_selecting_is_reported_for_one_pair() -> None:
     index = worked_case()
     index.put_placement(placement_of(building.placement("e", equal(env="dev"))))
     location: Callable[[str], Any] = lambda name: index.inventory.location(  # noqa: E731

@@ -77,13 +77,13 @@ def test_no_smaller_edit_joins(selector: Object, labels: dict[str, str]) -> None
 
 def test_each_failing_term_is_named_with_what_was_seen() -> None:
     index = index_of(equal(env="prod", tier="a"), labels={"env": "dev"}, instances={}, target={})
-    told = explain(index, HERE, THERE)
-    assert not told.selected
-    assert told.reasons == (
+    explained = explain(index, HERE, THERE)
+    assert not explained.selected
+    assert explained.reasons == (
         "locationSelectors[0]: label 'env' must satisfy 'in (prod)'; it is 'dev'",
         "locationSelectors[0]: label 'tier' must satisfy 'in (a)'; it is absent",
     )
-    assert str(told.edit) == "label Location l: env=prod tier=a"
+    assert str(explained.edit) == "label Location l: env=prod tier=a"
 
 
 def test_of_several_selectors_the_nearest_is_offered() -> None:
@@ -95,40 +95,40 @@ def test_of_several_selectors_the_nearest_is_offered() -> None:
 
 def test_a_destination_is_left_by_removing_what_binds_it() -> None:
     index = index_of(equal(env="prod"), labels={"env": "prod"}, instances={}, target={})
-    told = explain(index, HERE, THERE)
-    assert told.placed
-    assert told.sync_targets == ("t",)
-    assert str(told.edit) == "label Location l: env-"
+    explained = explain(index, HERE, THERE)
+    assert explained.placed
+    assert explained.sync_targets == ("t",)
+    assert str(explained.edit) == "label Location l: env-"
 
 
 def test_nothing_leaves_an_empty_selector() -> None:
-    told = explain(index_of({}, labels={"env": "x"}, instances={}, target={}), HERE, THERE)
-    assert told.placed
-    assert told.edit is None
+    explained = explain(index_of({}, labels={"env": "x"}, instances={}, target={}), HERE, THERE)
+    assert explained.placed
+    assert explained.edit is None
 
 
-def test_a_workspace_that_does_not_match_is_told_with_its_edit() -> None:
+def test_a_workspace_that_does_not_match_is_reported_with_its_edit() -> None:
     index = index_of(
         {}, labels={}, instances={}, target={}, locationWorkspaceSelector=equal(org="x")
     )
-    told = explain(index, HERE, THERE)
-    assert not told.selected
-    assert told.reasons == (
+    explained = explain(index, HERE, THERE)
+    assert not explained.selected
+    assert explained.reasons == (
         "locationWorkspaceSelector: label 'org' must satisfy 'in (x)'; it is absent",
     )
-    assert str(told.edit) == "label Workspace imw: org=x"
+    assert str(explained.edit) == "label Workspace imw: org=x"
     index.put_workspace("imw", {"org": "x"})
     assert explain(index, HERE, THERE).placed
 
 
 def test_a_location_without_instances_says_what_its_sync_targets_lack() -> None:
     index = index_of({}, labels={}, instances=equal(id="l"), target={"id": "other"})
-    told = explain(index, HERE, THERE)
-    assert (told.selected, told.placed) == (True, False)
-    assert told.reasons == (
+    explained = explain(index, HERE, THERE)
+    assert (explained.selected, explained.placed) == (True, False)
+    assert explained.reasons == (
         "SyncTarget t: instanceSelector: label 'id' must satisfy 'in (l)'; it is 'other'",
     )
-    assert str(told.edit) == "label SyncTarget t: id=l"
+    assert str(explained.edit) == "label SyncTarget t: id=l"
 
 
 @pytest.mark.parametrize(
@@ -142,20 +142,20 @@ def test_a_location_without_instances_says_what_its_sync_targets_lack() -> None:
 def test_why_there_are_no_instances(
     instances: Object | None, target: dict[str, str] | None, reason: str
 ) -> None:
-    told = explain(index_of({}, labels={}, instances=instances, target=target), HERE, THERE)
-    assert told.reasons[0].startswith(reason)
-    assert told.edit is None
+    explained = explain(index_of({}, labels={}, instances=instances, target=target), HERE, THERE)
+    assert explained.reasons[0].startswith(reason)
+    assert explained.edit is None
 
 
 def test_an_invalid_selector_is_the_whole_answer() -> None:
-    told = explain(index_of(expression("k", "In"), labels={}), HERE, THERE)
-    assert told.reasons[0].startswith("invalid selector: spec.locationSelectors[0]")
+    explained = explain(index_of(expression("k", "In"), labels={}), HERE, THERE)
+    assert explained.reasons[0].startswith("invalid selector: spec.locationSelectors[0]")
 
 
 def test_a_placement_without_selectors_says_so() -> None:
-    told = explain(index_of(labels={}, instances={}, target={}), HERE, THERE)
-    assert told.reasons == ("spec.locationSelectors is empty, which selects nothing",)
-    assert told.edit is None
+    explained = explain(index_of(labels={}, instances={}, target={}), HERE, THERE)
+    assert explained.reasons == ("spec.locationSelectors is empty, which selects nothing",)
+    assert explained.edit is None
 
 
 @pytest.mark.parametrize(
@@ -169,18 +169,20 @@ def test_a_placement_without_selectors_says_so() -> None:
         ),
     ],
 )
-def test_what_a_strategy_passes_over_is_told(strategy: Object, taints: str, reason: str) -> None:
+def test_what_a_strategy_passes_over_is_reported(
+    strategy: Object, taints: str, reason: str
+) -> None:
     index = index_of({}, labels={}, instances={}, target={}, taints=taints, strategy=strategy)
-    told = explain(index, HERE, THERE)
-    assert (told.selected, told.chosen) == (True, False)
-    assert told.reasons[0].startswith(reason)
+    explained = explain(index, HERE, THERE)
+    assert (explained.selected, explained.chosen) == (True, False)
+    assert explained.reasons[0].startswith(reason)
 
 
-def test_others_chosen_in_its_stead_are_told() -> None:
+def test_others_chosen_in_its_stead_are_reported() -> None:
     index = index_of({}, labels={}, instances={}, target={}, strategy={"numberOfLocations": 1})
     index.put_location(location_of(building.location("first", {}, {})))
-    told = explain(index, HERE, THERE)
-    assert told.reasons == ("strategy: 1 other locations were chosen",)
+    explained = explain(index, HERE, THERE)
+    assert explained.reasons == ("strategy: 1 other locations were chosen",)
 
 
 def test_what_is_not_there_cannot_be_explained() -> None:
@@ -212,7 +214,7 @@ def test_a_location_that_no_grant_is_about_names_the_workspace() -> None:
     assert explain(index, HERE, THERE).reasons == ("not granted by any grant of root:imw",)
 
 
-def test_what_runs_where_it_is_refused_is_told_to_be_held() -> None:
+def test_what_runs_where_it_is_refused_is_reported_to_be_held() -> None:
     index = index_of({}, labels={}, instances={}, target={})
     granted(index, "eu-only", paths=["root:other"], selector={})
     found = explain(index, HERE, THERE, {THERE})

@@ -31,7 +31,7 @@ def test_a_recent_heartbeat_is_healthy_until_it_expires() -> None:
     assert heartbeat_health(last, NOW) == (True, "", NOW + timedelta(seconds=40))
 
 
-def test_a_lease_says_how_long_its_silence_is_borne() -> None:
+def test_a_lease_says_how_long_its_silence_is_tolerated() -> None:
     last = NOW - timedelta(seconds=90)
     assert not heartbeat_health(last, NOW).healthy
     assert heartbeat_health(last, NOW, 600) == (True, "", NOW + timedelta(seconds=510))

@@ -49,7 +49,7 @@ def test_one_element_more_or_less_is_another_id() -> None:
     assert all(each.startswith("d-") for each in ids)
 
 
-def test_elements_are_told_apart_by_their_members_and_not_by_their_text() -> None:
+def test_elements_are_distinguished_by_their_members_and_not_by_their_text() -> None:
     one: Holds[Element] = Holds("d-")
     one.put(("a", "bc"), SHOP)
     other: Holds[Element] = Holds("d-")

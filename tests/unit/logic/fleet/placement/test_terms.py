@@ -79,7 +79,7 @@ def test_a_contradiction_names_its_key() -> None:
     assert contradictions(terms) == ["env"]
 
 
-def test_an_invalid_selector_is_told_by_its_field() -> None:
+def test_an_invalid_selector_is_reported_by_its_field() -> None:
     read = read_selector(expression("env", "In"), "spec.locationSelectors[0]")
     assert read.terms is None
     field = "spec.locationSelectors[0].matchExpressions[0].values"
@@ -87,7 +87,7 @@ def test_an_invalid_selector_is_told_by_its_field() -> None:
     assert read.errors == (f"{field}: {text}",)
 
 
-def test_something_that_is_no_selector_at_all_is_told() -> None:
+def test_something_that_is_no_selector_at_all_is_reported() -> None:
     read = read_selector([1], "spec.x")  # type: ignore[arg-type]
     assert read.errors[0].startswith("spec.x: not a label selector")
 

@@ -24,7 +24,7 @@ _deeds = st.lists(
 
 
 @given(_deeds)
-def test_positions_are_those_of_a_tree_made_afresh_and_every_change_is_told(deeds: Any) -> None:
+def test_positions_are_those_of_a_tree_made_afresh_and_every_change_is_reported(deeds: Any) -> None:
     tree, objects = WorkspaceTree(), {}
     for kind, parent, name, *rest in deeds:
         before = {cluster: tree.position(cluster) for cluster in "abc"}

@@ -155,7 +155,7 @@ def waiting(reason: str) -> Raw:
         ),
     ],
 )
-def test_a_pod_tells_what_it_waits_for(status: Raw, expected: tuple[str, str]) -> None:
+def test_a_pod_reports_what_it_waits_for(status: Raw, expected: tuple[str, str]) -> None:
     assert verdict("", "Pod", {}, status) == expected
 
 

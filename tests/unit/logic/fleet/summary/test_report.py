@@ -121,7 +121,7 @@ def test_a_condition_named_twice_counts_once() -> None:
     assert report.conditions == (("Ready", "True"),)
 
 
-def test_a_digest_tells_contents_apart_and_not_their_order() -> None:
+def test_a_digest_reports_contents_apart_and_not_their_order() -> None:
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
     assert digest_of({"a": 1}) != digest_of({"a": 2})
     assert digest_of({}) == digest_of(None) == ""

@@ -107,7 +107,7 @@ def test_decimal_sums_do_not_drift() -> None:
 SUMMANDS = {"a": 1e16, "b": 0.1, "c": 0.2}
 
 
-def test_the_only_destination_is_told_when_there_is_just_one() -> None:
+def test_the_only_destination_is_reported_when_there_is_just_one() -> None:
     assert tally_of().only() is None
     assert tally_of(a=ABSENT).only() == Detail(destination("a"), ABSENT)
     assert tally_of(a=ABSENT, b=ABSENT).only() is None

@@ -38,9 +38,9 @@ def test_a_report_writes_only_what_is_new() -> None:
     assert (first.subresource, first.quiet) == ("status", True)
     status = first.patch["status"]
     assert status.keys() == {"conditions"}
-    told = {**CONFIG, "status": status}
-    assert not report(told, Standing(3), "t2", beat=False)
-    [beat] = report(told, Standing(3), "t2", beat=True)
+    reported = {**CONFIG, "status": status}
+    assert not report(reported, Standing(3), "t2", beat=False)
+    [beat] = report(reported, Standing(3), "t2", beat=True)
     assert isinstance(beat, Patch)
     assert beat.patch == {"status": {"lastSyncerHeartbeatTime": "t2"}}
 

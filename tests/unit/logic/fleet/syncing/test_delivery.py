@@ -26,9 +26,9 @@ def test_a_mark_speaks_of_the_content_it_was_written_for() -> None:
 
 def test_a_failure_is_written_on_the_object_and_taken_away_again() -> None:
     obj = whole_object()
-    told = marked(obj, SyncOutcome("Failed", "Rejected", "no"))
-    assert told == {"edge.kcp.io/sync-error": "Rejected: no"}
-    obj["metadata"]["annotations"] |= told
+    reported = marked(obj, SyncOutcome("Failed", "Rejected", "no"))
+    assert reported == {"edge.kcp.io/sync-error": "Rejected: no"}
+    obj["metadata"]["annotations"] |= reported
     again = marked(obj, APPLIED)
     assert again is not None
     assert again["edge.kcp.io/sync-error"] is None

@@ -330,7 +330,7 @@ def test_an_intent_stays_while_its_apply_may_still_take_effect() -> None:
     assert entries(difference(replace(waiting, settling_seconds=0.0))) == {placed_key(REF): None}
 
 
-def test_an_object_of_ours_without_a_record_is_told_of_and_not_touched() -> None:
+def test_an_object_of_ours_without_a_record_is_reported_of_and_not_touched() -> None:
     lost = observed(wanted=None, record=None)
     assert difference(lost).outcome.reason == "NotRecorded"
     assert not difference(lost)

@@ -98,7 +98,7 @@ def test_a_create_only_object_is_delivered_whatever_its_content() -> None:
     assert MARKED in patches(observed(copy=copy(3), record=record))
 
 
-def test_a_failure_is_told_without_a_record() -> None:
+def test_a_failure_is_reported_without_a_record() -> None:
     mark = patches(observed(outcome=REJECTED, record=None))[MARKED]
     assert mark.patch["metadata"]["annotations"] == {
         "edge.kcp.io/sync-error": "Rejected: no room",
@@ -109,7 +109,7 @@ def test_a_failure_is_told_without_a_record() -> None:
     "outcome",
     [GONE, ORPHANED, SyncOutcome("Held", "HubAway"), SyncOutcome("Held", "NoSyncerConfig")],
 )
-def test_a_hub_that_was_not_heard_is_told_nothing(outcome: SyncOutcome) -> None:
+def test_a_hub_that_was_not_heard_is_reported_nothing(outcome: SyncOutcome) -> None:
     assert MARKED not in patches(observed(copy=copy(), outcome=outcome))
 
 

@@ -28,9 +28,9 @@ def test_a_wish_is_what_travels_with_its_identity_and_revision() -> None:
 
 def test_what_is_absent_or_being_deleted_is_no_wish() -> None:
     assert wanted(CONFIG_MAPS, "v1", None) is None
-    leaving = whole_object()
-    leaving["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
-    assert wanted(CONFIG_MAPS, "v1", leaving) is None
+    terminating = whole_object()
+    terminating["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    assert wanted(CONFIG_MAPS, "v1", terminating) is None
 
 
 def test_a_report_is_no_wish_until_something_is_placed_under_its_name() -> None:

@@ -63,7 +63,7 @@ SOURCE: dict[str, Any] = {
         ("app", False),
     ],
 )
-def test_keys_of_the_workspace_layer_are_told_from_others(key: str, system: bool) -> None:
+def test_keys_of_the_workspace_layer_are_distinguished_from_others(key: str, system: bool) -> None:
     assert is_system_key(key) is system
 
 

@@ -151,7 +151,7 @@ def test_a_namespace_named_without_a_grant_for_it_goes_bare_and_is_frozen(there:
     assert (row.refused, row.frozen) == ((placement,), True)
 
 
-def test_grants_that_observe_tell_what_they_would_refuse(there: There) -> None:
+def test_grants_that_observe_report_what_they_would_refuse(there: There) -> None:
     placement = there.placed()
     there.book.mode = "Observe"
     assert there.at().would_refuse(PAGE) == (placement,)

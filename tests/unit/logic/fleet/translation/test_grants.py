@@ -85,7 +85,7 @@ def test_what_comes_up_is_cut_to_the_rules(
     assert all((each.namespaces, each.names) == (namespaces, ("*",)) for each in found)
 
 
-def test_what_is_told_names_the_grant() -> None:
+def test_what_is_reported_names_the_grant() -> None:
     problem = not_granted(SECRET, "root:imw/eu-only", held=True)
     assert problem.reason == "NotGranted"
     assert problem.message.startswith("secrets a/x is not granted by root:imw/eu-only")

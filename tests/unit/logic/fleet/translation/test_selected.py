@@ -66,7 +66,7 @@ def test_a_cluster_scoped_object_is_meant_by_name_or_by_label(
     assert _what(nonNamespacedObjects=[entry]).names(ROLE, {"go": "yes"}) is meant
 
 
-def test_a_malformed_selector_is_told_by_its_path() -> None:
+def test_a_malformed_selector_is_reported_by_its_path() -> None:
     wrong = {"matchExpressions": [{"key": "a b", "operator": "Exists"}]}
     with pytest.raises(SelectorError, match=r"spec\.namespaceSelector"):
         _what(namespaceSelector=wrong)

@@ -1,4 +1,4 @@
-"""What a workspace serves, told from what is in it; and at which version types are written."""
+"""What a workspace serves, by what is in it; and at which version types are written."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_else_the_newest_that_all_serve_is_taken() -> None:
     assert found == ("v1", True)
 
 
-def test_without_any_in_common_the_newest_of_all_is_taken_and_it_is_told() -> None:
+def test_without_any_in_common_the_newest_of_all_is_taken_and_it_is_reported() -> None:
     assert agreed_version([_served("v1"), _served("v2alpha1")]) == ("v1", False)
 
 

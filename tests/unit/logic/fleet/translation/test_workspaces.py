@@ -141,10 +141,10 @@ def test_candidates_are_namespaces_and_cluster_scoped_sources(workspaces: Worksp
     namespace = _object("n")
     namespace["metadata"]["labels"] = {"go": "yes"}
     workspaces.namespaces.put(record_of(NAMESPACE_WATCH, namespace))
-    leaving = _object("leaving")
-    leaving["metadata"]["deletionTimestamp"] = "now"
+    terminating = _object("leaving")
+    terminating["metadata"]["deletionTimestamp"] = "now"
     roles = workspaces.watch(ROLE_WATCH)
-    for obj in (_object("r"), leaving, _object("elsewhere", "two")):
+    for obj in (_object("r"), terminating, _object("elsewhere", "two")):
         roles.put(record_of(ROLE_WATCH, obj))
     role = ObjectRef("", *ROLE_WATCH.group_resource, "", "r")
     assert workspaces.candidates("one") == {namespace_ref("n"): {"go": "yes"}, role: {}}
