@@ -395,7 +395,7 @@ class _Copying:
             return
         self._streams[end].feed(data)
         if self._attached is not None:
-            self._attached.reader(self._streams[end].channel, data)
+            self._attached.received(self._streams[end].channel, data)
 
 
 def main() -> None:
