@@ -7,11 +7,17 @@ check on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from skerry.kit.text import whole_number
 
 Object: TypeAlias = dict[str, Any]
+
+
+def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the labels of an object, none where there is no metadata."""
+    return (obj.get("metadata") or {}).get("labels") or {}
 
 
 def revision_of(resource_version: object) -> int:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.controllers.workload.kinds import ENDPOINTS, SERVICES, SLICES
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.runtime.client import Client
@@ -23,9 +24,6 @@ from skerry.runtime.transport import TransportError
 
 log = Logger("apiserver")
 
-SERVICES: Final = GroupVersionResource("", "v1", "services")
-ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
-SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
 NAME: Final = "kubernetes"
 NAMESPACE: Final = "default"
 # As often as kube-apiserver looks.

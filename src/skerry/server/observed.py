@@ -62,6 +62,17 @@ class ObservedObjects:
     def _put(self, key: ObjectKey, obj: Object) -> None:
         self._objects.setdefault((key.cluster, key.namespace), {})[key.name] = obj
 
+    async def find(
+        self, store: Store, cluster: str, name: str, namespace: str = ""
+    ) -> Object | None:
+        """Return one of the objects, from *store* where another server may just have made it."""
+        known = self.within(cluster, namespace).get(name)
+        if known is not None:
+            return known
+        key = ObjectKey(self.group, self.resource, cluster, namespace, name)
+        entry = await store.get(key.path())
+        return None if entry is None else decode(entry.value, entry.revision)
+
     def within(self, cluster: str, namespace: str = "") -> Mapping[str, Object]:
         """Return the objects there, by name."""
         return self._objects.get((cluster, namespace), _NONE)

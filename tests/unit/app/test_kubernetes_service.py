@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skerry.app.core_controllers import embedded_transport
-from skerry.app.kubernetes_service import NAME, SERVICES, KubernetesService, endpoints
+from skerry.app.kubernetes_service import NAME, KubernetesService, endpoints
+from skerry.controllers.workload.kinds import SERVICES
 from skerry.kit.clock import LoopClock
 from skerry.runtime.client import Client
 from tests.kit.server.harness import Server, serving

@@ -1,4 +1,4 @@
-"""What wakes a mailbox: its SyncTarget, its Workspace, its APIBinding."""
+"""What enqueues a mailbox: its SyncTarget, its Workspace, its APIBinding."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _lean(metadata: dict[str, Any], *annotations: str) -> Object:
 
 
 def enqueue_on_sync_target(add: Callable[[Mailbox], None]) -> Handler:
-    """Wake on every change but the heartbeat's, which no mailbox depends on."""
+    """Enqueue on every change but the heartbeat's, which no mailbox depends on."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None:
@@ -86,7 +86,7 @@ def enqueue_on_sync_target(add: Callable[[Mailbox], None]) -> Handler:
 
 
 def enqueue_on_workspace(add: Callable[[Mailbox], None]) -> Handler:
-    """Wake the mailbox a Workspace is, if it is one."""
+    """Enqueue the mailbox a Workspace is, if it is one."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -98,7 +98,7 @@ def enqueue_on_workspace(add: Callable[[Mailbox], None]) -> Handler:
 
 
 def enqueue_on_binding(workspaces: Informer, add: Callable[[Mailbox], None]) -> Handler:
-    """Wake the mailbox whose binding changed or went."""
+    """Enqueue the mailbox whose binding changed or went."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old

@@ -56,7 +56,7 @@ class Heartbeat:
 
 
 def enqueue_on_lease(add: Callable[[MailboxContent], None]) -> Handler:
-    """Wake on each renewal of a heartbeat Lease."""
+    """Enqueue on each renewal of a heartbeat Lease."""
 
     def handle(_: Object | None, new: Object | None) -> None:
         if new is None:
@@ -69,7 +69,7 @@ def enqueue_on_lease(add: Callable[[MailboxContent], None]) -> Handler:
 
 
 def enqueue_on_mailbox(add: Callable[[MailboxContent], None]) -> Handler:
-    """Wake when a mailbox turns up whose heartbeat may have been seen before it."""
+    """Enqueue when a mailbox turns up whose heartbeat may have been seen before it."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         cluster = (new or {}).get("spec", {}).get("cluster")

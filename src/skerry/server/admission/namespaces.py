@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.errors import Forbidden, NotFound
-from skerry.api.keys import ObjectKey
-from skerry.api.objects import Object
 from skerry.server.admission.operation import Operation
-from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects
 from skerry.store.base import Store
 
@@ -33,18 +30,12 @@ class NamespaceLifecycle:
         if operation.verb != "CREATE" or not info.namespaced or info.resource in _UNSTORED:
             return
         name = operation.call.namespace
-        namespace = await self._find(operation.call.info.cluster, name)
+        cluster = operation.call.info.cluster
+        namespace = await self._namespaces.find(self._store, cluster, name)
         if namespace is None:
             raise NotFound.of("", "namespaces", name)
         if "deletionTimestamp" in namespace["metadata"]:
             self._refuse_terminating(operation, name)
-
-    async def _find(self, cluster: str, name: str) -> Object | None:
-        known = self._namespaces.within(cluster).get(name)
-        if known is not None:
-            return known
-        entry = await self._store.get(ObjectKey("", "namespaces", cluster, "", name).path())
-        return None if entry is None else decode(entry.value, entry.revision)
 
     def _refuse_terminating(self, operation: Operation, namespace: str) -> None:
         group, resource = operation.type

@@ -33,6 +33,22 @@ class Operation(msgspec.Struct):
         info = self.call.resource.info
         self.type = (info.group, info.resource)
 
+    def warn(self, text: str) -> None:
+        """Warn the client once, however often a contended write is tried."""
+        if text not in self.call.warnings:
+            self.call.warnings.append(text)
+
+    def note(self, key: str, value: str) -> None:
+        """Have the audit log say something of this request."""
+        request = self.call.request
+        if request.audit_annotations is None:
+            request.audit_annotations = {}
+        request.audit_annotations[key] = value
+
+    def noted(self, key: str) -> str | None:
+        """Return what the audit log is to say under *key* already."""
+        return (self.call.request.audit_annotations or {}).get(key)
+
 
 class Admission(Protocol):
     """One rule of the server's own about writes."""

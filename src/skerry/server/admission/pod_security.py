@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
-from skerry.api.keys import ObjectKey, type_prefix
-from skerry.api.objects import Object
+from skerry.api.keys import type_prefix
+from skerry.api.objects import Object, labels_of
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.logic.machinery.pod_security.evaluation import detail_of, violations
 from skerry.logic.machinery.pod_security.namespaces import (
@@ -98,21 +98,17 @@ class PodSecurityAdmission:
     def _is_exempt(self, operation: Operation) -> bool:
         call, configuration = operation.call, self._configuration
         if call.namespace in configuration.namespaces:
-            _note(operation, "exempt", "namespace")
+            operation.note(f"{PREFIX}exempt", "namespace")
         elif call.user.principal in configuration.usernames:
-            _note(operation, "exempt", "user")
+            operation.note(f"{PREFIX}exempt", "user")
         else:
             return False
         return True
 
     async def _policy(self, operation: Operation) -> tuple[Policy, list[FieldError]]:
         call = operation.call
-        namespace = self._namespaces.within(call.info.cluster).get(call.namespace)
-        if namespace is None:
-            # Another server may have made it a moment ago.
-            key = ObjectKey("", "namespaces", call.info.cluster, "", call.namespace)
-            entry = await self._store.get(key.path())
-            namespace = {} if entry is None else decode(entry.value, entry.revision)
+        cluster = call.info.cluster
+        namespace = await self._namespaces.find(self._store, cluster, call.namespace) or {}
         if self._inert(call.info.cluster, namespace):
             return Policy(), []
         labels = (namespace.get("metadata") or {}).get("labels") or {}
@@ -129,11 +125,11 @@ class PodSecurityAdmission:
         enforced: bool,
     ) -> None:
         if spec.get("runtimeClassName") in self._configuration.runtime_classes:
-            _note(operation, "exempt", "runtimeClass")
+            operation.note(f"{PREFIX}exempt", "runtimeClass")
             return
         if errors:
             faults = ", ".join(map(str, errors))
-            _note(operation, "error", f"Failed to parse policy: {faults}")
+            operation.note(f"{PREFIX}error", f"Failed to parse policy: {faults}")
         known: dict[LevelVersion, list[Violation]] = {}
 
         def found(wanted: LevelVersion) -> str:
@@ -143,15 +139,15 @@ class PodSecurityAdmission:
 
         if detail := found(policy.audit):
             text = f'would violate PodSecurity "{policy.audit}": {detail}'
-            _note(operation, "audit-violations", text)
+            operation.note(f"{PREFIX}audit-violations", text)
         if enforced:
-            _note(operation, "enforce-policy", str(policy.enforce))
+            operation.note(f"{PREFIX}enforce-policy", str(policy.enforce))
             if detail := found(policy.enforce):
                 why = f'violates PodSecurity "{policy.enforce}": {detail}'
                 group, resource = operation.type
                 raise Forbidden.of(group, resource, operation.obj["metadata"]["name"], why)
         if detail := found(policy.warn):
-            _warn(operation, f'would violate PodSecurity "{policy.warn}": {detail}')
+            operation.warn(f'would violate PodSecurity "{policy.warn}": {detail}')
 
     # Namespaces.
 
@@ -159,17 +155,17 @@ class PodSecurityAdmission:
         if operation.subresource:
             return
         new, old = operation.obj, operation.old
-        labels, name = _labels(new), new["metadata"].get("name", "")
+        labels, name = labels_of(new), new["metadata"].get("name", "")
         defaults = self._configuration.defaults
         policy, errors = policy_of(labels, defaults)
-        before, former = policy_of(_labels(old or {}), defaults)
+        before, former = policy_of(labels_of(old or {}), defaults)
         if errors and (old is None or errors != former):
             raise Invalid.of("", "Namespace", name, errors)
         if old is not None and not tightens(policy.enforce, before.enforce):
             return
         if name in self._configuration.namespaces:
             if text := exemption_warning(name, policy, labels, defaults):
-                _warn(operation, text)
+                operation.warn(text)
         elif old is not None:
             await self._warn_of_existing(operation, name, policy.enforce)
 
@@ -197,23 +193,4 @@ class PodSecurityAdmission:
         if page.more:
             total += await self._store.count(prefix) - len(page.entries)
         for text in found.warnings(total):
-            _warn(operation, text)
-
-
-def _labels(obj: Object) -> Mapping[str, str]:
-    return (obj.get("metadata") or {}).get("labels") or {}
-
-
-def _warn(operation: Operation, text: str) -> None:
-    """Warn once, however often a contended write is tried."""
-    warnings = operation.call.warnings
-    if text not in warnings:
-        warnings.append(text)
-
-
-def _note(operation: Operation, key: str, value: str) -> None:
-    """Have the audit log say something of this request."""
-    request = operation.call.request
-    if request.audit_annotations is None:
-        request.audit_annotations = {}
-    request.audit_annotations[f"{PREFIX}{key}"] = value
+            operation.warn(text)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, labels_of
 from skerry.logic.machinery.admission.matching import EXEMPT, NAMESPACES, Subject
 from skerry.logic.machinery.admission.policies import Binding, binding_of
 from skerry.server.admission.operation import Operation
@@ -28,10 +28,8 @@ from skerry.server.admission.policy_run import (
     Judged,
     PolicyRun,
     Surroundings,
-    labels_of,
 )
 from skerry.server.change import Change
-from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects
 from skerry.server.request.call import Call
 from skerry.server.watch.dispatcher import Dispatcher
@@ -123,13 +121,9 @@ class PolicyAdmission:
         call = operation.call
         if not call.namespace:
             return None
-        found = self._around.namespaces.within(call.info.cluster).get(call.namespace)
-        if found is None:
-            # Another server may have made it a moment ago.
-            key = ObjectKey("", "namespaces", call.info.cluster, "", call.namespace)
-            entry = await self._around.store.get(key.path())
-            found = {} if entry is None else decode(entry.value, entry.revision)
-        return found
+        around = self._around
+        found = await around.namespaces.find(around.store, call.info.cluster, call.namespace)
+        return found or {}
 
 
 def _matching(found: Sequence[tuple[str, Applied]], subject: Subject) -> Iterator[Judged]:

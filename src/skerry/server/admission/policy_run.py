@@ -20,7 +20,7 @@ from skerry.api.errors import (
 )
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, labels_of
 from skerry.logic.machinery.admission.environment import Check, Verdict
 from skerry.logic.machinery.admission.evaluation import Denial, Inputs, Outcome, judge
 from skerry.logic.machinery.admission.matching import match_of
@@ -284,23 +284,17 @@ class PolicyRun:
     # What follows from it.
 
     def _act(self, policy: str, shown: str, binding: Binding, outcome: Outcome) -> None:
-        request = self._operation.call.request
-        notes = request.audit_annotations
-        if notes is None and (outcome.annotations or "Audit" in binding.actions):
-            notes = request.audit_annotations = {}
+        operation = self._operation
         for key, value in outcome.annotations:
-            if notes is not None:
-                before = notes.get(key)
-                notes[key] = value if before in (None, value) else f"{before}, {value}"
+            before = operation.noted(key)
+            operation.note(key, value if before in (None, value) else f"{before}, {value}")
         for denial in outcome.denials:
             if "Deny" in binding.actions:
                 raise self._refusal(shown, denial)
             if "Warn" in binding.actions:
-                text = f"Validation failed for {shown}: {denial.message}"
-                if text not in self._operation.call.warnings:
-                    self._operation.call.warnings.append(text)
-            if "Audit" in binding.actions and notes is not None:
-                _note_failure(notes, policy, binding, denial)
+                operation.warn(f"Validation failed for {shown}: {denial.message}")
+            if "Audit" in binding.actions:
+                _note_failure(operation, policy, binding, denial)
 
     def _refusal(self, shown: str, denial: Denial) -> ApiError:
         operation = self._operation
@@ -313,8 +307,8 @@ class PolicyRun:
         )
 
 
-def _note_failure(notes: dict[str, str], policy: str, binding: Binding, denial: Denial) -> None:
-    known = orjson.loads(notes.get(_FAILURES) or b"[]")
+def _note_failure(operation: Operation, policy: str, binding: Binding, denial: Denial) -> None:
+    known = orjson.loads(operation.noted(_FAILURES) or b"[]")
     known.append(
         {
             "message": denial.message,
@@ -324,9 +318,4 @@ def _note_failure(notes: dict[str, str], policy: str, binding: Binding, denial: 
             "validationActions": list(binding.actions),
         }
     )
-    notes[_FAILURES] = orjson.dumps(known).decode()
-
-
-def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the labels of an object."""
-    return (obj.get("metadata") or {}).get("labels") or {}
+    operation.note(_FAILURES, orjson.dumps(known).decode())

@@ -127,14 +127,14 @@ async def test_environment_and_volumes_say_what_the_pod_refers_to(edge: Edge) ->
 
 
 async def test_init_containers_run_in_order_before_the_others(edge: Edge) -> None:
-    shared = [{"name": "work", "mountPath": "/work"}]
+    shared = [{"name": "work", "mountPath": "/shared"}]
     async with edge.agents():
         await edge.run_pod(
             "ordered",
-            container("busybox", "cat", "/work/log", volumeMounts=shared),
+            container("busybox", "cat", "/shared/log", volumeMounts=shared),
             initContainers=[
                 container(
-                    "busybox", "sh", "-c", f"echo {n} >> /work/log", name=n, volumeMounts=shared
+                    "busybox", "sh", "-c", f"echo {n} >> /shared/log", name=n, volumeMounts=shared
                 )
                 for n in ("first", "second")
             ],

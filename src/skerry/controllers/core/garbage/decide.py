@@ -43,7 +43,7 @@ def _decide_deleting(observed: Observed, finalizers: list[str]) -> Plan:
         return _orphan(observed)
     blocking = [item for item in observed.dependents if item.blocks(observed.node.key)]
     if blocking:
-        return NOTHING  # each is looked at by itself; the last one to go wakes us
+        return NOTHING  # each is looked at by itself; the last one to go enqueues this one
     return Plan([_without_finalizer(observed, FOREGROUND, "DependentsGone")])
 
 

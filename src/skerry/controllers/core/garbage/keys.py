@@ -1,4 +1,4 @@
-"""Which change wakes which node: the graph knows; here one type's changes are fed into it."""
+"""Which change enqueues which node: the graph knows; here one type's changes are fed into it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from skerry.runtime.transport import TransportError
 
 METADATA = Selection(metadata_only=True)
 
-# New types mostly come with a CustomResourceDefinition, which wakes us; others by this time.
+# New types mostly come with a CustomResourceDefinition, which is an event; others by this time.
 _REDISCOVER_SECONDS = 30.0
 # A definition becomes served a moment after it is written, and they come in bundles.
 _SETTLE_SECONDS = 0.2

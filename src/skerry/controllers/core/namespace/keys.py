@@ -1,6 +1,6 @@
 """A namespace is looked at when it begins to be deleted and when its finalizers change.
 
-Not when its status does: we write that ourselves, and would wake ourselves without end.
+Not when its status does: we write that ourselves, and would enqueue it without end.
 """
 
 from __future__ import annotations

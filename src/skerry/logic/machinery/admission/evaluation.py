@@ -24,7 +24,7 @@ from skerry.logic.machinery.admission.environment import (
 )
 from skerry.logic.machinery.admission.policies import Expression, Policy, Validation
 from skerry.logic.machinery.cel.compiler import Program
-from skerry.logic.machinery.cel.evaluation import STUMBLES, run
+from skerry.logic.machinery.cel.evaluation import OUT_OF_BUDGET, STUMBLES, presentable, run
 from skerry.logic.machinery.cel.rules import CALL_LIMIT
 from skerry.logic.machinery.cel.typed import COST, CostExceeded, Scope
 from skerry.logic.machinery.cel.values import EvaluationError
@@ -32,14 +32,9 @@ from skerry.logic.machinery.work import left, spend
 
 BUDGET: Final = 10_000_000
 CONDITIONS_BUDGET: Final = BUDGET // 4
-# A message longer than this is not shown; the validation's own message is.
-_MESSAGE_BYTES: Final = 5 * 1024
 _VALUE_BYTES: Final = 10 * 1024
 _RULE_UNITS: Final = 20
 _CHECKS_PER_CALL: Final = CALL_LIMIT // CHECK_COST
-_OUT_OF_BUDGET: Final = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
 _TOO_COSTLY: Final = "operation cancelled: actual cost limit exceeded"
 
 
@@ -84,7 +79,7 @@ def judge(policy: Policy, inputs: Inputs, params: Object | None, decide: Decide)
     try:
         return evaluation.outcome()
     except _Exhausted:
-        return Outcome([] if policy.fails_open else [Denial(_OUT_OF_BUDGET)])
+        return Outcome([] if policy.fails_open else [Denial(OUT_OF_BUDGET)])
 
 
 class _Evaluation:
@@ -155,8 +150,7 @@ class _Evaluation:
                 computed = self._value(validation.message_expression)
             except _Failed:
                 computed = None
-            text = computed.strip() if isinstance(computed, str) else ""
-            if text and "\n" not in text and len(text.encode()) <= _MESSAGE_BYTES:
+            if text := presentable(computed):
                 return text
         return validation.message or f"failed expression: {validation.expression.text.strip()}"
 

@@ -48,8 +48,10 @@ _RESERVED: Final = frozenset(
         "while",
     )
 )
-_SAME_TWICE: Final = "must not contain both Deny and Warn (repeating the same validation failure "
-_SAME_TWICE_WHY: Final = "information in the API response and headers serves no purpose)"
+_SAME_TWICE: Final = (
+    "must not contain both Deny and Warn (repeating the same validation failure information in the "
+    "API response and headers serves no purpose)"
+)
 
 
 # -- defaults --------------------------------------------------------------------------------
@@ -383,8 +385,8 @@ def _action_errors(actions: Sequence[str]) -> Errors:
             errors.append(FieldError.duplicate(where, action))
         seen.add(action)
     if {"Deny", "Warn"} <= seen:
-        kind, why = "admissionregistration.ValidationAction", _SAME_TWICE + _SAME_TWICE_WHY
-        errors.append(_invalid_list(path, kind, actions, why))
+        kind = "admissionregistration.ValidationAction"
+        errors.append(_invalid_list(path, kind, actions, _SAME_TWICE))
     return errors
 
 

@@ -31,7 +31,7 @@ _VISIT_UNITS = 4
 _FAILURE_COST = 1000
 # A message longer than this is not shown; the rule's own message is.
 _MAX_MESSAGE_LENGTH = 5 * 1024
-_OUT_OF_BUDGET = (
+OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
 # What a rule can stumble over in an object that is not what its schema says (ratcheting lets
@@ -55,6 +55,13 @@ def check_rules(schema: Schema, obj: Any, old: Any = None, path: str = "") -> li
         for failure in run.failures
         if not (failure.forgivable and correlation.unchanged(failure.node))
     ]
+
+
+def presentable(computed: Any) -> str:
+    """Return a message that an expression made, if it can be shown as one; else nothing."""
+    text = computed.strip() if isinstance(computed, str) else ""
+    fits = "\n" not in text and len(text.encode()) <= _MAX_MESSAGE_LENGTH
+    return text if fits else ""
 
 
 def run(program: Program, scope: Scope, limit: float) -> Any:
@@ -132,7 +139,7 @@ class _Run:
             self._fail(path, node, f"{text}exceeds limit for rule: {rule.description}")
             raise _Exhausted from error
         except _Exhausted:
-            self._fail(path, node, _OUT_OF_BUDGET)
+            self._fail(path, node, OUT_OF_BUDGET)
             raise
         self._report(node, rule, path, self._detail(rule, scope))
 
@@ -158,8 +165,7 @@ class _Run:
                 computed = self._spend(rule.message, scope)
             except (EvaluationError, CostExceeded):
                 computed = None
-            text = computed.strip() if isinstance(computed, str) else ""
-            if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE_LENGTH:
+            if text := presentable(computed):
                 return text
         if rule.raw.get("message"):
             return rule.description
