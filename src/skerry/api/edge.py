@@ -160,6 +160,10 @@ EXPAND_PARAMETERS: Final = "edge.kcp.io/expand-parameters"
 # Written by the syncer on mailbox objects: what it applied, or why it could not.
 APPLIED: Final = "edge.kcp.io/applied"
 SYNC_ERROR: Final = "edge.kcp.io/sync-error"
+# Why an object that was applied is not doing well at the edge: ``Reason: message``. Also the
+# syncer's, beside the status; absent when all is well.
+CAUSE: Final = "edge.kcp.io/cause"
+MAX_CAUSE_BYTES: Final = 256
 
 # On the SyncerConfig, by a person who was asked.
 APPROVE_DELETIONS: Final = "edge.kcp.io/approve-deletions"

@@ -373,7 +373,13 @@ async def test_an_edge_marks_copies_and_writes_their_status(hub: EdgeHub) -> Non
         reply = await edge.ask("PATCH", target, MARK, content_type=MERGE)
         assert reply.status == 200, (target, reply.body)
     error = {
-        "metadata": {"annotations": {"edge.kcp.io/sync-error": "x", "edge.kcp.io/applied": None}}
+        "metadata": {
+            "annotations": {
+                "edge.kcp.io/sync-error": "x",
+                "edge.kcp.io/applied": None,
+                "edge.kcp.io/cause": "x" * 256,
+            }
+        }
     }
     assert (await edge.ask("PATCH", path, error, content_type=MERGE)).status == 200
     status = await edge.ask(
@@ -391,6 +397,7 @@ CHANGES: tuple[tuple[str, Any], ...] = (
     (MERGE, {"metadata": {"annotations": {"mine": "x"}}}),
     (MERGE, {"metadata": {"annotations": {"edge.kcp.io/upsynced": "true"}}}),
     (MERGE, {"metadata": {"annotations": {"edge.kcp.io/applied": "x" * 2000}}}),
+    (MERGE, {"metadata": {"annotations": {"edge.kcp.io/cause": "x" * 257}}}),
     (MERGE, {"metadata": {"finalizers": ["a.b/c"]}}),
     (MERGE, {"metadata": {"ownerReferences": [
         {"apiVersion": "v1", "kind": "Secret", "name": "x", "uid": "y"}]}}),

@@ -34,6 +34,9 @@ class Health:
 HEALTHY: Final = Health("True")
 NOT_REPORTED: Final = Health("Unknown", "NotReported", "no state was reported")
 
+# A Job with pods that may or may not get on.
+_RUNNING: Final = "Running"
+
 Rule = Callable[[Raw, Raw], Health]
 
 # Types whose being True means trouble, whatever else is said.
@@ -50,6 +53,17 @@ def health(group: str, kind: str, obj: Raw) -> Health:
     rule = _RULES.get((group, kind), _by_conditions)
     spec = obj.get("spec")
     return rule(spec if isinstance(spec, Mapping) else {}, status)
+
+
+def because(found: Health, cause: Health | None) -> Health:
+    """Return a verdict with the *cause* that the edge names for it, if it names one.
+
+    Where the state itself says that all is well, a cause is left over from before. A Job that runs
+    says no more than that it has pods, so there the cause counts.
+    """
+    if cause is None or (found.status == "True" and found.reason != _RUNNING):
+        return found
+    return cause
 
 
 def conditions_of(status: Raw) -> Sequence[Raw]:
@@ -116,7 +130,7 @@ def _job(spec: Raw, status: Raw) -> Health:
     if spec.get("suspend"):
         return Health("Unknown", "Suspended", "the job is suspended")
     if _number(status, "active"):
-        return Health("True", "Running")
+        return Health("True", _RUNNING)
     return Health("Unknown", "Pending", "no pod of the job is active")
 
 

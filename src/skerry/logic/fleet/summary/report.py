@@ -2,7 +2,10 @@
 
 *Delivered* means that the syncer has applied the content the mailbox holds now; its marks on the
 copy say so, and say why where it could not be applied. What cannot be applied is not healthy,
-whatever state an older content is still reported in.
+whatever state an older content is still reported in, and whether or not its kind has a state.
+
+Where the state is not well, the mark with the cause at the edge says why: "no such image" tells an
+owner more than "1 of 3 replicas".
 
 The report time is when the status was last written, which the server itself notes in
 ``managedFields``: no clock of an edge enters.
@@ -17,13 +20,14 @@ from typing import Any, Final
 
 import orjson
 
-from skerry.api.edge import SYNC_ERROR, is_projected, is_system_object
+from skerry.api.edge import CAUSE, SYNC_ERROR, is_projected, is_system_object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.summary.health import (
     MAX_MESSAGE_LENGTH,
     MAX_REASON_LENGTH,
     NOT_REPORTED,
     Health,
+    because,
     conditions_of,
     health,
 )
@@ -63,14 +67,14 @@ _UNDELIVERED = Report()
 
 def report_of(group: str, kind: str, obj: Raw) -> Report:
     """Read the copy *obj* of a mailbox."""
-    delivered, error = is_delivered(obj), _sync_error(obj)
+    delivered, error = is_delivered(obj), _said(obj, SYNC_ERROR)
     status = obj.get("status")
     if not isinstance(status, Mapping) or not status:
         return Report(delivered=delivered, health=error or _unreported(delivered))
     return Report(
         delivered=delivered,
         reported=True,
-        health=error or health(group, kind, obj),
+        health=error or because(health(group, kind, obj), _said(obj, CAUSE)),
         time=reported_at(obj),
         numbers=tuple(sorted(_first(MAX_NUMBERS, _numbers(status)))),
         conditions=tuple(sorted(_first(MAX_CONDITIONS, _conditions(status)))),
@@ -79,8 +83,11 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
 
 
 def delivery_of(obj: Raw) -> Report:
-    """Read of a copy only whether it was delivered: all that counts where there is no status."""
-    return _DELIVERED if is_delivered(obj) else _UNDELIVERED
+    """Read of a copy whether it was delivered, or why not: all that kinds without status tell."""
+    delivered, error = is_delivered(obj), _said(obj, SYNC_ERROR)
+    if error is not None:
+        return Report(delivered=delivered, health=error)
+    return _DELIVERED if delivered else _UNDELIVERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +116,8 @@ def reference(
             or is_system_object(ref.group_resource, copy.obj)
         ):
             continue
-        whole = report_of(ref.group, copy.kind, copy.obj)
-        found[ref.at(""), uid] = whole if copy.has_status else Report(delivered=whole.delivered)
+        whole = report_of(ref.group, copy.kind, copy.obj) if copy.has_status else None
+        found[ref.at(""), uid] = delivery_of(copy.obj) if whole is None else whole
     return found
 
 
@@ -118,9 +125,9 @@ def _unreported(delivered: bool) -> Health:
     return NOT_REPORTED if delivered else NOT_APPLIED
 
 
-def _sync_error(obj: Raw) -> Health | None:
-    """Return why the syncer could not apply the copy; None when it did not say."""
-    text = (obj["metadata"].get("annotations") or {}).get(SYNC_ERROR)
+def _said(obj: Raw, mark: str) -> Health | None:
+    """Return what a mark of the form ``Reason: message`` says is wrong; None when it is absent."""
+    text = (obj["metadata"].get("annotations") or {}).get(mark)
     if not isinstance(text, str) or not text:
         return None
     reason, _, message = text.partition(": ")

@@ -17,13 +17,21 @@ from collections.abc import Mapping
 
 import orjson
 
-from skerry.api.edge import APPLIED, DOMAIN, PROJECTED, PROJECTED_VALUE, SYNC_ERROR, UPSYNCED
+from skerry.api.edge import (
+    APPLIED,
+    CAUSE,
+    DOMAIN,
+    PROJECTED,
+    PROJECTED_VALUE,
+    SYNC_ERROR,
+    UPSYNCED,
+)
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.translation.categories import NAMESPACES
 
 # What the syncer says of an object in the mailbox it is in.
-_SYNCERS_OWN = frozenset((APPLIED, SYNC_ERROR, UPSYNCED))
+_SYNCERS_OWN = frozenset((APPLIED, CAUSE, SYNC_ERROR, UPSYNCED))
 
 _NOT_CONTENT = frozenset(("apiVersion", "kind", "metadata", "status"))
 _KEPT_METADATA = ("finalizers", "generateName", "ownerReferences", "resourceVersion", "uid")

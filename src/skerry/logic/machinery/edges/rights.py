@@ -23,8 +23,10 @@ from typing import Any, Literal, NamedTuple
 from skerry.api import edge
 from skerry.api.edge import (
     APPLIED,
+    CAUSE,
     HEARTBEAT_LEASE,
     HEARTBEAT_NAMESPACE,
+    MAX_CAUSE_BYTES,
     SYNC_ERROR,
     UPSYNCED,
     is_projected,
@@ -48,9 +50,10 @@ MAKE_TYPES = frozenset((DEFINITIONS, resources.API_BINDINGS.group_resource))
 
 READ = frozenset(("get", "list", "watch"))
 CHANGE = frozenset(("update", "patch"))
-MARKS = frozenset((APPLIED, SYNC_ERROR))
-# The syncer cuts a message at 512 characters; nobody may keep a document in a mark.
-MAX_MARK_LENGTH = 1024
+# The syncer's marks on a copy, and how many bytes of UTF-8 each may have. It cuts an error at 512
+# characters and a cause at its bound; nobody may keep a document in a mark.
+MAX_MARK_BYTES = {APPLIED: 1024, SYNC_ERROR: 2048, CAUSE: MAX_CAUSE_BYTES}
+MARKS = frozenset(MAX_MARK_BYTES)
 
 # Objects of these groups give rights, define types, or act on the hub itself.
 _HUB_GROUPS = frozenset(
@@ -238,8 +241,9 @@ def _refused_delete(scope: Scope, ref: ObjectRef, old: Mapping[str, Any]) -> str
 
 def _refused_mark(old: Mapping[str, Any], new: Mapping[str, Any], subresource: str) -> str:
     notes = new["metadata"].get("annotations") or {}
-    if any(len(str(notes.get(mark) or "")) > MAX_MARK_LENGTH for mark in MARKS):
-        return f"a mark has more than {MAX_MARK_LENGTH} characters"
+    for mark, limit in MAX_MARK_BYTES.items():
+        if len(str(notes.get(mark) or "").encode(errors="replace")) > limit:
+            return f"the mark {mark} has more than {limit} bytes"
     if not _same(old, new):
         return "an edge changes only the status and its own marks of a projected copy"
     return ""

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import APPLIED, SYNC_ERROR
+from skerry.api.edge import APPLIED, CAUSE, SYNC_ERROR
+from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import (
     MAX_CONDITIONS,
     MAX_NUMBERS,
@@ -57,6 +58,49 @@ def test_what_the_syncer_could_not_apply_is_unhealthy_for_its_reason() -> None:
     assert found.health.message == "pods is forbidden: no quota"
     assert found.reported
     assert not found.delivered
+
+
+def test_a_refusal_is_reported_of_kinds_without_status_too() -> None:
+    copy: Raw = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "page", "annotations": {SYNC_ERROR: "NotOurs: it was there before"}},
+    }
+    found = delivery_of(copy)
+    assert not found.delivered
+    assert found.health == Health("False", "NotOurs", "it was there before")
+    assert delivery_of(applied(copy)).health == found.health
+
+
+STUCK = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 0}
+WELL = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("status", "marks", "wanted"),
+    [
+        (STUCK, {}, ("False", "Unavailable")),
+        (STUCK, {CAUSE: "ImagePullBackOff: no such image"}, ("False", "ImagePullBackOff")),
+        (WELL, {CAUSE: "ImagePullBackOff: no such image"}, ("True", "")),
+        (STUCK, {CAUSE: "OOMKilled: x", SYNC_ERROR: "Rejected: y"}, ("False", "Rejected")),
+    ],
+)
+def test_the_cause_at_the_edge_says_why_a_state_is_not_well(
+    status: Raw, marks: dict[str, str], wanted: tuple[str, str]
+) -> None:
+    metadata = {"name": "web", "generation": 1, "annotations": marks}
+    copy: Raw = {**DEPLOYMENT, "metadata": metadata, "status": status}
+    found = report_of("apps", "Deployment", copy).health
+    assert (found.status, found.reason) == wanted
+
+
+def test_a_job_that_only_runs_is_as_well_as_its_pods() -> None:
+    notes = {CAUSE: "ImagePullBackOff: no such image"}
+    job: Raw = {"metadata": {"name": "once", "annotations": notes}, "status": {"active": 1}}
+    found = report_of("batch", "Job", job).health
+    assert found == Health("False", "ImagePullBackOff", "no such image")
+    done = {"conditions": [{"type": "Complete", "status": "True"}]}
+    assert report_of("batch", "Job", {**job, "status": done}).health.status == "True"
 
 
 def test_a_report_has_the_numbers_and_conditions_of_the_status() -> None:

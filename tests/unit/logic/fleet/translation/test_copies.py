@@ -151,7 +151,8 @@ def test_a_replacement_keeps_what_belongs_to_the_mailbox_and_drops_what_the_sour
     assert result["status"] == {"seen": True}
 
 
-KEYS = st.sampled_from(["a", "b", "kcp.io/x", "x.kcp.io/y", "edge.kcp.io/z", "edge.kcp.io/applied"])
+KEYS = st.sampled_from(["a", "b", "kcp.io/x", "x.kcp.io/y", "edge.kcp.io/z", "edge.kcp.io/applied",
+                        "edge.kcp.io/cause"])  # fmt: skip
 OBJECTS = st.builds(
     lambda labels, annotations, data, status: {
         "apiVersion": "v1",

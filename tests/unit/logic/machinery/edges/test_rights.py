@@ -12,7 +12,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.machinery.edges.rights import (
     MARKS,
-    MAX_MARK_LENGTH,
+    MAX_MARK_BYTES,
     REQUESTS,
     SYNCER_CONFIGS,
     Write,
@@ -186,7 +186,8 @@ def test_marks_and_status_of_a_copy_may_change_and_nothing_else(
         {"labels": {"edge.kcp.io/projected": "yes", "more": "x"}},
         {"annotations": {"edge.kcp.io/upsynced": "true"}},
         {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}},
-        {"annotations": {"edge.kcp.io/applied": "x" * (MAX_MARK_LENGTH + 1)}},
+        *({"annotations": {mark: "x" * (limit + 1)}} for mark, limit in MAX_MARK_BYTES.items()),
+        {"annotations": {"edge.kcp.io/cause": "ü" * 129}},
         {"finalizers": ["a/b"]},
         {"ownerReferences": [{"uid": "2"}]},
         {"deletionTimestamp": "2030-01-01T00:00:00Z"},
