@@ -157,6 +157,28 @@ DOWNSYNC_OVERWRITE: Final = "edge.kcp.io/downsync-overwrite"
 CUSTOMIZER: Final = "edge.kcp.io/customizer"
 EXPAND_PARAMETERS: Final = "edge.kcp.io/expand-parameters"
 
+# Domains of the labels and annotations by which a tool knows again what it applied: Argo CD, Flux,
+# Helm, kubectl's ApplySets. The tool works on the source. On a copy its mark would name an owner
+# that the edge does not have, or make an edge's own tool prune what is not its own.
+_TOOL_DOMAINS = (
+    "argocd.argoproj.io/",
+    "kustomize.toolkit.fluxcd.io/",
+    "helm.toolkit.fluxcd.io/",
+    "meta.helm.sh/",
+    "applyset.kubernetes.io/",
+)
+# Repeats the whole source; it is of use only to the kubectl that wrote it.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def is_tool_key(key: str) -> bool:
+    """Tell whether a label or annotation is a tool's note about a source, and stays with it.
+
+    ``app.kubernetes.io/instance`` and ``managed-by`` are none: people select by them.
+    """
+    return key.startswith(_TOOL_DOMAINS) or key == _LAST_APPLIED
+
+
 # Written by the syncer on mailbox objects: what it applied, or why it could not.
 APPLIED: Final = "edge.kcp.io/applied"
 SYNC_ERROR: Final = "edge.kcp.io/sync-error"
@@ -256,22 +278,36 @@ CENTRAL_GROUPS: Final = frozenset(
 # same export would only clash with the first.
 _BOUND_EVERYWHERE = CENTRAL_GROUPS | {"apiresource.kcp.io"}
 _TOKEN_TYPES = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
+_RELEASE_TYPE = "helm.sh/release.v1"
 
 
 def is_system_object(kind: GroupResource, obj: Mapping[str, Any]) -> bool:
-    """Tell whether every cluster makes this object for itself, so that none is ever sent one."""
+    """Tell whether this object belongs to the cluster it is in, so that it is never sent on.
+
+    Every cluster makes such objects for itself, or has them made: Helm keeps the history of a
+    release where it installed it.
+    """
     if kind.group:
         return kind == API_BINDINGS.group_resource and _binds_everywhere(obj)
     name = obj["metadata"]["name"]
     match kind.resource:
         case "secrets":
-            return obj.get("type") in _TOKEN_TYPES
+            return obj.get("type") in _TOKEN_TYPES or is_release_record(kind, obj)
         case "configmaps":
             return bool(name == "kube-root-ca.crt")
         case "serviceaccounts":
             return bool(name == "default")
         case _:
             return False
+
+
+def is_release_record(kind: GroupResource, obj: Mapping[str, Any]) -> bool:
+    """Tell whether *obj* is one revision of a Helm release.
+
+    These travelled once. A copy made then stays for as long as its source: an upgrade removes
+    nothing from an edge, and Helm's own rotation lets the copies go one by one.
+    """
+    return kind == ("", "secrets") and obj.get("type") == _RELEASE_TYPE
 
 
 def _binds_everywhere(binding: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from skerry.api.edge import (
     is_projected,
     is_report,
     is_system_object,
+    is_tool_key,
     is_upsynced,
     mailbox_named,
     placement_of_slice,
@@ -68,6 +69,8 @@ def test_copies_and_reports_are_inert_and_nothing_else_is() -> None:
             True,
         ),
         ("secrets", {"metadata": {"name": "s"}, "type": "bootstrap.kubernetes.io/token"}, True),
+        ("secrets", {"metadata": {"name": "s"}, "type": "helm.sh/release.v1"}, True),
+        ("configmaps", {"metadata": {"name": "s"}, "type": "helm.sh/release.v1"}, False),
         ("secrets", {"metadata": {"name": "s"}, "type": "Opaque"}, False),
         ("services", {"metadata": {"name": "default"}}, False),
     ],
@@ -126,3 +129,27 @@ def test_another_workspace_is_no_mailbox(name: str) -> None:
 def test_the_name_of_every_mailbox_reads_back(cluster: str, uid: UUID) -> None:
     mailbox = Mailbox(cluster, str(uid))
     assert mailbox_named(mailbox.workspace) == mailbox
+
+
+@pytest.mark.parametrize(
+    ("key", "of_a_tool"),
+    [
+        ("argocd.argoproj.io/instance", True),
+        ("argocd.argoproj.io/tracking-id", True),
+        ("kustomize.toolkit.fluxcd.io/name", True),
+        ("helm.toolkit.fluxcd.io/namespace", True),
+        ("meta.helm.sh/release-name", True),
+        ("applyset.kubernetes.io/part-of", True),
+        ("kubectl.kubernetes.io/last-applied-configuration", True),
+        ("kubectl.kubernetes.io/restartedAt", False),
+        ("app.kubernetes.io/instance", False),
+        ("app.kubernetes.io/managed-by", False),
+        ("helm.sh/chart", False),
+        ("argocd.argoproj.io.example/x", False),
+        ("app", False),
+    ],
+)
+def test_notes_of_tools_are_distinguished_from_what_people_select_by(
+    key: str, of_a_tool: bool
+) -> None:
+    assert is_tool_key(key) is of_a_tool

@@ -417,10 +417,10 @@ class EventHandlers:
         if old is not None and new is not None and is_same(old, new):
             return
         about = new or old
-        if about is not None and not records.key.presence and not about.system:
+        if about is not None and not records.key.presence:
             # What is no copy matters only where something of its name may be wanted.
             copy = about.projected or (old is not None and old.projected)
-            if copy or self._route.destination.having(mailbox):
+            if copy or (not about.system and self._route.destination.having(mailbox)):
                 self.mark(mailbox, [records.ref(about)])
         if new is None and old is not None:
             if not old.namespace and self._consent.governs(mailbox):

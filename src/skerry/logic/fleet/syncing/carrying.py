@@ -2,7 +2,8 @@
 
 Content travels: labels, annotations and every section but ``status``. What the server keeps of
 an object stays behind: UID, versions, owners, finalizers. So does what was generated for the
-place it came from, such as the pod selector of a Job, which another server would refuse.
+place it came from, such as the pod selector of a Job, which another server would refuse, and what
+tools noted on the source for themselves (``api.edge.is_tool_key``).
 
 The result is what server-side apply is given, so a field that is not in it is not ours.
 """
@@ -15,17 +16,13 @@ from typing import Any
 
 import orjson
 
-from skerry.api.edge import PROJECTED
+from skerry.api.edge import PROJECTED, is_tool_key
 from skerry.api.objects import Object
 
 _OWN_SECTIONS = frozenset(("apiVersion", "kind", "metadata", "status"))
-# Notes of tools and controllers about the object they were written on.
+# Notes of controllers about the object they were written on.
 _LOCAL_ANNOTATIONS = frozenset(
-    (
-        "kubectl.kubernetes.io/last-applied-configuration",
-        "deployment.kubernetes.io/revision",
-        "deprecated.daemonset.template.generation",
-    )
+    ("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation")
 )
 _LOCAL_LABELS = ("internal.apis.kcp.io/", "claimed.internal.apis.kcp.io/")
 _JOB_LABELS = (
@@ -62,14 +59,14 @@ def digest(value: object) -> str:
 
 
 def _label_travels(key: str) -> bool:
-    return key != PROJECTED and not key.startswith(_LOCAL_LABELS)
+    return key != PROJECTED and not key.startswith(_LOCAL_LABELS) and not is_tool_key(key)
 
 
 def _annotation_travels(key: str) -> bool:
     domain, slash, _ = key.partition("/")
     if slash and (domain == "kcp.io" or domain.endswith(".kcp.io")):
         return False
-    return key not in _LOCAL_ANNOTATIONS
+    return key not in _LOCAL_ANNOTATIONS and not is_tool_key(key)
 
 
 def _group(api_version: str) -> str:

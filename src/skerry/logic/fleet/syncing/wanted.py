@@ -20,6 +20,8 @@ from skerry.api.edge import (
     DOWNSYNC_OVERWRITE,
     ORPHAN_ON_DELETE,
     RECREATE,
+    is_projected,
+    is_release_record,
     is_report,
     is_system_object,
 )
@@ -81,6 +83,8 @@ def goes_down(kind: GroupResource, obj: Mapping[str, Any]) -> bool:
     """Tell whether a mailbox object of *kind* is a wish at all."""
     if obj["metadata"].get("deletionTimestamp"):
         return False
+    if is_release_record(kind, obj):
+        return is_projected(obj)
     return not is_report(obj) and not is_system_object(kind, obj)
 
 

@@ -3,8 +3,9 @@
 Left behind at the source: ``managedFields``, ``ownerReferences``, ``resourceVersion``,
 ``selfLink``, ``uid`` and whatever else the server keeps of an object; ``status``, which the edge
 will have to say something about; finalizers, because whoever put them there works on the source
-and would never release the copy; and the keys of the workspace layer among labels and
-annotations. Everything else is copied, and whatever the source no longer has goes from the copy.
+and would never release the copy; and, among labels and annotations, the keys of the workspace
+layer and the notes of tools. Everything else is copied, and whatever the source no longer has goes
+from the copy; so do notes of tools that were copied once.
 
 A copy keeps what belongs to where it is: its status, finalizers and owners, the workspace layer's
 keys, and the annotations by which the syncer reports.
@@ -25,6 +26,7 @@ from skerry.api.edge import (
     PROJECTED_VALUE,
     SYNC_ERROR,
     UPSYNCED,
+    is_tool_key,
 )
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
@@ -57,8 +59,8 @@ def copied(resource: GroupResource, source: Object) -> Object:
     if source["metadata"].get("namespace"):
         metadata["namespace"] = source["metadata"]["namespace"]
     for field in ("labels", "annotations"):
-        kept = _copied_keys(source["metadata"].get(field))
-        if kept:
+        found = _copied_keys(source["metadata"].get(field))
+        if kept := {key: value for key, value in found.items() if not is_tool_key(key)}:
             metadata[field] = kept
     return {
         "apiVersion": source.get("apiVersion", ""),

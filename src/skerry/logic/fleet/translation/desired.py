@@ -213,6 +213,17 @@ class DesiredThere:
         """Return whoever sends *item* and may."""
         return [each for sent in self._granted(item) for each in sent.placements]
 
+    def keeps(self, item: ObjectRef) -> bool:
+        """Tell whether a source that is sent here no more, being the system's, is still placed."""
+        sources = ((each, self.workspaces.record(each, item)) for each in self.contributors)
+        return any(
+            record is not None
+            and record.system
+            and not record.being_deleted
+            and self.route.placements_of(self.mailbox, cluster, item)
+            for cluster, record in sources
+        )
+
     def _merged(self, item: ObjectRef, sent: list[Sent]) -> DesiredRow:
         kind = item.group_resource
         if kind == NAMESPACES:

@@ -9,6 +9,7 @@ Every rule by which a copy is made, changed, left alone or removed is here and i
 * A removal depends on more: on what a malformed placement selects, which is unknown; and that of a
   Namespace on everything that might be in it.
 * What is no copy is never removed, nor is a Namespace that holds something of somebody else's.
+* A copy of what became the system's own (Helm's records of releases) stays with its source.
 * A copy that a grant no longer covers stays as it is until its removal is confirmed.
 * What is being deleted is made anew when it has gone.
 
@@ -125,7 +126,8 @@ class Difference:
         copy = self.workspaces.record(cluster, item, version)
         frozen = self._is_frozen(there, item, row, copy)
         hold, refused = self._held(there, item, row, copy, frozen=frozen)
-        same = frozen or self._is_same(there.mailbox, item, row.digest, copy)
+        kept = copy is not None and copy.system and copy.projected and there.keeps(item)
+        same = frozen or kept or self._is_same(there.mailbox, item, row.digest, copy)
         problems = row.problems + refused
         obstacle = None if same else self._obstacle(cluster, item, copy)
         if obstacle is not None:

@@ -110,10 +110,12 @@ def record_of(key: WatchKey, obj: Object) -> Record:
     projected = is_projected(obj)
     system = is_system_object(resource, obj)
     text, content = None, b""
-    if not key.presence:
+    if projected and not key.presence:
+        content = digest(resource, obj)
+    elif not key.presence:
         copy = copied(resource, obj)
         content = digest(resource, labelled(copy))
-        if not projected and not is_never_copied(resource, obj):
+        if not is_never_copied(resource, obj):
             text = bytes(memoryview(orjson.dumps(copy)))
     return Record(
         intern((metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION) or key.cluster),

@@ -44,3 +44,27 @@ def test_a_service_keeps_its_wish_for_no_address_but_no_address() -> None:
 
     assert carried(service("10.0.0.1"))["spec"] == {"ports": []}
     assert carried(service("None"))["spec"]["clusterIP"] == "None"
+
+
+def test_notes_of_tools_stay_with_the_source_and_pod_templates_are_content() -> None:
+    tracked = {"argocd.argoproj.io/instance": "shop", "app.kubernetes.io/instance": "shop"}
+    deployment: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "web",
+            "labels": {**tracked, "kustomize.toolkit.fluxcd.io/name": "shop"},
+            "annotations": {"meta.helm.sh/release-name": "shop", "note": "n"},
+        },
+        "spec": {
+            "selector": {"matchLabels": tracked},
+            "template": {"metadata": {"labels": tracked, "annotations": tracked}},
+        },
+    }
+    made = carried(deployment)
+    assert made["metadata"] == {
+        "name": "web",
+        "labels": {"app.kubernetes.io/instance": "shop"},
+        "annotations": {"note": "n"},
+    }
+    assert made["spec"] == deployment["spec"]

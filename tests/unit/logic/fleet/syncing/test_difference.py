@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
+from skerry.logic.fleet.syncing.carrying import carried
 from skerry.logic.fleet.syncing.difference import (
     DownsyncPlan,
     Observed,
@@ -546,3 +547,18 @@ def test_carrying_out_the_plan_reaches_the_goal_and_leaves_nothing_to_do(o: Obse
         assert now.live is not None
         if not now.wanted.options.create_only:
             assert now.live[OURS] == seen(now.wanted.content)
+
+
+def test_notes_of_tools_applied_by_an_earlier_version_cost_one_apply_and_nothing_else() -> None:
+    tracked = {"name": "page", "annotations": {"argocd.argoproj.io/tracking-id": "shop:page"}}
+    source: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": tracked, "data": {}}
+    before = replace(desired(), content=source)
+    wish = replace(desired(), content=carried(source))
+    plan = difference(observed(wanted=wish, record=recorded(before, config_revision=100)))
+    [apply] = requests(plan)
+    assert isinstance(apply, Apply)
+    assert apply.object == wish.content
+    assert not plan.deletes
+    assert plan.record is not None
+    after = replace(plan.record, applied=wish.digest)
+    assert not list(difference(observed(wanted=wish, record=after)))

@@ -45,6 +45,14 @@ def test_what_every_cluster_makes_for_itself_is_no_wish() -> None:
     assert not goes_down(CONFIG_MAPS, {"metadata": {"name": "kube-root-ca.crt"}})
 
 
+def test_a_release_record_is_a_wish_only_where_it_was_copied_once() -> None:
+    secrets = GroupResource("", "secrets")
+    release: Object = {"metadata": {"name": "r"}, "type": "helm.sh/release.v1"}
+    assert not goes_down(secrets, release)
+    copied = {"name": "r", "labels": {"edge.kcp.io/projected": "yes"}}
+    assert goes_down(secrets, {**release, "metadata": copied})
+
+
 @pytest.mark.parametrize(
     ("obj", "options"),
     [

@@ -81,6 +81,19 @@ def test_a_copy_has_the_content_and_nothing_the_server_keeps() -> None:
     }
 
 
+def test_notes_of_tools_are_not_copied_and_go_from_a_copy_that_has_them() -> None:
+    notes = {"argocd.argoproj.io/tracking-id": "shop:page", "note": "n"}
+    labels = {"kustomize.toolkit.fluxcd.io/name": "shop", "app": "web"}
+    source = {**SOURCE, "metadata": {"name": "page", "labels": labels, "annotations": notes}}
+    wanted = labelled(copied(CONFIG_MAPS, source))
+    assert wanted["metadata"]["annotations"] == {"note": "n"}
+    assert wanted["metadata"]["labels"] == {"app": "web", "edge.kcp.io/projected": "yes"}
+    before = labelled(source)
+    assert digest(CONFIG_MAPS, before) != digest(CONFIG_MAPS, wanted)
+    after = replacement(CONFIG_MAPS, before, wanted)
+    assert digest(CONFIG_MAPS, after) == digest(CONFIG_MAPS, wanted)
+
+
 def test_token_references_of_a_service_account_stay_behind_and_are_not_compared() -> None:
     account = {
         "apiVersion": "v1",
@@ -151,8 +164,18 @@ def test_a_replacement_keeps_what_belongs_to_the_mailbox_and_drops_what_the_sour
     assert result["status"] == {"seen": True}
 
 
-KEYS = st.sampled_from(["a", "b", "kcp.io/x", "x.kcp.io/y", "edge.kcp.io/z", "edge.kcp.io/applied",
-                        "edge.kcp.io/cause"])  # fmt: skip
+KEYS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "kcp.io/x",
+        "x.kcp.io/y",
+        "edge.kcp.io/z",
+        "edge.kcp.io/applied",
+        "edge.kcp.io/cause",
+        "meta.helm.sh/release-name",
+    ]
+)
 OBJECTS = st.builds(
     lambda labels, annotations, data, status: {
         "apiVersion": "v1",

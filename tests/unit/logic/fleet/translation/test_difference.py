@@ -83,6 +83,21 @@ def test_a_copy_that_nobody_sends_is_deleted_as_the_one_that_was_seen(there: The
     assert (row.verdict, row.uid) == (Verdict.DELETE, "u-page")
 
 
+def test_a_copy_of_a_release_record_stays_with_its_source_and_no_new_one_is_made(
+    there: There,
+) -> None:
+    release = {"type": "helm.sh/release.v1", "data": {"release": "eA=="}}
+    item = ObjectRef("", "", "secrets", "n", "r")
+    there.placed()
+    there.put(SECRETS, thing("r", "one", "n", **release))
+    assert there.diff(item).verdict is Verdict.NONE
+    there.put(SECRETS, thing("r", CLUSTER, "n", labels=COPY, **release))
+    assert there.diff(item).verdict is Verdict.NONE
+    records = there.workspaces.watch(SECRETS)
+    records.remove(next(records.everything("one")))
+    assert there.diff(item).verdict is Verdict.DELETE
+
+
 def test_what_is_no_copy_is_never_deleted(there: There) -> None:
     there.copy(labels={})
     assert there.diff().verdict is Verdict.NONE

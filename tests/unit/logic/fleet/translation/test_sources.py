@@ -35,6 +35,15 @@ def test_a_source_keeps_the_text_of_its_copy_and_the_digest_that_the_copy_will_h
     )
 
 
+def test_a_copy_with_notes_of_tools_differs_from_the_one_its_source_wants_now() -> None:
+    notes = {"argocd.argoproj.io/tracking-id": "shop"}
+    source = record_of(MAPS, _object(data={"k": "v"}, notes=notes))
+    assert source.digest == record_of(MAPS, _object(data={"k": "v"})).digest
+    before = record_of(MAPS, _object(data={"k": "v"}, notes=notes, metadata={"labels": COPY}))
+    after = record_of(MAPS, _object(data={"k": "v"}, metadata={"labels": COPY}))
+    assert before.digest != source.digest == after.digest
+
+
 @pytest.mark.parametrize(
     ("key", "obj", "is_source", "is_foreign"),
     [
