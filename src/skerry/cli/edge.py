@@ -21,6 +21,7 @@ from skerry.app.edge_config import (
     plain_config,
 )
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
+from skerry.cli.columns import print_columns
 from skerry.cli.edge_identity import approve, bootstrap, join, manifest, revoke
 from skerry.cli.kubeconfig import load, remove, store
 from skerry.wire.kubeconfig import Entry, KubeconfigError, kubeconfig_paths
@@ -209,10 +210,7 @@ def list_edges() -> None:
             status = "Running" if found.running else "Stopped"
             nodes = str(len(config.nodes))
             rows.append((found.name, status, nodes, ports or "-", str(found.directory)))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
-        print("   ".join(cells).rstrip())
+    print_columns(rows)
 
 
 @edge.command()

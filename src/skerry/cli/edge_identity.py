@@ -32,6 +32,7 @@ from skerry.app.edge_approval import (
 )
 from skerry.app.edge_join import Joined
 from skerry.app.syncer_data import SyncerStartError
+from skerry.cli.columns import print_columns
 from skerry.kit import log as logging
 from skerry.kit.timestamps import rfc3339
 from skerry.runtime.transport import TransportError
@@ -291,10 +292,7 @@ def _print_waiting(keys: Sequence[WaitingKey]) -> None:
         return
     rows = [("EDGE", "KEY", "SINCE", "REQUESTED BY")]
     rows += [(key.sync_target, key.fingerprint, key.since, key.requester) for key in keys]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
-        print("   ".join(cells).rstrip())
+    print_columns(rows)
 
 
 @click.command(

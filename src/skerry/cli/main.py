@@ -25,6 +25,7 @@ _MODULES = {
     "down": "up",
     "status": "up",
     "explain": "explain",
+    "fleet": "fleet",
     "grants": "grants",
     "whatif": "whatif",
     "manifests": "manifests",

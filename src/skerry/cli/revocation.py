@@ -9,6 +9,7 @@ from typing import Any
 import click
 from cryptography import x509
 
+from skerry.cli.columns import print_columns
 from skerry.cli.key_client import asking, server_flags
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -56,18 +57,11 @@ def revoked(data_dir: Path, kubeconfig: Path | None) -> None:
     if not rows:
         print("no client certificates are revoked", file=sys.stderr)
         return
-    _table([("SERIAL", "REVOKED", "BY", "REASON"), *map(_row, rows)])
+    print_columns([("SERIAL", "REVOKED", "BY", "REASON"), *map(_row, rows)])
 
 
 def _row(item: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(item.get(name) or "") for name in ("serial", "time", "user", "reason"))
-
-
-def _table(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
-        print("   ".join(cells).rstrip())
 
 
 def _serial(text: str) -> str:

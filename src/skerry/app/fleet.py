@@ -1,0 +1,194 @@
+"""Reads the fleet from a hub: every edge and placement its reader may see; writes nothing.
+
+SyncTargets come from the view of root's export, EdgePlacements from that of the provider's: two
+lists, whatever the number of workspaces. Objects are cut down to rows page by page, so that ten
+thousand edges fit into a few megabytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from skerry.api.edge import EDGE_PLACEMENTS, EXPORT
+from skerry.api.errors import Forbidden, NotFound
+from skerry.api.kcp.resources import API_EXPORTS, LOGICAL_CLUSTERS, SYNC_TARGETS
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.api.refs import PATH_ANNOTATION, ClusterName
+from skerry.app.edge_environment import ClientFlags, Endpoint, Role, access_by, endpoint
+from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.ids import SystemIds
+from skerry.logic.fleet.overview.overview import Overview
+from skerry.runtime.client import EVERYWHERE, Client
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.wire.kubeconfig import kubeconfig_paths
+
+_ROLES: tuple[Role, ...] = ("espw", "root", "base")
+# A page is decoded at once: large enough that few are asked for, small enough to be let go.
+_PAGE = 2500
+_AT_ONCE = 16
+# Of a workspace whose path its reader may not know.
+UNNAMED = "?"
+
+
+class FleetUnreadable(Exception):
+    """Why nothing can be shown, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """How the hub is found."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    provider: str = "root:espw"
+
+
+@asynccontextmanager
+async def fleet(settings: FleetSettings) -> AsyncIterator[Fleet]:
+    """Open the hub for reading."""
+    home = Path(settings.environment.get("HOME", ""))
+    paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
+    here = endpoint("espw", paths, ClientFlags(context=settings.context))
+    endpoints: dict[Role, Endpoint] = {
+        role: here if role == "espw" else endpoint(role, paths, ClientFlags()) for role in _ROLES
+    }
+    clock = SystemClock()
+    access, transports = access_by(endpoints, clock, "skerry/fleet")
+    try:
+        yield Fleet(
+            access.clients["espw"].at("", settings.provider),
+            access.clients["root"].at("", "root"),
+            access.clients["base"],
+            clock,
+        )
+    finally:
+        for transport in transports:
+            await transport.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A kind that is shown: where its export is, and what takes its objects."""
+
+    name: str
+    exporter: Client
+    export: str
+    gvr: GroupVersionResource
+    put: Callable[[Object], None]
+    drop: Callable[[Object], None]
+
+    async def view(self) -> Client:
+        """Return the client for all objects there are, once they may be read."""
+        found = await self.exporter.get(API_EXPORTS, self.export)
+        views = (found.get("status") or {}).get("virtualWorkspaces") or ()
+        if not views:
+            raise NotFound(f"the APIExport {self.export} has no view yet")
+        return self.exporter.at(urlsplit(str(views[0]["url"])).path, EVERYWHERE)
+
+
+class Fleet:
+    """What one hub says of its edges and placements."""
+
+    def __init__(self, provider: Client, root: Client, base: Client, clock: Clock) -> None:
+        self.clock = clock
+        # Parts that may not be read, and why.
+        self.unreadable: dict[str, str] = {}
+        self.overview = overview = Overview()
+        self._parts = (
+            _Part(
+                "edges",
+                root,
+                SYNC_TARGETS.group,
+                SYNC_TARGETS,
+                overview.put_edge,
+                overview.drop_edge,
+            ),
+            _Part(
+                "placements",
+                provider,
+                EXPORT,
+                EDGE_PLACEMENTS,
+                overview.put_placement,
+                overview.drop_placement,
+            ),
+        )
+        self._base = base
+        self._paths: dict[ClusterName, str] = {}
+
+    def path(self, cluster: ClusterName) -> str:
+        """Return the path of a workspace that rows are from."""
+        return self._paths.get(cluster, UNNAMED)
+
+    async def read(self) -> None:
+        """Read everything once."""
+        async with asyncio.TaskGroup() as tasks:
+            for part in self._parts:
+                tasks.create_task(self._readable(part, self._read(part)))
+        self._check()
+        await self.name_workspaces()
+
+    async def _read(self, part: _Part) -> None:
+        async for page in (await part.view()).pages(part.gvr, page_size=_PAGE):
+            for obj in page.items:
+                part.put(obj)
+
+    async def follow(self, tasks: asyncio.TaskGroup) -> None:
+        """Read everything, and go on taking in what changes for as long as *tasks* run."""
+        for part in self._parts:
+            await self._readable(part, self._follow(part, tasks))
+        self._check()
+        await self.name_workspaces()
+
+    async def _follow(self, part: _Part, tasks: asyncio.TaskGroup) -> None:
+        client = await part.view()
+        # An informer goes on trying what is forbidden; here that is an answer.
+        await client.list_page(part.gvr, limit=1)
+        factory = InformerFactory(client, ids=SystemIds(), metrics=RuntimeMetrics())
+        informer = factory.informer(part.gvr, packed=True)
+
+        def handle(old: Object | None, new: Object | None) -> None:
+            if new is not None:
+                part.put(new)
+            elif old is not None:
+                part.drop(old)
+
+        informer.add_handler(handle)
+        tasks.create_task(factory.run())
+        await informer.wait_synced()
+
+    async def _readable(self, part: _Part, reading: Awaitable[None]) -> None:
+        """Await *reading*; note what may not be read, or is not served by this hub."""
+        try:
+            await reading
+        except (Forbidden, NotFound) as error:
+            self.unreadable[part.name] = error.message
+
+    def _check(self) -> None:
+        if len(self.unreadable) == len(self._parts):
+            raise FleetUnreadable("; ".join(dict.fromkeys(self.unreadable.values())))
+
+    async def name_workspaces(self) -> None:
+        """Find the paths of the workspaces that rows are from and have no path yet."""
+        room = asyncio.Semaphore(_AT_ONCE)
+
+        async def name(cluster: ClusterName) -> None:
+            async with room:
+                try:
+                    found = await self._base.at("", cluster).get(LOGICAL_CLUSTERS, "cluster")
+                except (Forbidden, NotFound):
+                    self._paths[cluster] = UNNAMED
+                    return
+            annotations = found["metadata"].get("annotations") or {}
+            self._paths[cluster] = annotations.get(PATH_ANNOTATION, UNNAMED)
+
+        async with asyncio.TaskGroup() as tasks:
+            for cluster in sorted(self.overview.clusters() - self._paths.keys()):
+                tasks.create_task(name(cluster))

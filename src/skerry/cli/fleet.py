@@ -1,0 +1,194 @@
+"""skerry fleet: every edge and every placement of a hub on one screen, the worst first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+import uvloop
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from skerry.api.errors import ApiError
+from skerry.app.fleet import Fleet, FleetSettings, FleetUnreadable
+from skerry.app.fleet import fleet as opened
+from skerry.cli.columns import GAP, aligned
+from skerry.kit import log
+from skerry.logic.fleet.overview.text import (
+    Section,
+    as_json,
+    edge_section,
+    placement_section,
+    sentence,
+)
+from skerry.runtime.transport import TransportError
+from skerry.wire.kubeconfig import KubeconfigError
+
+# Ages are shown in seconds; drawing more often would show nothing new.
+_REDRAW_SECONDS = 1.0
+_STYLES = {
+    "Lost": "red",
+    "Held": "red",
+    "Refused": "red",
+    "Unhealthy": "red",
+    "Syncing": "yellow",
+    "NotJoined": "yellow",
+    "Ready": "green",
+    "False": "red",
+    "Unknown": "yellow",
+    "True": "green",
+}
+# Around the two tables: the sentence, two heads, two footers, empty lines and a prompt.
+_OTHER_LINES = 10
+_USUAL_LIMIT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How much is shown."""
+
+    wide: bool
+    problems: bool
+    limit: int
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  skerry fleet
+  skerry fleet --problems
+  skerry fleet --watch
+  skerry fleet -o wide --limit 0
+  skerry fleet -o json | jq '.edges[] | select(.state == "Lost").name'
+
+\b
+Exit codes:
+  0  the fleet was shown, whatever its state
+  1  there is no answer: no hub to ask, or nothing of it may be read
+  2  the command was called in a way it does not understand
+  3  with --exit-code: something is wrong somewhere
+"""
+)
+@click.option("--watch", "-w", is_flag=True, help="Stay, and show changes as they come.")
+@click.option("--problems", is_flag=True, help="Only what somebody should look at.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=None,
+    help="Rows of each table; 0 for all  [default: what fits the terminal, else 20]",
+)
+@click.option("--exit-code", is_flag=True, help="Exit with 3 when something is wrong.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "wide", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the answer.",
+)
+@click.option(
+    "--kubeconfig", default="", help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config."
+)
+@click.option("--context", default="", help="Kubeconfig context; else the current one.")
+@click.option("--espw-path", default="root:espw", show_default=True, help="Provider workspace.")
+@click.option("--merged", envvar="KUBECONFIG", default="", hidden=True)
+@click.option("--home", envvar="HOME", default="", hidden=True)
+def fleet(
+    *,
+    watch: bool,
+    problems: bool,
+    limit: int | None,
+    exit_code: bool,
+    output: str,
+    kubeconfig: str,
+    context: str,
+    espw_path: str,
+    merged: str,
+    home: str,
+) -> None:
+    """Show all edges and placements across workspaces, the worst first.
+
+    Edges: whether the hub hears of them, how many objects they are to have, have and have
+    unhealthy, and deletions held until a person approves. Placements: at how many destinations
+    they are delivered, healthy or not known. The last column says what is wrong; skerry explain
+    says why. Nothing is written.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    if watch and (output == "json" or not console.is_terminal):
+        raise click.UsageError("--watch draws on a terminal: leave it out where a program reads")
+    form = _Form(output == "wide", problems, _rows(console) if limit is None else limit)
+    settings = FleetSettings(kubeconfig, context, {"KUBECONFIG": merged, "HOME": home}, espw_path)
+
+    async def answered() -> bool:
+        async with opened(settings) as found:
+            if watch:
+                await _watch(found, form, console)
+            await found.read()
+            if output == "json":
+                print(json.dumps(as_json(found.overview, found.path, problems=problems), indent=2))
+            else:
+                console.print(Group(*_screen(found, form)))
+            return found.overview.has_problem()
+
+    log.configure(verbosity=0)
+    try:
+        troubled = uvloop.run(answered())
+    except KeyboardInterrupt:
+        return
+    except (FleetUnreadable, ApiError, KubeconfigError, TransportError) as error:
+        print(f"skerry fleet: {error}", file=sys.stderr)
+        sys.exit(1)
+    if exit_code and troubled:
+        sys.exit(3)
+
+
+def _rows(console: Console) -> int:
+    """Return how many rows each of the two tables may have."""
+    if not console.is_terminal:
+        return _USUAL_LIMIT
+    return max(5, (console.size.height - _OTHER_LINES) // 2)
+
+
+async def _watch(found: Fleet, form: _Form, console: Console) -> None:
+    """Show the fleet until interrupted."""
+    async with asyncio.TaskGroup() as tasks:
+        await found.follow(tasks)
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                await found.name_workspaces()
+                live.update(Group(*_screen(found, form)), refresh=True)
+                await found.clock.sleep(_REDRAW_SECONDS)
+
+
+def _screen(found: Fleet, form: _Form) -> Iterator[Text]:
+    overview, now = found.overview, found.clock.now()
+    yield Text(sentence(overview.counts()), style="bold")
+    edges = overview.edges(form.limit, problems=form.problems)
+    placements = overview.placements(form.limit, problems=form.problems)
+    for name, section in (
+        ("edges", edge_section(edges, now, found.path, wide=form.wide)),
+        ("placements", placement_section(placements, found.path, wide=form.wide)),
+    ):
+        if name in found.unreadable:
+            yield Text(f"\n{name}: not shown: {found.unreadable[name]}")
+        elif section.rows:
+            yield from _table(section)
+
+
+def _table(section: Section) -> Iterator[Text]:
+    head, *rows = aligned([section.head, *section.rows])
+    yield Text("\n" + GAP.join(head).rstrip(), style="bold")
+    for cells, state in zip(rows, section.states, strict=True):
+        line = Text()
+        for number, cell in enumerate(cells):
+            style = _STYLES[state] if cell.strip() == state else ""
+            line.append((GAP if number else "") + cell, style=style)
+        line.rstrip()
+        yield line
+    if section.footer:
+        yield Text(section.footer, style="dim")
