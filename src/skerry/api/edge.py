@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupResource, GroupVersionResource
@@ -208,6 +208,15 @@ MAX_LEASE_SECONDS: Final = 3600
 HEARTBEAT_LEASE_SECONDS: Final = "edge.kcp.io/heartbeat-lease-seconds"
 # On a mailbox Workspace: the name of its SyncTarget.
 SYNC_TARGET_NAME: Final = "edge.kcp.io/sync-target-name"
+
+# -- placements ------------------------------------------------------------------------------
+
+# What becomes of the states that edges report of a placed object: its source gets none, that of
+# its only destination, or one made of those of all destinations.
+ReportedState = Literal["None", "Singleton", "Aggregate"]
+REPORTED_STATES: Final[tuple[ReportedState, ...]] = get_args(ReportedState)
+SINGLETON: Final = "Singleton"
+AGGREGATE: Final = "Aggregate"
 
 # -- slices ----------------------------------------------------------------------------------
 

@@ -87,9 +87,15 @@ def edge_placement() -> Raw:
                 non_namespaced, "Cluster-scoped objects that go there too."
             ),
             "upsync": _upsync(),
+            "reportedState": text(
+                "What becomes of the states that edges report: None leaves the status of the "
+                "source objects alone, which is the default; Singleton writes into it what the "
+                "only destination reports, while there is exactly one; Aggregate writes what the "
+                "states at all destinations come to.",
+                enum=["None", "Singleton", "Aggregate"],
+            ),
             "wantSingletonReportedState": truth(
-                "Whether, while there is exactly one destination, the state reported there is "
-                "written into the source objects."
+                "True is the older way to say reportedState: Singleton."
             ),
             "strategy": _strategy(),
         },

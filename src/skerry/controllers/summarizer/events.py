@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from skerry.api.edge import edge_placement_ref, mailbox_named, placement_of_slice
+from skerry.api.edge import (
+    ReportedState,
+    edge_placement_ref,
+    mailbox_named,
+    placement_of_slice,
+)
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.controllers.summarizer.names import Cause, Names
 from skerry.controllers.summarizer.projections import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
 from skerry.logic.fleet.placement.records import is_being_deleted
+from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
@@ -31,7 +37,8 @@ class Owner:
     """An EdgePlacement as far as its summaries need it."""
 
     uid: str
-    singleton: bool
+    # What becomes of the states of what it places.
+    asks: ReportedState
 
 
 class SummaryInputs:
@@ -163,8 +170,8 @@ class SummaryInputs:
     # -- how the tables are written ----------------------------------------------------------
 
     def _put_placement(self, placement: ObjectRef, obj: Object) -> None:
-        singleton = bool((obj.get("spec") or {}).get("wantSingletonReportedState"))
-        self.owners[placement] = Owner(obj["metadata"].get("uid", ""), singleton)
+        asks = reported_state(obj.get("spec") or {})
+        self.owners[placement] = Owner(obj["metadata"].get("uid", ""), asks)
         placements = self._placements.setdefault(placement.cluster, set())
         is_first = not placements
         placements.add(placement)

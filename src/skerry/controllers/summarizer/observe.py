@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skerry.api.edge import SINGLETON
 from skerry.api.errors import NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -123,7 +124,7 @@ class SummaryObserver:
     ) -> ReturnedStatus | None:
         """Return the status to return; None where none is asked for or it is there already."""
         placement, item = cause
-        if not owner.singleton or not comes_back(item.group_resource):
+        if owner.asks != SINGLETON or not comes_back(item.group_resource):
             return None
         only = tally.only()
         if only is None or only.report.digest in ("", source.digest):

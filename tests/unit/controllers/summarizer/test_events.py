@@ -221,7 +221,7 @@ def test_a_changed_placement_enqueues_all_its_summaries() -> None:
     events.place("p", wantSingletonReportedState=True)
 
     assert WEB in events.summaries
-    assert events.inputs.owners[P].singleton
+    assert events.inputs.owners[P].asks == "Singleton"
 
 
 def test_a_placement_whose_status_changed_enqueues_its_count_alone() -> None:

@@ -5,7 +5,8 @@ now. So it is accepted, with a warning; the condition ``SelectorsSatisfiable`` r
 status. A grant that admits nobody, or that does not enforce, is such a case too.
 
 What a schema cannot validate in a grant's selectors (the form of keys under ``matchLabels``) is
-validated here: a grant that cannot be evaluated must not be stored.
+validated here: a grant that cannot be evaluated must not be stored. So are fields of a placement
+that contradict each other.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.grants import ANY
 from skerry.logic.fleet.placement.records import placement_of
+from skerry.logic.fleet.placement.reported_state import reported_state_errors
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.selectors import Selector, SelectorError
+
+_Warnings = Callable[[Object], Sequence[str]]
+_Errors = Callable[[Object], list[FieldError]]
 
 _PLACEMENTS = EDGE_PLACEMENTS.group_resource
 # Kinds that people name in a rule and forget that they are not in any namespace.
@@ -42,23 +47,37 @@ _CLUSTER_SCOPED = (
 def with_type_rules(resource: Resource) -> Resource:
     """Return *resource* as served, with the warnings and validation of its kind if it has any."""
     if resource.info.group_resource == _PLACEMENTS:
-        return replace(resource, warnings=_after(resource.warnings, placement_warnings))
+        return _ruled(resource, placement_warnings, placement_errors)
     if resource.info.group_resource == LOCATION_GRANTS.group_resource:
-        create, update = resource.validate_create, resource.validate_update
-        return replace(
-            resource,
-            warnings=_after(resource.warnings, grant_warnings),
-            # Only after the schema: these checks read fields of the right type.
-            validate_create=lambda new: create(new) or grant_errors(new),
-            validate_update=lambda new, old: update(new, old) or _update_errors(new, old),
-        )
+        return _ruled(resource, grant_warnings, grant_errors)
     return resource
+
+
+def _ruled(resource: Resource, warnings: _Warnings, errors: _Errors) -> Resource:
+    create, update = resource.validate_create, resource.validate_update
+
+    def changed(new: Object, old: Object) -> list[FieldError]:
+        """Return what is wrong with a change; what was wrong before may stay as it is."""
+        return [] if new.get("spec") == old.get("spec") else errors(new)
+
+    return replace(
+        resource,
+        warnings=_after(resource.warnings, warnings),
+        # Only after the schema: these checks read fields of the right type.
+        validate_create=lambda new: create(new) or errors(new),
+        validate_update=lambda new, old: update(new, old) or changed(new, old),
+    )
 
 
 def placement_warnings(placement: Object) -> Sequence[str]:
     """Return what is wrong with a valid EdgePlacement, in sentences."""
     read = placement_of(placement)
     return (*read.errors, *read.unsatisfiable)
+
+
+def placement_errors(placement: Object) -> list[FieldError]:
+    """Return the errors in an EdgePlacement that its schema cannot find."""
+    return reported_state_errors(placement.get("spec") or {})
 
 
 def grant_warnings(grant: Object) -> Sequence[str]:
@@ -107,14 +126,6 @@ def _selector_errors(selector: Mapping[str, Any] | None, path: str) -> Sequence[
     except SelectorError as error:
         return error.errors
     return ()
-
-
-def _update_errors(new: Object, old: Object) -> list[FieldError]:
-    """Return what is wrong with a change; what was wrong before may stay as it is."""
-    return [] if new.get("spec") == old.get("spec") else grant_errors(new)
-
-
-_Warnings = Callable[[Object], Sequence[str]]
 
 
 def _after(first: _Warnings, then: _Warnings) -> _Warnings:
