@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+RUN_STAMP := $(VENV)/.run-installed
 STAMP := $(VENV)/.installed
 SIM_SEEDS ?= 1000
 AGREEMENT_EXAMPLES ?= 500
@@ -15,23 +17,29 @@ TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 help: ## Show what can be made
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-$(STAMP): requirements/dev.txt pyproject.toml
+# Two stamps, one on the other: who only runs skerry gets nothing that is for its developers, and who
+# develops it adds to that. Both locks agree on every version, so the second step replaces nothing.
+$(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "skerry needs Python 3.11 or newer, and $(PYTHON) was not found: install it, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skerry needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP) --require-hashes -r requirements/run.txt -r requirements/build.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	$(BIN)/python -m compileall -q src
-	@touch $(STAMP)
+	@touch $@
+
+$(STAMP): requirements/dev.txt $(RUN_STAMP)
+	$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
 
 $(VENV)/.packages: tests/packages.txt tests/install-packages | $(STAMP)
 	@tests/install-packages
 	@touch $@
 
-install: $(STAMP) ## Set up .venv with the skerry command
+install: $(RUN_STAMP) ## Set up .venv with the skerry command
 
-demo: $(STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS="8081 8082 8083")
+demo: $(RUN_STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS="8081 8082 8083")
 	$(BIN)/skerry demo $(if $(ONCE),--once,) $(if $(PORTS),--ports $(PORTS),)
 
 test: $(STAMP) $(VENV)/.packages ## Run every test
@@ -58,13 +66,20 @@ e2e: $(STAMP) $(VENV)/.packages ## Run only the end-to-end tests
 bench: $(STAMP) ## Run the benchmarks; BENCH_ARGS="--peer-kubeconfig F" adds a peer
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
-docs: $(STAMP) ## Regenerate the reference pages that come from code
+docs: $(RUN_STAMP) ## Regenerate the reference pages that come from code
 	$(BIN)/skerry docs --write docs/reference
 	$(BIN)/python docs/rooms.py --write
 
-sbom: $(STAMP) ## Write a bill of materials of the locked dependencies to dist/skerry.cdx.json
+sbom: $(RUN_STAMP) ## Write a bill of materials of the locked dependencies to dist/skerry.cdx.json
 	$(BIN)/python requirements/sbom.py requirements/run.txt dist/skerry.cdx.json
 
+# The lock of everything is made first and holds for the others: an extra is never another version.
+LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
 lock: ## Re-lock the dependencies (needs uv)
-	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 pyproject.toml -o requirements/run.txt
-	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra all requirements/build.in requirements/dev.in -o requirements/dev.txt
+	$(LOCK) -c requirements/dev.txt pyproject.toml -o requirements/base.txt
+	$(LOCK) -c requirements/dev.txt pyproject.toml --extra hub -o requirements/hub.txt
+	$(LOCK) -c requirements/dev.txt pyproject.toml --extra scheduler -o requirements/scheduler.txt
+	$(LOCK) -c requirements/dev.txt pyproject.toml --extra edge -o requirements/edge.txt
+	$(LOCK) -c requirements/dev.txt pyproject.toml --extra all -o requirements/run.txt
+	$(LOCK) -c requirements/dev.txt requirements/build.in -o requirements/build.txt

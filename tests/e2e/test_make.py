@@ -10,11 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _made(tmp_path: Path, python: str) -> subprocess.CompletedProcess[str]:
+def _made(tmp_path: Path, python: str = "python3", *words: str) -> subprocess.CompletedProcess[str]:
     # These tests may themselves be run by make, of which the one they run must know nothing.
     outside = {k: v for k, v in os.environ.items() if k not in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS")}
     return subprocess.run(
-        ["make", "demo", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"],
+        ["make", *(words or ["demo"]), f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"],
         cwd=ROOT, env=outside, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -49,3 +49,12 @@ def test_a_python_without_venv_is_reported_in_one_sentence(tmp_path: Path) -> No
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{forged}" "$2"\n')
     bare.chmod(0o755)
     assert "install its venv module" in _error_line(_made(tmp_path, str(bare)))
+
+
+def test_the_demo_installs_what_it_runs_with_and_the_tests_add_to_it(tmp_path: Path) -> None:
+    printed = _made(tmp_path, "python3", "--dry-run", "demo").stdout
+    assert "requirements/run.txt" in printed
+    assert "requirements/dev.txt" not in printed
+    both = _made(tmp_path, "python3", "--dry-run", "demo", "test").stdout
+    assert both.count("requirements/run.txt") == both.count("requirements/dev.txt") == 1
+    assert both.index("requirements/run.txt") < both.index("requirements/dev.txt")

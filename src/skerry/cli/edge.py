@@ -23,6 +23,7 @@ from skerry.app.edge_config import (
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
 from skerry.cli.columns import print_columns
 from skerry.cli.edge_identity import approve, bootstrap, join, manifest, revoke
+from skerry.cli.extras import require_extra
 from skerry.cli.kubeconfig import load, remove, store
 from skerry.wire.kubeconfig import Entry, KubeconfigError, kubeconfig_paths
 
@@ -132,6 +133,7 @@ def create(
     kubeconfig: str,
 ) -> None:
     """Create and start the edge cluster NAME."""
+    require_extra("skerry edge create", "edge")
     with _reporting_errors():
         wanted, ignored = plain_config(name), list[str]()
         if config is not None:
@@ -171,6 +173,7 @@ def _with_access(
 @_kubeconfig_option
 def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
     """Start the edge cluster NAME again."""
+    require_extra("skerry edge start", "edge")
     with _reporting_errors():
         _started(_existing(name, data_dir), kubeconfig)
 

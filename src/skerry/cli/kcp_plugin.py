@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skerry.cli import workspace
+from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
 from skerry.cli.session import CommandError, Session
@@ -178,6 +179,7 @@ def _placement_problem(placement: Mapping[str, Any]) -> str:
 
 def crd_snapshot(flags: Parsed) -> None:
     """Print the APIResourceSchemas that offer the types of CustomResourceDefinitions."""
+    require_extra("kubectl kcp crd snapshot", "hub")
     import yaml
 
     from skerry.logic.machinery.workspaces.schemas import schema_object

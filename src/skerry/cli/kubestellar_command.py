@@ -21,6 +21,7 @@ from skerry.app.edge_identity import HubAccess, open_hub
 from skerry.app.kubestellar import CommandFailed
 from skerry.app.supervised import NotStarted, Supervised
 from skerry.cli import workspace
+from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed
 from skerry.cli.session import Session
 from skerry.runtime.transport import TransportError
@@ -59,6 +60,7 @@ def main() -> None:
 @_TRACE
 def init(log_folder: Path, verbose: bool, trace: bool) -> None:
     """Make root:espw and its exports, and the finer exports of root:compute."""
+    require_extra("kubestellar init", "hub")
     _initialised(verbose=verbose)
 
 
@@ -68,6 +70,7 @@ def init(log_folder: Path, verbose: bool, trace: bool) -> None:
 @_TRACE
 def start(log_folder: Path, verbose: bool, trace: bool) -> None:
     """Do what init does, then run the controllers in the background."""
+    require_extra("kubestellar start", "hub")
     controllers = _controllers(log_folder)
     controllers.stop()
     kubeconfig = _initialised(verbose=verbose)

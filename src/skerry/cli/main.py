@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import skerry
+from skerry.cli.extras import EXTRAS_OF_COMMANDS, missing_extra, refuse
 
 # Where each command is; its function has the command's name.
 _MODULES = {
@@ -36,6 +37,7 @@ _MODULES = {
     "demo": "demo",
     "completion": "completion",
     "docs": "docs",
+    "version": "version",
 }
 
 
@@ -47,6 +49,8 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands and cmd_name in _MODULES:
+            if extra := missing_extra(EXTRAS_OF_COMMANDS.get(cmd_name, ())):
+                return _lacking(cmd_name, extra)
             module = importlib.import_module(f"skerry.cli.{_MODULES[cmd_name]}")
             self.add_command(getattr(module, cmd_name))
         return super().get_command(ctx, cmd_name)
@@ -57,6 +61,22 @@ class LazyGroup(click.Group):
             return super().shell_complete(ctx, incomplete)
         names = self.list_commands(ctx)
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _lacking(name: str, extra: str) -> click.Command:
+    """Return what stands for the command *name* where *extra* is not installed."""
+
+    @click.command(
+        name,
+        short_help=f"(needs pip install 'skerry[{extra}]')",
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def lacking(words: tuple[str, ...]) -> None:
+        refuse(f"skerry {name}", extra)
+
+    return lacking
 
 
 @click.group(

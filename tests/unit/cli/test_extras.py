@@ -1,0 +1,89 @@
+"""Which packages belong to which command, and that an edge's installation needs few of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from skerry.cli.extras import EXTRAS_OF_COMMANDS, packages_of
+from skerry.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# As the metadata of an installation has them.
+REQUIREMENTS = [
+    *PROJECT["dependencies"],
+    *(f"{text}; extra == '{extra}'" for extra, texts in EXTRAS.items() for text in texts),
+]
+# Distributions whose modules have other names.
+MODULES = {"google-re2": "re2", "grpcio": "grpc", "pyjwt": "jwt"}
+
+# Runs one command in an interpreter for which the modules named first do not exist.
+WITHOUT = """
+import importlib.abc, importlib.util, sys
+absent, sys.argv = set(sys.argv[1].split(",")), ["skerry", *sys.argv[2:]]
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from skerry.cli.main import main
+main()
+"""
+
+
+def heavy_modules() -> set[str]:
+    return {MODULES.get(name, name.replace("-", "_")) for name in packages_of("all", REQUIREMENTS)}
+
+
+def names(texts: list[str]) -> set[str]:
+    return {text.partition("=")[0].partition(">")[0].partition("<")[0] for text in texts}
+
+
+def test_the_whole_is_the_union_of_the_extras() -> None:
+    single = [names(texts) for extra, texts in EXTRAS.items() if extra != "all"]
+    assert set(packages_of("all", REQUIREMENTS)) == set.union(*single)
+
+
+def test_no_extra_repeats_what_every_installation_has() -> None:
+    assert not set(packages_of("all", REQUIREMENTS)) & names(PROJECT["dependencies"])
+
+
+def test_extras_agree_on_what_they_ask_of_a_package() -> None:
+    texts = {text for extra, texts in EXTRAS.items() if extra != "all" for text in texts}
+    assert len(names(sorted(texts))) == len(texts)
+
+
+def test_requirements_without_an_extra_belong_to_none() -> None:
+    assert list(packages_of("hub", ["numpy>=2.0", "rich>=13; extra == 'edge'"])) == []
+    assert list(packages_of("hub", ['numpy>=2.0; extra == "hub"'])) == ["numpy"]
+
+
+def test_only_commands_and_extras_that_exist_are_named() -> None:
+    assert set(EXTRAS_OF_COMMANDS) <= set(main.list_commands(main.make_context("skerry", ["x"])))
+    assert {extra for extras in EXTRAS_OF_COMMANDS.values() for extra in extras} <= set(EXTRAS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["syncer"],
+        ["version"],
+        ["edge"],
+        *(["edge", name] for name in ("join", "bootstrap", "manifest", "approve", "revoke")),
+        ["down"],
+        ["status"],
+        ["completion"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_of_the_base_installation_loads_nothing_of_a_hub(words: list[str]) -> None:
+    command = [sys.executable, "-c", WITHOUT, ",".join(sorted(heavy_modules())), *words, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: skerry")
