@@ -17,7 +17,6 @@ REASONS = {
     "api/kcp/edge.py:edge_placement": "one schema, read top to bottom as the API reference has it",
     "api/kcp/edge.py:_summary": "one schema, read top to bottom as the API reference has it",
     "app/hub_server.py:_rules": "the order of admission, which must be seen at once",
-    "app/standalone.py:_serving_store": "one task group; what starts in it must be seen to end",
     "scheduler/metrics.py:__init__": "a list of metrics, one statement each",
 }
 

@@ -34,6 +34,8 @@ LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsent
 # The only SyncerConfig of a mailbox, and the only LocationConsent of an inventory workspace.
 SYNCER_CONFIG_NAME: Final = "the-one"
 LOCATION_CONSENT_NAME: Final = "default"
+# Where the edge API is exported from and mailboxes are, unless somebody chose another place.
+USUAL_PROVIDER: Final = "root:espw"
 
 # -- identities ------------------------------------------------------------------------------
 

@@ -381,7 +381,7 @@ async def run_demo(settings: ServerSettings, narrator: Narrator, *, once: bool) 
     """Start a server, play the tour, and stay until stopped unless it is just this *once*."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     clock = SystemClock()
     began = clock.monotonic()

@@ -11,7 +11,7 @@ import asyncio
 import gc
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from skerry.api.edge import LOCATION_GRANTS
+from skerry.api.edge import LOCATION_GRANTS, USUAL_PROVIDER
 from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_EXPORTS
 from skerry.app.edge_environment import (
@@ -68,7 +68,6 @@ _EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
 DenaturedKinds = Literal["auto", "withhold", "copy"]
 _WITHHOLD: Mapping[DenaturedKinds, bool | None] = {"auto": None, "withhold": True, "copy": False}
 _LEASE_NAMESPACE = "default"
-USUAL_PROVIDER = "root:espw"
 
 log = Logger("controllers")
 
@@ -242,10 +241,8 @@ async def _until_stopped(settings: ControllerSettings, announce: Callable[[str],
                 announce if settings.verbosity >= 2 else None,
                 translation_of(settings),
             )
-            led = [
-                tasks.create_task(_led(environment, name, leader_elect=settings.leader_elect))
-                for name in settings.only or tuple(EDGE_CONTROLLERS)
-            ]
+            names = settings.only or tuple(EDGE_CONTROLLERS)
+            led = [tasks.create_task(_all_led(environment, names, settings.leader_elect))]
             health.started()
             # What was loaded to start is not garbage and need not be looked at again. Objects come
             # and go by the thousand without leaving circles behind: looking for some at every
@@ -294,6 +291,14 @@ async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -
         tasks.create_task(judging.run())
         tasks.create_task(counting.run())
         tasks.create_task(placing.run())
+
+
+async def _all_led(environment: EdgeEnvironment, names: Sequence[str], leader_elect: bool) -> None:
+    """Run controllers as soon as there is a provider workspace."""
+    await environment.provider_ready()
+    async with asyncio.TaskGroup() as tasks:
+        for name in names:
+            tasks.create_task(_led(environment, name, leader_elect=leader_elect))
 
 
 async def _led(environment: EdgeEnvironment, name: str, *, leader_elect: bool) -> None:

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from skerry.api.kcp.resources import API_EXPORTS
+from skerry.api.errors import ApiError, Forbidden, NotFound
+from skerry.api.kcp.resources import API_EXPORTS, WORKSPACES
+from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
@@ -33,7 +35,7 @@ from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load
 from skerry.runtime.metrics import RuntimeMetrics
-from skerry.runtime.transport import Transport
+from skerry.runtime.transport import Transport, TransportError
 from skerry.wire.kubeconfig import KubeconfigError
 
 Role = Literal["espw", "root", "base", "admin"]
@@ -194,6 +196,27 @@ class EdgeEnvironment:
         workspace = self.access.workspaces.get("root") or ROOT
         return await self._view("root", workspace, export, quiet=quiet)
 
+    async def provider_ready(self) -> None:
+        """Wait until there is a provider workspace, by watching for it in its parent.
+
+        Where that cannot be watched, for lack of rights, the controllers' own retries find out.
+        """
+        parent, _, name = self.provider.rpartition(":")
+        try:
+            await self.client("espw", self.provider).list_page(API_EXPORTS, limit=1)
+            return
+        except (Forbidden, NotFound):
+            pass
+        except (ApiError, TransportError):
+            return
+        try:
+            await self.client("espw", parent).list_page(WORKSPACES, limit=1)
+        except (ApiError, TransportError):
+            return
+        _log.info("waiting for the provider workspace", workspace=self.provider)
+        await self._appears("espw", parent, WORKSPACES, name, _is_ready)
+        _log.info("found the provider workspace", workspace=self.provider)
+
     def stop(self) -> None:
         """End everything started here."""
         for task in self._background:
@@ -216,19 +239,30 @@ class EdgeEnvironment:
 
     async def _found(self, role: Role, workspace: str, export: str) -> tuple[str, Object]:
         """Return the URL of an export's view and the export, as soon as there is one."""
-        found: asyncio.Future[tuple[str, Object]] = asyncio.get_running_loop().create_future()
+        made = await self._appears(role, workspace, API_EXPORTS, export, _view_urls)
+        return _view_urls(made)[0], made
+
+    async def _appears(
+        self,
+        role: Role,
+        workspace: str,
+        gvr: GroupVersionResource,
+        name: str,
+        wanted: Callable[[Object], object],
+    ) -> Object:
+        """Return an object as soon as it is there and as *wanted*."""
+        found: asyncio.Future[Object] = asyncio.get_running_loop().create_future()
 
         def handle(_: Object | None, new: Object | None) -> None:
-            views = ((new or {}).get("status") or {}).get("virtualWorkspaces") or ()
-            if new is not None and views and not found.done():
-                found.set_result((str(views[0]["url"]), new))
+            if new is not None and not found.done() and wanted(new):
+                found.set_result(new)
 
         factory = self.following(role, workspace)
-        informer = factory.informer(API_EXPORTS, Selection(fields=f"metadata.name={export}"))
+        informer = factory.informer(gvr, Selection(fields=f"metadata.name={name}"))
         informer.add_handler(handle)
         await informer.wait_synced()
         if not found.done():
-            _log.info("waiting for an APIExport", exportName=export, workspace=workspace)
+            _log.info("waiting for an object", kind=gvr.resource, key=name, workspace=workspace)
         try:
             return await found
         finally:
@@ -240,3 +274,12 @@ class EdgeEnvironment:
         )
         self._background.append(self.tasks.create_task(factory.run()))
         return factory
+
+
+def _view_urls(export: Object) -> list[str]:
+    views = (export.get("status") or {}).get("virtualWorkspaces") or ()
+    return [str(view["url"]) for view in views]
+
+
+def _is_ready(workspace: Object) -> bool:
+    return bool((workspace.get("status") or {}).get("phase") == "Ready")

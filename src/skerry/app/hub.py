@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from skerry.api.edge import is_inert
+from skerry.app.admin_kubeconfig import AdminEntries, ClusterEntry, ContextEntry, UserEntry
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
@@ -27,7 +28,6 @@ from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
-from skerry.server.security.kubeconfig import ClusterEntry, ContextEntry, UserEntry
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.tokens import DEFAULT_ISSUER, HUB_ISSUER
 from skerry.server.workspaces.authorization import HubAuthorizer
@@ -136,17 +136,19 @@ async def _hub_assembly(
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
     return ServerAssembly(
         api,
-        lambda: [
-            ClusterEntry("base", f.url, authorities.bundle().encode()),
-            ClusterEntry("root", f"{f.url}/clusters/{ROOT}", authorities.bundle().encode()),
-        ],
-        lambda: [UserEntry(user, token=token) for user, token in tokens.items()],
-        [
-            ContextEntry("base", "base", "kcp-admin"),
-            ContextEntry("root", "root", "kcp-admin"),
-            ContextEntry("system:admin", "base", "shard-admin"),
-        ],
-        "root",
+        lambda: AdminEntries(
+            [
+                ClusterEntry("base", f.url, authorities.bundle().encode()),
+                ClusterEntry("root", f"{f.url}/clusters/{ROOT}", authorities.bundle().encode()),
+            ],
+            [UserEntry(user, token=token) for user, token in tokens.items()],
+            [
+                ContextEntry("base", "base", "kcp-admin"),
+                ContextEntry("root", "root", "kcp-admin"),
+                ContextEntry("system:admin", "base", "shard-admin"),
+            ],
+            "root",
+        ),
         complete=complete,
         beside=[] if f.settings.controllers == "none" else [control],
     )

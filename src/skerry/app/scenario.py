@@ -46,6 +46,7 @@ from skerry.app.scenario_objects import (
     workload_objects,
 )
 from skerry.app.stack import Stack, StackError
+from skerry.app.standalone import ADMIN_CONTEXT
 from skerry.app.supervised import Supervised, note
 from skerry.edge.agent.network import Published
 from skerry.kit.clock import SystemClock
@@ -143,7 +144,7 @@ class Scenario:
 
         # Both are waited for, also when one fails: what still starts could not be stopped.
         ends = await asyncio.gather(
-            *(asyncio.to_thread(make, name) for name in mappings), return_exceptions=True
+            *(_to_its_end(partial(make, name)) for name in mappings), return_exceptions=True
         )
         for end in ends:
             if isinstance(end, BaseException):
@@ -153,11 +154,14 @@ class Scenario:
     async def start_hub(self) -> str:
         def start() -> None:
             try:
-                self.stack.up(["--init", "--port", str(self.hub_port)], PROVIDER)
+                with self.stack.alone():
+                    self.stack.up(
+                        ["--init", "--port", str(self.hub_port)], ["--espw-path", PROVIDER]
+                    )
             except StackError as error:
                 raise Disappointment(str(error)) from error
 
-        await asyncio.to_thread(start)
+        await _to_its_end(start)
         return f"the hub answers at {self.stack.url}"
 
     async def fill_inventory(self) -> str:
@@ -197,15 +201,14 @@ class Scenario:
             home.mkdir(parents=True, exist_ok=True)
             identity = await edge_identity.issue(hub, target, self._mailboxes[name])
             write_secret(home / "hub.kubeconfig", yaml.safe_dump(identity).encode())
-            await asyncio.to_thread(
-                self.syncer(name).start,
-                [
-                    *("skerry.cli", "syncer"),
-                    *("--from-kubeconfig", str(home / "hub.kubeconfig")),
-                    *("--to-kubeconfig", str(self.edge(name).kubeconfig)),
-                    *("--sync-target-name", name, "--data-dir", str(home / "data")),
-                ],
-            )
+            command = [
+                *("skerry.cli", "syncer"),
+                *("--from-kubeconfig", str(home / "hub.kubeconfig")),
+                *("--to-kubeconfig", str(self.edge(name).kubeconfig)),
+                *("--to-context", ADMIN_CONTEXT),
+                *("--sync-target-name", name, "--data-dir", str(home / "data")),
+            ]
+            await _to_its_end(partial(self.syncer(name).start, command))
         return "both dial out, with an identity that reaches their own mailbox and nothing else"
 
     # -- stage 2 -----------------------------------------------------------------------------
@@ -376,7 +379,7 @@ async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) ->
     """Play the scenario, and stay until stopped unless it is just this *once*."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     clock = SystemClock()
     began = clock.monotonic()
@@ -391,6 +394,16 @@ async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) ->
     finally:
         await scenario.close()
     return held
+
+
+async def _to_its_end(start: Callable[[], object]) -> None:
+    """Start something in a thread; who is cancelled meanwhile waits, so that it can be stopped."""
+    starting = asyncio.get_running_loop().run_in_executor(None, start)
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        raise
 
 
 def _is_ready(workspace: Object) -> bool:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import fcntl
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import yaml
-
+from skerry.app.admin_kubeconfig import admin_kubeconfig
+from skerry.app.kubeconfig_files import load
 from skerry.app.ports import NoPortFree, is_free, lasting_port
-from skerry.app.supervised import READY, NotStarted, Supervised
+from skerry.app.supervised import READY, Interrupted, NotStarted, Supervised, wait_any
 from skerry.kit.secret_files import secret_directory
+from skerry.wire.kubeconfig import KubeconfigError
+
+# The hub's own cluster and context in its kubeconfig, which names no workspace.
+HUB_CONTEXT = "base"
+_PARTS = ("hub", "controllers")
+_NOBODY = -1
 
 
 class StackError(Exception):
@@ -20,11 +28,12 @@ class StackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How one process of the stack is."""
+    """How one process of the stack is; *supervised*: somebody starts it again when it fails."""
 
     name: str
     running: bool
     pid: int
+    supervised: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +44,66 @@ class Stack:
 
     @property
     def kubeconfig(self) -> Path:
-        return self.data_dir / "admin.kubeconfig"
+        """The file that leads to the hub as its administrator."""
+        return admin_kubeconfig(self.data_dir)
 
     @property
     def url(self) -> str:
         """Where the hub answers; empty before its first start."""
-        if not self.kubeconfig.exists():
+        try:
+            known = load([self.kubeconfig])
+        except KubeconfigError:
             return ""
-        config = yaml.safe_load(self.kubeconfig.read_text())
-        clusters = {each["name"]: each["cluster"] for each in config["clusters"]}
-        return str(clusters.get("base", {}).get("server", ""))
+        return str(known.clusters.get(HUB_CONTEXT, {}).get("server", ""))
 
     def _process(self, name: str) -> Supervised:
         record = hub_record(self.data_dir) if name == "hub" else self.data_dir / f"{name}.json"
         return Supervised(record, self.data_dir / f"{name}.log")
 
-    def up(self, hub_flags: Sequence[str], provider: str) -> None:
-        """Start what does not run: the hub, and the controllers once it answers."""
-        secret_directory(self.data_dir)
-        if self._process("hub").by_hand:
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other commands that start or stop this stack waiting meanwhile."""
+        try:
+            secret_directory(self.data_dir)
+            lock = (self.data_dir / "stack.lock").open("w")
+        except OSError as error:
+            raise StackError(f"cannot keep data in {self.data_dir}: {error.strerror}") from error
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def up(
+        self, hub_flags: Sequence[str], controller_flags: Sequence[str], stop: int = _NOBODY
+    ) -> bool:
+        """Start what does not run: the hub, and the controllers once it answers.
+
+        Returns whether the hub was started; one that ran already has the flags it had.
+        The controllers wait by themselves for their provider workspace. Something to read on the
+        descriptor *stop* ends what was begun here and raises ``Interrupted``.
+        """
+        hub = self._process("hub")
+        if hub.by_hand:
             raise StackError(
                 f"a hub that was started with skerry hub keeps its data in {self.data_dir}; "
                 f"first: skerry down --data-dir {self.data_dir}"
             )
         try:
             flags = ["--data-dir", str(self.data_dir), *self._with_lasting_port(hub_flags)]
-            self._process("hub").start(["skerry.cli", "hub", *flags, "--ready-fd", READY])
+            begun = hub.start(["skerry.cli", "hub", *flags, "--ready-fd", READY], stop)
         except (NotStarted, NoPortFree) as error:
             raise StackError(f"the hub did not start: {error}") from error
-        if provider:
-            flags = ["--kubeconfig", str(self.kubeconfig), "--espw-path", provider]
-            self._process("controllers").start(["skerry.cli", "controllers", *flags])
+        # Not the current context: that is wherever somebody who uses the file has gone.
+        flags = ["--kubeconfig", str(self.kubeconfig), "--espw-context", HUB_CONTEXT]
+        flags += _log_flags(hub_flags)
+        try:
+            self._process("controllers").start(
+                ["skerry.cli", "controllers", *flags, *controller_flags], stop
+            )
+        except Interrupted:
+            if begun:
+                hub.stop()
+            raise
+        return begun
 
     def _with_lasting_port(self, flags: Sequence[str]) -> list[str]:
         """Have "any port" mean the same one after each restart: others have written it down."""
@@ -78,29 +116,40 @@ class Stack:
         # The last one counts.
         return [*flags, "--port", str(port)]
 
+    def wait(self, stop: int) -> bool:
+        """Wait until there is something to read on *stop*; False when a supervisor ends before."""
+        return wait_any([self._process(name) for name in _PARTS], stop)
+
     def down(self) -> None:
         """Stop everything, however the hub was started; harmless when nothing runs."""
-        for name in ("controllers", "hub"):
+        for name in reversed(_PARTS):
             self._process(name).stop()
 
     def parts(self) -> list[Part]:
         """Return how each process is."""
         found = []
-        for name in ("hub", "controllers"):
+        for name in _PARTS:
             process = self._process(name)
-            found.append(Part(name, process.running, process.pid))
+            found.append(Part(name, process.running, process.pid, process.supervised))
         return found
 
 
 def _flag(words: Sequence[str], name: str) -> str | None:
     """Return the value a flag has among words that another command will read."""
     found = None
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for number, word in enumerate(words):
         if word == name:
-            found = following
+            found = words[number + 1] if number + 1 < len(words) else ""
         elif word.startswith(f"{name}="):
             found = word.partition("=")[2]
     return found
+
+
+def _log_flags(words: Sequence[str]) -> list[str]:
+    """Return what *words* say about log lines, in words that every command of ours reads."""
+    form, verbosity = _flag(words, "--log-format"), _flag(words, "--v") or _flag(words, "-v")
+    found = [] if form is None else ["--log-format", form]
+    return found if verbosity is None else [*found, "-v", verbosity]
 
 
 def hub_record(data_dir: Path) -> Path:

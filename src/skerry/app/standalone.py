@@ -19,6 +19,13 @@ import uvloop
 import yaml
 
 from skerry.api.errors import ServiceUnavailable
+from skerry.app.admin_kubeconfig import (
+    AdminEntries,
+    ClusterEntry,
+    ContextEntry,
+    UserEntry,
+    keep_admin_kubeconfig,
+)
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.core_controllers import embedded_transport, run_core_controllers
 from skerry.app.keys import (
@@ -68,13 +75,6 @@ from skerry.server.role_aggregation import RoleAggregation
 from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.key_administration import KeyAdministration
 from skerry.server.security.key_ring import KeyRing
-from skerry.server.security.kubeconfig import (
-    ClusterEntry,
-    ContextEntry,
-    UserEntry,
-    refresh_kubeconfig,
-    write_kubeconfig,
-)
 from skerry.server.security.pki import server_names
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.tls import LiveContext
@@ -88,6 +88,11 @@ from skerry.store.compaction import CompactionPolicy, HistoryBytes
 from skerry.store.open import open_store
 
 log = Logger("server")
+
+# The context of a plain server's admin.kubeconfig that is the server's own.
+ADMIN_CONTEXT = "skerry"
+# Others wait while a lock is waited for; kubectl holds its own for a millisecond.
+_BRIEFLY = 0.2
 
 
 class StartError(Exception):
@@ -115,10 +120,7 @@ class ServerAssembly:
 
     api: ApiServer
     # What the administrator's kubeconfig names, with the certificates of the moment.
-    clusters: Callable[[], list[ClusterEntry]]
-    users: Callable[[], list[UserEntry]]
-    contexts: list[ContextEntry]
-    current: str
+    entries: Callable[[], AdminEntries]
     # Brings the content the server starts with, through its own API, before it says ready.
     complete: Callable[[], Coroutine[Any, Any, None]] | None = None
     # Runs beside the server until cancelled.
@@ -229,11 +231,11 @@ async def _serving_store(
     try:
         async with asyncio.TaskGroup() as tasks:
             assembly = await flavor.assembly(deps)
-            kubeconfig = settings.data_dir / "admin.kubeconfig"
 
             def certificates_changed() -> None:
                 tls.present = authorities.context()
-                refresh_kubeconfig(kubeconfig, assembly.clusters(), assembly.users())
+                # Before whoever asked for it is answered: the next command reads the file.
+                keep_admin_kubeconfig(settings.data_dir, assembly.entries(), _BRIEFLY)
 
             streams = assembly.api.engine.streams
             follow_keys(keys, ring, security, streams, certificates_changed)
@@ -246,12 +248,8 @@ async def _serving_store(
             if assembly.complete is not None:
                 await assembly.complete()
             http.handler = assembly.api.engine.handle
-            write_kubeconfig(
-                kubeconfig,
-                assembly.clusters(),
-                assembly.users(),
-                assembly.contexts,
-                assembly.current,
+            kubeconfig = await asyncio.to_thread(
+                keep_admin_kubeconfig, settings.data_dir, assembly.entries()
             )
             observability.health.started()
             # What was loaded to start is not garbage and need not be looked at again.
@@ -293,10 +291,12 @@ async def plain_assembly(deps: ServerDeps) -> ServerAssembly:
     follow_accounts(f.security.authentication, streams, api.dispatcher)
     assembly = ServerAssembly(
         api,
-        lambda: [ClusterEntry("skerry", f.url, f.authorities.bundle().encode())],
-        lambda: [UserEntry("admin", f.authorities.pki.admin)],
-        [ContextEntry("skerry", "skerry", "admin")],
-        "skerry",
+        lambda: AdminEntries(
+            [ClusterEntry(ADMIN_CONTEXT, f.url, f.authorities.bundle().encode())],
+            [UserEntry("admin", f.authorities.pki.admin)],
+            [ContextEntry(ADMIN_CONTEXT, ADMIN_CONTEXT, "admin")],
+            ADMIN_CONTEXT,
+        ),
     )
     roles = RoleAggregation(f.store, api.dispatcher, f.security.rbac)
     assembly.beside.append(lambda: restart_on_unavailable("roles", roles.run, f.clock))

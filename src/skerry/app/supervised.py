@@ -33,6 +33,10 @@ class NotStarted(Exception):
     """The command ended, or said nothing, before it was ready."""
 
 
+class Interrupted(Exception):
+    """Somebody asked to stop before the command was ready; nothing of it runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Supervised:
     """One command of ours, supervised."""
@@ -68,19 +72,21 @@ class Supervised:
             return Process(0, 0)
         return Process(pid, start)
 
-    def start(self, command: Sequence[str]) -> None:
-        """Run ``python -m COMMAND``, detached. Harmless when it runs already.
+    def start(self, command: Sequence[str], stop: int = -1) -> bool:
+        """Run ``python -m COMMAND``, detached; False when it runs already.
 
         Where the command has an argument ``{ready}``, that becomes a descriptor to speak on when
-        it is ready, and this waits for it; without, it returns at once.
+        it is ready, and this waits for it; without, it returns once there is something to stop.
+        Something to read on the descriptor *stop* ends the wait, and the command.
         """
         if self.supervised and self.running:
-            return
+            return False
         if self.by_hand:
             raise NotStarted(f"one that was started by hand runs there already (pid {self.pid})")
         # What lost its supervisor makes way.
         self.end()
         self._shorten_log()
+        begin = self.log.stat().st_size if self.log.exists() else 0
         heard, ready_writer = os.pipe()
         os.set_inheritable(ready_writer, True)
         with self.log.open("ab") as log:
@@ -97,14 +103,30 @@ class Supervised:
                 pass_fds=(ready_writer,),
             )
         os.close(ready_writer)
-        # It is to outlive us: nobody waits for it here.
-        supervisor.returncode = 0
         try:
-            if READY in command and not _heard(heard, _START_SECONDS):
-                self.stop()
-                raise NotStarted(self.last_words())
+            readable = _readable([heard, stop], _START_SECONDS)
+            if stop in readable:
+                self._abandon(supervisor)
+                raise Interrupted
+            ready = bool(readable) and (os.read(heard, 4096) != b"" or READY not in command)
+            if not ready:
+                self._abandon(supervisor)
+                raise NotStarted(self.last_words(begin))
         finally:
             os.close(heard)
+        # It is to outlive us: nobody waits for it here.
+        supervisor.returncode = 0
+        return True
+
+    def _abandon(self, supervisor: subprocess.Popen[bytes]) -> None:
+        """End a supervisor that may not have written down yet who it is, and its command."""
+        supervisor.terminate()
+        try:
+            supervisor.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            supervisor.kill()
+            supervisor.wait()
+        self.end()
 
     def _shorten_log(self) -> None:
         """Begin a new log when the old one is long; one predecessor is kept."""
@@ -127,14 +149,20 @@ class Supervised:
                 os.kill(process.pid, signal.SIGKILL)
                 _wait_gone(process, _STOP_SECONDS)
 
-    def last_words(self) -> str:
-        """Return the end of the log, where the reason usually is."""
+    def last_words(self, begin: int = 0) -> str:
+        """Return the end of the log after its byte *begin*, where the reason usually is."""
         try:
-            lines = self.log.read_text(errors="replace").strip().splitlines()
+            with self.log.open("rb") as file:
+                file.seek(begin)
+                lines = file.read().decode(errors="replace").strip().splitlines()
         except FileNotFoundError:
             lines = []
-        ready_writer = [line for line in lines[-40:] if line.startswith("skerry ")]
-        return ready_writer[-1] if ready_writer else f"see {self.log}"
+        sentences = [line for line in lines[-40:] if line.startswith("skerry ")]
+        return sentences[-1] if sentences else f"see {self.log}"
+
+    def ending(self) -> int | None:
+        """Return a descriptor that tells of the supervisor's end; None when there is none."""
+        return opened(self._recorded("supervisor"))
 
 
 @contextlib.contextmanager
@@ -176,10 +204,46 @@ def announcing(descriptor: int) -> Callable[[str], None]:
     return announce
 
 
-def _heard(descriptor: int, seconds: float) -> bytes:
-    """Return what is said on a pipe; empty when it is closed, or nothing is said in time."""
-    readable, _, _ = select.select([descriptor], [], [], seconds)
-    return os.read(descriptor, 4096) if readable else b""
+def wait_any(processes: Sequence[Supervised], stop: int) -> bool:
+    """Wait until there is something to read on *stop*; False when a supervisor ends before."""
+    endings = [process.ending() for process in processes]
+    known = [descriptor for descriptor in endings if descriptor is not None]
+    try:
+        if len(known) < len(endings):
+            return False
+        return stop in _readable([*known, stop], None)
+    finally:
+        for descriptor in known:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[int]:
+    """Yield a descriptor that has something to read once this process is asked to end.
+
+    Asked again it goes on ending, so a second Ctrl-C leaves nothing behind either. A signal that
+    was ignored before stays so: that is how ``nohup`` and shells keep background commands.
+    """
+    asked, teller = os.pipe()
+    os.set_blocking(teller, False)
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, lambda *_: None)
+    former = signal.set_wakeup_fd(teller, warn_on_full_buffer=False)
+    try:
+        yield asked
+    finally:
+        signal.set_wakeup_fd(former)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(asked)
+        os.close(teller)
+
+
+def _readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
+    """Return which of the descriptors have something to read within a time, or have ended."""
+    return select.select([each for each in descriptors if each >= 0], [], [], seconds)[0]
 
 
 def _wait_gone(process: Process, seconds: float) -> None:

@@ -2,7 +2,8 @@
 
 Runs as ``python -I -S supervisor.py RECORD FD COMMAND…`` so that it costs 8 MB and cannot break
 with what it watches. FD is a pipe on which the command's first start says that it is ready: where
-the command has ``{ready}`` it stands, and -1 on every later start, when nobody listens.
+the command has ``{ready}`` it stands, and -1 on every later start, when nobody listens. Without
+``{ready}`` the pipe ends as soon as the record is there.
 
 Which process it is and which one it runs stands in the record, each by pid and start time. SIGTERM
 ends both; a command that ends well is not started again.
@@ -16,12 +17,12 @@ import os
 import signal
 import sys
 import time
-from types import FrameType
 
 _SHORTEST_PAUSE = 0.2
 _MAX_PAUSE = 10.0
 # A command that ran this long has its failures forgotten.
 _CALM_SECONDS = 60.0
+_AWAITED = {signal.SIGTERM, signal.SIGCHLD}
 
 
 def start_time(pid: int) -> int:
@@ -39,22 +40,18 @@ class _Supervisor:
         self._command = command
         self._inherited = inherited
         self._child = 0
-        self._stopping = False
-
-    def stop(self, number: int, frame: FrameType | None) -> None:
-        self._stopping = True
-        if self._child:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._child, signal.SIGTERM)
 
     def run(self) -> int:
+        self._note(0)
+        if "{ready}" not in self._command:
+            # Nothing more is waited for: whoever started us finds us by the record.
+            self._hang_up()
         pause = _SHORTEST_PAUSE
         while True:
             began = time.clock_gettime(time.CLOCK_MONOTONIC)
             self._start()
-            code = self._waited()
-            self._child = 0
-            if self._stopping or code == 0:
+            code, stopping = self._waited()
+            if stopping or code == 0:
                 return 0
             ran = time.clock_gettime(time.CLOCK_MONOTONIC) - began
             pause = _SHORTEST_PAUSE if ran > _CALM_SECONDS else min(_MAX_PAUSE, 2 * pause)
@@ -62,40 +59,57 @@ class _Supervisor:
                 f"supervisor: exit code {code} after {ran:.1f} s; again in {pause} s\n"
             )
             sys.stderr.flush()
-            time.sleep(pause)
-            if self._stopping:
+            if signal.sigtimedwait({signal.SIGTERM}, pause) is not None:
                 return 0
 
     def _start(self) -> None:
         words = [str(self._inherited) if word == "{ready}" else word for word in self._command]
-        self._child = os.posix_spawn(words[0], words, os.environ)  # noqa: TID251 - passed on
+        self._child = os.posix_spawn(
+            words[0],
+            words,
+            os.environ,  # noqa: TID251 - passed on
+            setsigmask=(),
+        )
+        # Only the first start is waited for; its end of the pipe must be the last one open.
+        self._hang_up()
+        self._note(self._child)
+
+    def _hang_up(self) -> None:
         if self._inherited >= 0:
-            # Only the first start is waited for; its end of the pipe must be the last one open.
             os.close(self._inherited)
             self._inherited = -1
+
+    def _note(self, child: int) -> None:
+        """Write down who we are, and the command's process once there is one."""
         own = os.getpid()
-        content = {
-            "supervisor": [own, start_time(own)],
-            "server": [self._child, start_time(self._child)],
-        }
+        content = {"supervisor": [own, start_time(own)], "server": [child, start_time(child)]}
         temporary = f"{self._record}.new"
         with open(temporary, "w") as file:
             json.dump(content, file)
         os.replace(temporary, self._record)
 
-    def _waited(self) -> int:
-        status = os.waitpid(self._child, 0)[1]
-        return os.waitstatus_to_exitcode(status)
+    def _waited(self) -> tuple[int, bool]:
+        """Return the command's exit code, and whether it ended because it was asked to."""
+        stopping = False
+        while True:
+            ended, status = os.waitpid(self._child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status), stopping
+            if signal.sigwait(_AWAITED) == signal.SIGTERM:
+                stopping = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._child, signal.SIGTERM)
 
 
 def main() -> None:
     """Supervise until SIGTERM."""
     record, inherited, *command = sys.argv[1:]
-    supervisor = _Supervisor(record, command, int(inherited))
-    signal.signal(signal.SIGTERM, supervisor.stop)
+    # Blocked and waited for, so that none can come between two steps and be missed.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    sys.exit(supervisor.run())
+    sys.exit(_Supervisor(record, command, int(inherited)).run())
 
 
 if __name__ == "__main__":

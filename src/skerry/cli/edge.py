@@ -21,10 +21,10 @@ from skerry.app.edge_config import (
     plain_config,
 )
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
+from skerry.app.kubeconfig_files import load, remove, store
 from skerry.cli.columns import print_columns
 from skerry.cli.edge_identity import approve, bootstrap, join, manifest, revoke
 from skerry.cli.extras import require_extra
-from skerry.cli.kubeconfig import load, remove, store
 from skerry.wire.kubeconfig import Entry, KubeconfigError, kubeconfig_paths
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)

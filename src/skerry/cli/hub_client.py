@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from skerry.cli.kubeconfig import home_of
+from skerry.app.kubeconfig_files import home_of
 from skerry.wire.kubeconfig import Entry, Kubeconfig, KubeconfigError
 
 _TIMEOUT_SECONDS = 60

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import click
 
+from skerry.app.admin_kubeconfig import admin_kubeconfig
 from skerry.app.key_files import KeyFileError
+from skerry.app.kubeconfig_files import load
 from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, target_of
-from skerry.cli.kubeconfig import load
 from skerry.cli.options import FILE, FOLDER
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -75,7 +76,7 @@ def asking(
     """Give a client; turn what goes wrong into one line and exit code 1."""
     client: KeyClient | None = None
     try:
-        client = KeyClient(kubeconfig or data_dir / "admin.kubeconfig", path)
+        client = KeyClient(kubeconfig or admin_kubeconfig(data_dir), path)
         yield client
     except (RequestFailed, KubeconfigError, KeyFileError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)

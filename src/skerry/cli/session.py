@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skerry.app.kubeconfig_files import load
 from skerry.cli.flags import Parsed
 from skerry.cli.hub_client import HubClient, Overrides, Target, target_of
-from skerry.cli.kubeconfig import load
 from skerry.wire.kubeconfig import Kubeconfig, kubeconfig_paths
 
 PREFIX = "/clusters/"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from skerry.app.stack import Stack, StackError
+from skerry.api.edge import USUAL_PROVIDER
+from skerry.app.stack import HUB_CONTEXT, Part, Stack, StackError
+from skerry.app.supervised import Interrupted, stop_signals
+from skerry.wire.kubeconfig import KubeconfigError
+
+# What a shell says of a program that Ctrl-C has ended.
+INTERRUPTED = 130
 
 _DATA_DIR = click.option(
     "--data-dir",
@@ -32,16 +40,23 @@ _OUTPUT = click.option(
     context_settings={"ignore_unknown_options": True},
     epilog="""\b
 Examples:
-  skerry up --init                   in the foreground, until Ctrl-C
+  skerry up                          in the foreground, until Ctrl-C
   skerry up --init --detach          in the background; see skerry status, skerry down
   skerry up --detach --port 7443     further flags are those of skerry hub
 """,
 )
 @_DATA_DIR
 @click.option(
-    "--init", is_flag=True, help="Also make root:espw, and run the edge controllers there."
+    "--init",
+    is_flag=True,
+    help="Also make the provider workspace root:espw and the finer compute exports.",
 )
-@click.option("--espw-path", default="", help="Provider workspace of the controllers, if another.")
+@click.option(
+    "--espw-path",
+    default=USUAL_PROVIDER,
+    show_default=True,
+    help="Provider workspace of the controllers, which wait until there is one.",
+)
 @click.option("--detach", is_flag=True, help="Return when the hub answers.")
 @click.argument("hub_flags", nargs=-1, type=click.UNPROCESSED)
 def up(
@@ -49,24 +64,67 @@ def up(
 ) -> None:
     """Run a hub and its controllers, started again whenever they fail."""
     stack = Stack(data_dir.resolve())
-    provider = espw_path or ("root:espw" if init else "")
+    with reporting(), contextlib.ExitStack() as held:
+        with stack.alone():
+            stop = held.enter_context(stop_signals())
+            flags = [*(["--init"] if init else []), *hub_flags]
+            begun = stack.up(flags, ["--espw-path", espw_path], stop)
+        if init and not begun:
+            _populate(stack)
+        print(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})", flush=True)
+        if detach:
+            return
+        asked = stack.wait(stop)
+        with stack.alone():
+            stack.down()
+        if not asked:
+            raise StackError("stopped, because another command or program ended a part of it")
+
+
+def _populate(stack: Stack) -> None:
+    """Do what --init asks for at a hub that runs already, and may have been started without."""
+    # Only here: what these load is of no use to the other commands.
+    from skerry.api.errors import ApiError
+    from skerry.app.edge_identity import open_hub
+    from skerry.app.kubestellar import CommandFailed, populate
+    from skerry.runtime.transport import TransportError
+
+    async def populated() -> None:
+        hub = open_hub([stack.kubeconfig], HUB_CONTEXT)
+        try:
+            await populate(hub)
+        finally:
+            await hub.client.transport.close()
+
     try:
-        stack.up([*(["--init"] if init else []), *hub_flags], provider)
+        asyncio.run(populated())
+    except (ApiError, CommandFailed, KubeconfigError, TransportError, TimeoutError) as error:
+        raise StackError(f"the hub runs, but --init could not be done: {error}") from error
+
+
+@contextlib.contextmanager
+def reporting() -> Iterator[None]:
+    """Turn what went wrong into one line and an exit code."""
+    try:
+        yield
+    except Interrupted:
+        print("skerry up: interrupted before the hub was ready; nothing runs", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except StackError as error:
         print(f"skerry up: {error}", file=sys.stderr)
         sys.exit(1)
-    print(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})", flush=True)
-    if detach:
-        return
-    signal.sigwait({signal.SIGINT, signal.SIGTERM})
-    stack.down()
 
 
 @click.command(epilog="\b\nExample:\n  skerry down --data-dir .skerry\n")
 @_DATA_DIR
 def down(data_dir: Path) -> None:
     """Stop a hub and its controllers; what they keep stays."""
-    Stack(data_dir.resolve()).down()
+    stack = Stack(data_dir.resolve())
+    if not data_dir.exists():
+        print(f"skerry down: there is no folder {data_dir}; nothing to stop", file=sys.stderr)
+        sys.exit(1)
+    with reporting(), stack.alone():
+        stack.down()
 
 
 @click.command(epilog="\b\nExample:\n  skerry status -o json\n")
@@ -80,8 +138,14 @@ def status(data_dir: Path, output: str) -> None:
         print(json.dumps({"url": stack.url, "parts": [asdict(part) for part in parts]}))
     else:
         for part in parts:
-            state = f"running (pid {part.pid})" if part.running else "not running"
-            print(f"{part.name:12} {state}")
+            print(f"{part.name:12} {_state(part)}")
         if stack.url:
             print(f"{'url':12} {stack.url}")
     sys.exit(0 if parts[0].running else 1)
+
+
+def _state(part: Part) -> str:
+    if not part.running:
+        return "not running: it ends as soon as it starts" if part.supervised else "not running"
+    watched = "" if part.supervised else ", not supervised"
+    return f"running (pid {part.pid}{watched})"

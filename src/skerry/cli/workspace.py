@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from skerry.app.kubeconfig_files import store
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.kubeconfig import store
 from skerry.cli.session import PATH, PREFIX, CommandError, Session, split_url
 from skerry.wire.kubeconfig import KubeconfigError
 

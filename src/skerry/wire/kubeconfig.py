@@ -67,7 +67,38 @@ def document_of(text: str) -> Entry:
         return {}
     if not isinstance(document, dict):
         raise KubeconfigError(f"want a mapping, found {type(document).__name__}")
+    for section, inner in SECTIONS.items():
+        _check_section(section, inner, document.get(section))
     return document
+
+
+def _check_section(section: str, inner: str, items: object) -> None:
+    """Refuse a section that is no list of named mappings; an absent one is empty."""
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise KubeconfigError(f"{section}: want a list, found {type(items).__name__}")
+    for number, item in enumerate(items):
+        where = f"{section}[{number}]"
+        if not isinstance(item, dict):
+            raise KubeconfigError(f"{where}: want a mapping, found {type(item).__name__}")
+        if not isinstance(item.get(inner), dict | None):
+            raise KubeconfigError(f"{where}.{inner}: want a mapping")
+
+
+def with_entry(document: Entry, section: str, name: str, entry: Entry) -> Entry:
+    """Return *document* with *entry* as the content of one of its section's, new or not.
+
+    Whatever else stands beside the content stays, and so does the order.
+    """
+    inner = SECTIONS[section]
+    items = [
+        {**item, inner: entry} if item.get("name") == name else item
+        for item in document.get(section) or ()
+    ]
+    if not any(item.get("name") == name for item in items):
+        items.append({"name": name, inner: entry})
+    return {**document, section: items}
 
 
 def merged(files: Sequence[Path], documents: Iterable[tuple[Path, Entry]]) -> Kubeconfig:

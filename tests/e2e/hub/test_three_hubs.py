@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from skerry.app.kubeconfig_files import load
 from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, target_of
-from skerry.cli.kubeconfig import load
 from tests.kit.e2e.hubs import Hub
 from tests.kit.store.etcd_process import EtcdProcess
 

@@ -71,7 +71,12 @@ def test_a_hub_started_by_hand_is_seen_respected_and_ended(data: Path) -> None:
     )  # fmt: skip
     assert hub.stdout is not None
     assert "ready" in hub.stdout.readline()
-    assert _parts(data)["hub"] == {"name": "hub", "running": True, "pid": hub.pid}
+    assert _parts(data)["hub"] == {
+        "name": "hub",
+        "running": True,
+        "pid": hub.pid,
+        "supervised": False,
+    }
     second = _run("hub", "--data-dir", str(data), "--port", "0")
     assert second.returncode == 1
     refused = _run("up", "--detach", "--data-dir", str(data))

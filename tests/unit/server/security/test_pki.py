@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -14,12 +13,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from skerry.kit.secret_files import write_secret
-from skerry.server.security.kubeconfig import (
-    ClusterEntry,
-    ContextEntry,
-    UserEntry,
-    write_kubeconfig,
-)
 from skerry.server.security.pki import Authority, open_pki, server_names
 from tests.kit.server.clock import HandClock
 
@@ -121,26 +114,3 @@ def test_a_signing_request_with_a_wrong_signature_is_refused(tmp_path: Path) -> 
         Authority(open_pki(tmp_path, NAMES).ca, HandClock()).sign_request(
             x509.load_der_x509_csr(bytes(raw))
         )
-
-
-def test_a_kubeconfig_holds_everything_and_is_private(tmp_path: Path) -> None:
-    pki = open_pki(tmp_path / "pki", NAMES)
-    path = tmp_path / "admin.kubeconfig"
-    write_kubeconfig(
-        path,
-        [ClusterEntry("base", "https://127.0.0.1:1", pki.ca.certificate)],
-        [UserEntry("admin", pki.admin), UserEntry("robot", token="t")],
-        [ContextEntry("root", "base", "admin"), ContextEntry("r", "base", "robot", "default")],
-        "root",
-    )
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    config = yaml.safe_load(path.read_text())
-    assert config["current-context"] == "root"
-    assert config["users"][1] == {"name": "robot", "user": {"token": "t"}}
-    assert config["contexts"][1]["context"]["namespace"] == "default"
-
-
-def test_a_kubeconfig_whose_current_context_is_missing_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no context has that name"):
-        write_kubeconfig(tmp_path / "k", [], [], [], "root")
-    assert not (tmp_path / "k").exists()

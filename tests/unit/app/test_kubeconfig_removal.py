@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skerry.cli.kubeconfig import load, remove, store
+from skerry.app.kubeconfig_files import load, remove, store
 
 
 def test_what_was_put_in_is_taken_out_and_nothing_else(tmp_path: Path) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from skerry.cli import kubeconfig
+from skerry.app.kubeconfig_files import edit, load, store
 from skerry.cli.flags import UsageError, parse
 from skerry.cli.hub_client import Overrides, target_of
 from skerry.cli.kcp_plugin import seconds
-from skerry.cli.kubeconfig import load, store
 from skerry.cli.session import split_url
 from skerry.cli.workspace import CURRENT
 from skerry.wire.kubeconfig import KubeconfigError
@@ -95,13 +95,27 @@ def test_mode_and_links_are_kept(tmp_path: Path) -> None:
     assert load([real]).current == "b"
 
 
-def test_a_lock_that_stays_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubeconfig, "_LOCK_PATIENCE_SECONDS", 0.0)
+def test_a_lock_that_stays_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "config")
     (tmp_path / "config.lock").touch()
-    with pytest.raises(KubeconfigError, match=r"config\.lock: file exists"):
-        store(load([path]), current="b")
+    with pytest.raises(KubeconfigError, match=r"config\.lock: file exists; remove it if nothing"):
+        edit(path, lambda document: {**document, "current-context": "b"}, patience=0)
     assert load([path]).current == "a"
+
+
+def test_a_file_that_says_it_already_is_not_written(tmp_path: Path) -> None:
+    path = written(tmp_path / "config")
+    before = path.stat().st_ino
+    edit(path, dict)
+    assert path.stat().st_ino == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_of_a_file_stays_its_owner(tmp_path: Path) -> None:
+    path = written(tmp_path / "config")
+    os.chown(path, 1234, 1235)
+    store(load([path]), current="b")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1235)
 
 
 def test_no_lock_and_no_scratch_file_is_left(tmp_path: Path) -> None:
@@ -110,10 +124,16 @@ def test_no_lock_and_no_scratch_file_is_left(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["config"]
 
 
-@pytest.mark.parametrize("text", ["- a\n- b\n", "a: [", "just text"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("- a\n- b\n", "a: [", "just text", "clusters: 1", "users: [x]", "contexts: [{}, 3]"),
+        *("clusters: [{name: a, cluster: 3}]", b"\xff\xfe".decode("latin-1")),
+    ],
+)
 def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config"
-    path.write_text(text)
+    path.write_text(text, encoding="latin-1")
     with pytest.raises(KubeconfigError, match="error loading config file"):
         load([path])
 
