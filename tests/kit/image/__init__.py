@@ -1,0 +1,1 @@
+"""Building and running images without an engine and without a registry."""
