@@ -1,4 +1,4 @@
-"""Text of unknown length: cut to a stated one, or read as a number."""
+"""Text of unknown length or content: cut to a stated one, put in one line, read as a number."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}... ({len(text) - limit} more characters)"
+
+
+def one_line(text: str) -> str:
+    """Return *text* in one line: spaces for control characters, and single ones.
+
+    For what another machine says and people read.
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 # As many as the largest unsigned 64-bit number has.

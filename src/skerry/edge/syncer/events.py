@@ -49,6 +49,7 @@ class EventHandlers:
         s.edge_cache.changed.connect(self.edge_changed)
         s.edge_types.changed.connect(self.edge_types_changed)
         s.rights.granted.connect(self.right_granted)
+        s.causes.changed.connect(self.cause_changed)
         s.budget.changed.connect(self.budget_changed)
         s.outcomes.changed.connect(self._report)
 
@@ -143,6 +144,9 @@ class EventHandlers:
             if outcome.reason == "EdgeForbidden"
             and (ref.group_resource, ref.namespace) == (kind, namespace)
         )
+
+    def cause_changed(self, ref: ObjectRef) -> None:
+        self._s.back.add_after(ref, self._s.settings.return_seconds)
 
     def budget_changed(self) -> None:
         self._enqueue(self._s.budget.candidates)

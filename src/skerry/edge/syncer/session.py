@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from skerry.api.refs import ObjectRef
+from skerry.edge.syncer.causes import Causes
 from skerry.edge.syncer.deletion_budget import DeletionBudget
 from skerry.edge.syncer.downsync.execute import DownsyncExecutor
 from skerry.edge.syncer.downsync.observe import DownsyncObserver
@@ -88,6 +89,7 @@ class Session:
             rights=MissingRights(edge),
             records=records,
             outcomes=Outcomes(metrics),
+            causes=Causes(edge, self._edge_factory),
             budget=DeletionBudget(settings.budget, hub.clock, records.edge_uid),
             down=queue("syncer-down"),
             back=queue("syncer-back"),
@@ -123,6 +125,7 @@ class Session:
             self._heartbeat.run,
             self._edge_witness.run,
             state.rights.run,
+            state.causes.run,
             *(controller.run for controller in self._controllers()),
         ]
         async with asyncio.TaskGroup() as tasks:

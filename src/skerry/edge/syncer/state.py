@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.refs import ObjectRef
+from skerry.edge.syncer.causes import Causes
 from skerry.edge.syncer.deletion_budget import DeletionBudget
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.outcomes import Outcomes
@@ -64,8 +65,9 @@ class SyncerState:
     rights: MissingRights
     # ``recorded``: the journal.
     records: SyncRecords
-    # How things stand, and how much more may be deleted.
+    # How things stand, why what stands is not well, and how much more may be deleted.
     outcomes: Outcomes
+    causes: Causes
     budget: DeletionBudget
     # Keys of the three controllers: downsync, status write-back, upsync.
     down: WorkQueue[ObjectRef]

@@ -5,13 +5,13 @@ Bursts are gathered (``return_seconds``) so that they become one write.
 
 from __future__ import annotations
 
-from skerry.api.edge import EDGE_FIELD_MANAGER
-from skerry.api.errors import ApiError, Conflict, Invalid, NotFound
+from skerry.api.edge import CAUSE, EDGE_FIELD_MANAGER
+from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
-from skerry.logic.fleet.syncing.status_writeback import RETURNED, WritebackObserved
-from skerry.logic.machinery.plan import Plan, target_text
+from skerry.logic.fleet.syncing.status_writeback import MARKED, RETURNED, WritebackObserved
+from skerry.logic.machinery.plan import Patch, Plan, target_text
 from skerry.runtime.execute import Executor, Outcome
 
 _log = Logger("syncer-status")
@@ -29,15 +29,19 @@ class WritebackObserver:
         copy = s.mailbox.get(ref)
         gvr = s.mailbox.followed(ref.group_resource)
         if copy is None or gvr is None or not s.config.scope.covers(ref):
+            s.causes.forget(ref)
             return None
+        live, record = s.edge_cache.get(gvr, ref), s.records.placed(ref)
+        ours = live is not None and record is not None and record.is_of(live)
         return WritebackObserved(
             ref=ref,
             gvr=gvr,
             copy=copy,
-            live=s.edge_cache.get(gvr, ref),
-            record=s.records.placed(ref),
+            live=live,
+            record=record,
             outcome=s.outcomes.get(ref),
             has_status=s.hub_types.has_status(gvr, unknown=True),
+            cause=s.causes.of(ref, copy, live if ours else None),
         )
 
 
@@ -49,6 +53,7 @@ class WritebackExecutor(Executor):
             state.hub, EDGE_FIELD_MANAGER, metrics=state.metrics.runtime, dry_run=dry_run
         )
         self._returned = state.metrics.returned
+        self._causes = state.causes
         self._dry_run = dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
@@ -58,6 +63,10 @@ class WritebackExecutor(Executor):
             # It went or changed meanwhile, which an event tells; or the hub rejects the status.
             _log.debug("status not returned", key=_about(plan), error=error.message)
             return []
+        except Forbidden as error:
+            if _has_cause(plan):
+                self._causes.refused(error.message)
+            raise
         except ApiError as error:
             _log.warning("status not returned", key=_about(plan), error=error.message)
             raise
@@ -65,6 +74,14 @@ class WritebackExecutor(Executor):
             what = "status" if outcome.action.reason == RETURNED else "mark"
             self._returned.labels(what).inc()
         return outcomes
+
+
+def _has_cause(plan: Plan) -> bool:
+    return any(
+        CAUSE in action.patch["metadata"]["annotations"]
+        for action in plan
+        if isinstance(action, Patch) and action.reason == MARKED
+    )
 
 
 def _about(plan: Plan) -> str:

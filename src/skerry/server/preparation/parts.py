@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.edge import is_projected
 from skerry.api.errors import FieldError
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.configuration import finalizer_errors
@@ -18,6 +19,7 @@ from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.pod_spec import pod_spec_errors
 from skerry.logic.machinery.builtin.pods import ephemeral_container_errors, quality_of_service
 from skerry.logic.machinery.builtin.rules import Errors
+from skerry.logic.machinery.edges.rights import MARKS
 from skerry.logic.machinery.resource import Resource
 
 Narrow = Callable[[Object, Object], Object]
@@ -66,11 +68,20 @@ def _with(old: Object, new: Object, **members: Any) -> Object:
 
 
 def status_only(new: Object, old: Object) -> Object:
-    """Return *old* with the status of *new*."""
+    """Return *old* with the status of *new*.
+
+    On a copy the syncer's marks belong to the status: they say why it is as it is, and an edge that
+    reports both needs one write for them.
+    """
     merged = _with(old, new)
     merged.pop("status", None)
     if "status" in new:
         merged["status"] = new["status"]
+    if is_projected(old):
+        notes = (old["metadata"].get("annotations") or {}).items()
+        kept = {name: value for name, value in notes if name not in MARKS}
+        sent = (new["metadata"].get("annotations") or {}).items()
+        merged["metadata"]["annotations"] = kept | {k: v for k, v in sent if k in MARKS}
     return merged
 
 

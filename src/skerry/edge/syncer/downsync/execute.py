@@ -22,6 +22,9 @@ from skerry.runtime.transport import TransportError
 # How servers say that a field cannot change; there is no reason of its own for it.
 _IMMUTABLE = ("immutable", "may not change fields", "other than", "may not be changed")
 
+# A kind that is on its way itself, a namespace that comes: reported when that takes long.
+_WAITING_SECONDS = 5.0
+
 _log = Logger("syncer-downsync")
 
 
@@ -126,6 +129,7 @@ class DownsyncExecutor(Executor):
                 "object not applied", key=ref.text, reason=outcome.reason, error=outcome.message
             )
         s.outcomes.set(ref, outcome)
-        s.back.add_after(ref, s.settings.return_seconds)
+        waits = outcome.state == "Waiting"
+        s.back.add_after(ref, _WAITING_SECONDS if waits else s.settings.return_seconds)
         if outcome.reason == "EdgeForbidden":
             s.rights.miss(ref, verb)

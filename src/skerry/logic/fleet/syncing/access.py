@@ -4,6 +4,10 @@ Objects of namespaced types are written only in the namespaces of the SyncerConf
 for them are bound there; cluster-scoped rules name their objects where they can. ``create``
 cannot be limited by name (the name is not known when it is judged), which is Kubernetes' own
 limit and the reason why a create rule stands alone.
+
+Where pods are placed, directly or not, the syncer may also read how those pods fare, so that it can
+tell why a workload is not well: states of pods, Events, whose a ReplicaSet is, and the last line of
+a container that failed. Where a cluster does not grant that, its statuses alone are reported.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from dataclasses import dataclass
 
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.logic.fleet.syncing.cause import WITH_CAUSES
 from skerry.logic.machinery.edges.scope import DEFINITIONS, NAMESPACES, Names, Scope
 
 # Up to so many namespaces are watched one by one; more would cost more than one wide watch.
@@ -24,6 +29,18 @@ _RBAC = "rbac.authorization.k8s.io"
 # Placing a role needs more than writing it: Kubernetes asks who may hand out what it allows.
 _HANDING_OUT = {"roles": "escalate", "clusterroles": "escalate"}
 _BINDING = {"rolebindings": "roles", "clusterrolebindings": "clusterroles"}
+
+
+def _rule(group: str, resources: tuple[str, ...], verbs: tuple[str, ...]) -> Object:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+# What tells causes: ``edge.syncer.causes`` reads it, and only while something is not well.
+_CAUSES = (
+    _rule("", ("events", "pods"), ("list", "watch")),
+    _rule("", ("pods/log",), ("get",)),
+    _rule("apps", ("replicasets",), ("list", "watch")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +61,8 @@ def edge_access(scope: Scope, served: Iterable[GroupResource] = ()) -> EdgeAcces
     for kind, (_, names) in sorted(scope.clustered.items()):
         everywhere += _cluster_rules(kind, names)
     within = [rule for kind in sorted(scope.namespaced) for rule in _namespaced_rules(kind)]
+    if WITH_CAUSES & scope.namespaced.keys():
+        within += _CAUSES
     for kind in sorted(_upsync_types(scope, served)):
         everywhere.append(_rule(kind.group, (kind.resource,), _FOLLOW))
     if len(scope.namespaces) > MAX_NAMESPACES:
@@ -94,7 +113,3 @@ def _rbac_rules(kind: GroupResource) -> list[Object]:
         return [_rule(_RBAC, (kind.resource,), (_HANDING_OUT[kind.resource],))]
     bound = {_BINDING.get(kind.resource, "roles"), "clusterroles"}
     return [_rule(_RBAC, tuple(sorted(bound)), ("bind",))]
-
-
-def _rule(group: str, resources: tuple[str, ...], verbs: tuple[str, ...]) -> Object:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}

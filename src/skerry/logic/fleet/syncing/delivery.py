@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from skerry.api.edge import APPLIED, SYNC_ERROR
+from skerry.kit.text import one_line
 from skerry.logic.fleet.syncing.carrying import carried, digest
 from skerry.logic.fleet.syncing.outcome import SyncOutcome
 from skerry.logic.fleet.syncing.wanted import Options
 
 _MAX_ERROR_LENGTH = 512
+# What may wait for good: somebody has to bring the kind to the edge.
+_WAITING = frozenset(("KindUnknown",))
 
 
 def content_mark(obj: Mapping[str, Any]) -> str:
@@ -42,7 +45,7 @@ def marked(obj: Mapping[str, Any], outcome: SyncOutcome) -> dict[str, str | None
     wanted: dict[str, str | None] = {SYNC_ERROR: None}
     if outcome.state == "Applied":
         wanted[APPLIED] = content_mark(obj)
-    elif outcome.state in ("Failed", "Held"):
-        wanted[SYNC_ERROR] = f"{outcome.reason}: {outcome.message}"[:_MAX_ERROR_LENGTH]
+    elif outcome.state in ("Failed", "Held") or outcome.reason in _WAITING:
+        wanted[SYNC_ERROR] = one_line(f"{outcome.reason}: {outcome.message}")[:_MAX_ERROR_LENGTH]
     changes = {name: value for name, value in wanted.items() if notes.get(name) != value}
     return changes or None

@@ -25,6 +25,8 @@ class SyncOutcome:
     message: str = ""
 
 
+_VERBS = frozenset(("get", "list", "watch", "create", "update", "patch", "delete"))
+
 APPLIED = SyncOutcome("Applied", "Applied")
 GONE = SyncOutcome("Gone", "Removed")
 # No longer ours, and left where it is: its owner asked for that, or it was there before us.
@@ -35,8 +37,12 @@ def refused(error: ApiError, verb: str, ref: ObjectRef) -> SyncOutcome:
     """Say in the hub's words what the edge said to *verb* of *ref*."""
     if isinstance(error, Forbidden):
         # RBAC says who cannot do what; admission says why this object may not be.
-        if " cannot " in error.message:
-            rule = missing_rule(verb, ref.group_resource, ref.namespace)
+        _, cannot, what = error.message.partition(" cannot ")
+        if cannot:
+            # An apply of what is not there yet needs ``create`` as well; the edge says which.
+            reported = what.partition(" ")[0]
+            named = reported if reported in _VERBS else verb
+            rule = missing_rule(named, ref.group_resource, ref.namespace)
             return SyncOutcome("Failed", "EdgeForbidden", rule)
         return SyncOutcome("Failed", "Rejected", error.message)
     if isinstance(error, Conflict):

@@ -53,3 +53,17 @@ def test_the_bindings_a_syncer_needs_in_a_namespace_say_whose_they_are() -> None
     made = [d for d in edge_manifest(terms) if d["metadata"].get("namespace") == "a"]
     assert [d["kind"] for d in made] == ["RoleBinding"]
     assert made[0]["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "skerry"}
+
+
+def test_pods_are_read_where_their_owners_are_placed_and_nowhere_else() -> None:
+    def granted(group: str, resource: str) -> set[tuple[str, ...]]:
+        placed = {"group": group, "resource": resource, "apiVersion": "v1"}
+        scope = {"namespaceScope": {"namespaces": ["a"], "resources": [placed]}}
+        access = edge_access(scope_of(scope))
+        assert not any("pods" in rule["resources"] for rule in access.everywhere)
+        return {(name, *rule["verbs"]) for rule in access.within for name in rule["resources"]}
+
+    causes = {("pods", "list", "watch"), ("events", "list", "watch"), ("pods/log", "get"),
+              ("replicasets", "list", "watch")}  # fmt: skip
+    assert granted("apps", "deployments") > causes
+    assert not granted("", "configmaps") & causes

@@ -32,3 +32,17 @@ def test_a_failure_is_written_on_the_object_and_taken_away_again() -> None:
     again = marked(obj, APPLIED)
     assert again is not None
     assert again["edge.kcp.io/sync-error"] is None
+
+
+def test_a_kind_that_the_edge_does_not_serve_is_reported_and_a_short_wait_is_not() -> None:
+    obj = whole_object()
+    unknown = SyncOutcome("Waiting", "KindUnknown", "the edge does not serve widgets")
+    assert marked(obj, unknown) == {
+        "edge.kcp.io/sync-error": "KindUnknown: the edge does not serve widgets"
+    }
+    assert marked(obj, SyncOutcome("Waiting", "DependencyMissing", "no namespace")) is None
+
+
+def test_a_failure_is_reported_in_one_line() -> None:
+    reported = marked(whole_object(), SyncOutcome("Failed", "Rejected", "no\x1b[1m\nroom"))
+    assert reported == {"edge.kcp.io/sync-error": "Rejected: no [1m room"}

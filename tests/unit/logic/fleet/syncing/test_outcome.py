@@ -33,3 +33,8 @@ def test_a_missing_right_names_the_rule_that_would_give_it() -> None:
     assert message == (
         "the edge must allow patch of deployments in API group apps in namespace 'shop'"
     )
+
+
+def test_the_rule_is_for_the_verb_that_the_edge_refused() -> None:
+    error = Forbidden('User "s" cannot create resource "deployments" in API group "apps"')
+    assert "allow create of deployments" in refused(error, "patch", REF).message

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import CAUSE
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -43,6 +44,13 @@ def copy(replicas: int = 1, status: Object | None = None, **annotations: str) ->
         "spec": {"replicas": replicas},
     }
     return obj if status is None else {**obj, "status": status}
+
+
+def bare() -> Object:
+    """A copy without annotations."""
+    made = copy()
+    del made["metadata"]["annotations"]
+    return made
 
 
 def live(status: Object | None = None, uid: str = "e1") -> Object:
@@ -140,14 +148,52 @@ def test_no_status_returns_but_that_of_our_object(fields: dict[str, Any]) -> Non
     assert RETURNED not in patches(observed(**fields))
 
 
-def test_marks_come_before_the_status() -> None:
-    o = observed(copy=copy(), live=live({"replicas": 2}))
+def test_marks_come_before_the_status_where_there_is_nothing_to_add_them_to() -> None:
+    o = observed(copy=bare(), live=live({"replicas": 2}))
     assert [action.reason for action in status_writeback(o)] == [MARKED, RETURNED]
+
+
+def test_marks_go_along_with_a_status_in_one_write() -> None:
+    known = copy(sync_error="Rejected: no room")
+    o = observed(copy=known, live=live({"replicas": 2}), cause="OOMKilled: x")
+    (action,) = status_writeback(o)
+    assert isinstance(action, Patch)
+    assert action.patch[2:] == [
+        {"op": "remove", "path": "/metadata/annotations/edge.kcp.io~1sync-error"},
+        {
+            "op": "add",
+            "path": "/metadata/annotations/edge.kcp.io~1applied",
+            "value": content_mark(copy()),
+        },
+        {"op": "add", "path": "/metadata/annotations/edge.kcp.io~1cause", "value": "OOMKilled: x"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reported", "cause", "wanted"),
+    [
+        ("", "OOMKilled: x", {CAUSE: "OOMKilled: x"}),
+        ("OOMKilled: x", "OOMKilled: x", None),
+        ("OOMKilled: x", "Error: y", {CAUSE: "Error: y"}),
+        ("OOMKilled: x", "", {CAUSE: None}),
+        ("OOMKilled: x", None, None),
+        ("", "", None),
+    ],
+)
+def test_a_cause_is_written_when_it_changes_and_removed_when_all_is_well(
+    reported: str, cause: str | None, wanted: dict[str, str | None] | None
+) -> None:
+    known = copy(status={"replicas": 1}, applied=content_mark(copy()))
+    if reported:
+        known["metadata"]["annotations"][CAUSE] = reported
+    found = patches(observed(copy=known, cause=cause))
+    written = {reason: patch.patch["metadata"]["annotations"] for reason, patch in found.items()}
+    assert written == ({} if wanted is None else {MARKED: wanted})
 
 
 def test_carrying_out_the_plan_leaves_nothing_to_write() -> None:
     for outcome in (APPLIED, REJECTED):
-        o = observed(copy=copy(), live=live({"replicas": 2}), outcome=outcome)
+        o = observed(copy=bare(), live=live({"replicas": 2}), outcome=outcome)
         found = patches(o)
         notes = {
             name: text
