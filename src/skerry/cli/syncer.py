@@ -71,14 +71,14 @@ Examples:
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="Deletions in ten minutes that need no approval.",
+    help="So many objects fewer than within ten minutes need no approval.",
 )
 @click.option(
     "--deletion-percent",
     type=click.IntRange(0, 100),
     default=50,
     show_default=True,
-    help="The same, as a share of what is placed; the larger counts.",
+    help="The same, as a share of the most there was; the larger counts.",
 )
 @click.option("--metrics-bind-address", default="", help="HOST:PORT for health and metrics.")
 @click.option(

@@ -1,50 +1,97 @@
-"""The budget that every deletion at the edge passes: counts them, and stops when it is too many.
+"""The budget that every deletion at the edge passes: asks a person when too much would be gone.
 
 Candidates are proposed as soon as something is found missing, before any of them is acted on, so
-that a thousand objects missing from one list are judged together and not one by one.
+that a thousand objects missing from one list are judged together and not one by one. They are
+judged when there are more or fewer of them, when something is placed meanwhile, and, while they
+are held, by the clock: the window passes without an event.
+
+What was at the edge within the window is remembered in the journal, and is on disk before the
+deletion that it is about: a syncer that is restarted, again and again even, deletes no more than
+one that is not. A journal that says nothing of it is taken to have been full up to now.
 
 An approval is good for exactly the objects that were shown, by identity: the same names placed
-anew and missing again are another question. What was let go is not asked about again while a
-watch still shows it.
+anew and missing again are another question. It is remembered until the last of them is gone. What
+was let go is not asked about again while a watch still shows it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+import asyncio
+import heapq
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from skerry.api.refs import ObjectRef
+from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.signal import Signal
-from skerry.logic.fleet.syncing.deletion_budget import Budget, Verdict, verdict
+from skerry.logic.fleet.syncing.deletion_budget import (
+    ALLOWED,
+    Budget,
+    PlacedWindow,
+    Verdict,
+    Waiting,
+    identity_digest,
+    verdict,
+)
 from skerry.logic.fleet.syncing.difference import Budgeted
+
+_WINDOW_FACT = "placed-window"
+_APPROVED_FACT = "approved/"
+# So many candidates that are none any more are kept in order before the order is made anew.
+_LEAST_STALE = 64
 
 _log = Logger("syncer-deletions")
 
 
-class DeletionBudget:
-    """Open, or held with a question to a person; ``changed`` is sent when that changes."""
+class _Candidate(NamedTuple):
+    """One deletion that waits."""
 
-    def __init__(self, budget: Budget, clock: Clock, identity: Callable[[ObjectRef], str]) -> None:
-        """*identity* tells one object from a later one of the same name."""
+    # What stands for the object; how many were there, and wanted, just before it was not.
+    digest: int
+    before: int
+    number: int
+
+
+class DeletionBudget:
+    """Open, or held with a question to a person."""
+
+    def __init__(self, budget: Budget, clock: Clock, records: SyncRecords) -> None:
+        """The numbers are those of *records*, which tells one object from a later one, too."""
         self._budget = budget
         self._clock = clock
-        self._identity = identity
-        self._candidates: dict[ObjectRef, str] = {}
+        self._records = records
+        # What may have to go and was not approved; those there were most objects before first.
+        self._candidates: dict[ObjectRef, _Candidate] = {}
+        self._by_before: list[tuple[int, int, ObjectRef]] = []
+        self._numbers = 0
+        self._waiting = Waiting()
+        self._approved = self._approved_before()
         # Deleted, though the edge may still show them.
         self._deleted: set[ObjectRef] = set()
-        self._recent: deque[float] = deque()
-        self._placed = 0
+        # At the edge and not to stay: what waits or was approved, and what was deleted.
+        self._leaving = {ref for ref in self._approved if records.is_present(ref)}
+        self._dying: set[ObjectRef] = set()
+        # About to be left at the edge on purpose.
+        self._released: set[ObjectRef] = set()
         self._approved_name = ""
-        self._approved: set[ObjectRef] = set()
-        self.verdict = Verdict(True)
+        self._window = self._remembered()
+        self._holding = asyncio.Event()
+        self.verdict: Verdict = ALLOWED
+        # Sent when the verdict is another one, and when what was held may go.
         self.changed = Signal[[]]()
+        self.opened = Signal[[]]()
+        records.report_to(self._presence_changed)
 
     @property
     def candidates(self) -> frozenset[ObjectRef]:
         """What may have to be deleted and was not yet."""
-        return frozenset(self._candidates)
+        return frozenset(self._candidates.keys() | self._approved.keys())
+
+    def held(self, most: int) -> list[ObjectRef]:
+        """Return the first of what is held, by name."""
+        return [] if self.verdict.allowed else heapq.nsmallest(most, self._candidates)
 
     def of(self, ref: ObjectRef) -> Budgeted:
         """Tell whether *ref* may be deleted now."""
@@ -54,56 +101,190 @@ class DeletionBudget:
             return "unproposed"
         return "allowed" if self.verdict.allowed else "held"
 
-    def propose(self, refs: Iterable[ObjectRef], placed: int) -> None:
-        """Say that these may have to go, of *placed* objects there are."""
-        before = len(self._candidates)
+    def propose(self, refs: Iterable[ObjectRef]) -> None:
+        """Say that these may have to go."""
+        self._note()
+        before, there = self._waiting, self._wanted
         for ref in refs:
-            if ref not in self._candidates and ref not in self._deleted:
-                self._candidates[ref] = f"{ref.text} {self._identity(ref)}"
-        if not self._recent:
-            self._placed = max(placed, len(self._candidates))
-        if len(self._candidates) != before:
-            self._judge()
+            if not (ref in self._candidates or ref in self._deleted):
+                self._add(ref, there)
+        if self._waiting != before:
+            self.judge()
 
     def withdraw(self, ref: ObjectRef) -> None:
         """Say that *ref* is wanted after all, or gone."""
-        self._approved.discard(ref)
         self._deleted.discard(ref)
-        if self._candidates.pop(ref, None) is not None:
-            self._judge()
+        self._leaving.discard(ref)
+        self._spend(ref)
+        if self._drop(ref):
+            self.judge()
+
+    def release(self, ref: ObjectRef) -> None:
+        """Say that *ref* will be forgotten and left at the edge: its owner asked for that."""
+        self.withdraw(ref)
+        if self._records.is_present(ref):
+            self._released.add(ref)
 
     def deleted(self, ref: ObjectRef) -> None:
-        """Count a deletion that was carried out."""
-        if self._candidates.pop(ref, None) is not None:
-            self._deleted.add(ref)
-            if ref not in self._approved:
-                self._recent.append(self._clock.monotonic())
-            self._approved.discard(ref)
+        """Take note of a deletion that was carried out."""
+        if ref not in self._approved and ref not in self._candidates:
+            return
+        self._drop(ref)
+        self._spend(ref)
+        self._deleted.add(ref)
+        if ref in self._leaving:
+            self._leaving.discard(ref)
+            self._dying.add(ref)
+        if not self.verdict.allowed:
+            self.judge()
 
     def approve(self, name: str) -> None:
         """Let go what a person approved by the name it was held under."""
         if name != self._approved_name:
             self._approved_name = name
-            self._judge()
+            self.judge()
 
-    def _judge(self) -> None:
-        horizon = self._clock.monotonic() - self._budget.window_seconds
-        while self._recent and self._recent[0] < horizon:
-            self._recent.popleft()
-        waiting = self._candidates.keys() - self._approved
+    def judge(self) -> None:
+        """Judge what waits by how things stand now."""
+        remaining = self._wanted
+        peak = self._window.peak(self._clock.monotonic(), remaining)
         judged = verdict(
-            self._budget,
-            placed=self._placed,
-            recent=len(self._recent),
-            pending=[self._candidates[ref] for ref in waiting],
-            approved=self._approved_name,
+            self._budget, self._waiting, peak=max(peak, self._before()), remaining=remaining
         )
-        if judged.allowed and not self.verdict.allowed and self._approved_name == self.verdict.name:
-            # Exactly what was shown is approved; whatever comes later is judged anew.
-            self._approved |= waiting
-            _log.info("deletions approved", v=0, deletions=len(waiting))
-        if judged.allowed != self.verdict.allowed or judged.name != self.verdict.name:
-            if not judged.allowed:
-                _log.error("deletions held", deletions=len(waiting), approve=judged.name)
-            self.verdict = judged
-            self.changed.send()
+        if not judged.allowed and judged.name == self._approved_name:
+            self._let_go()
+            judged = ALLOWED
+        before, self.verdict = self.verdict, judged
+        if judged == before:
+            return
+        if judged.allowed:
+            self._holding.clear()
+        elif before.allowed:
+            self._holding.set()
+            _log.error("deletions held", deletions=judged.held, approve=judged.name)
+        self.changed.send()
+        if judged.allowed:
+            self.opened.send()
+
+    async def run(self) -> None:
+        """Judge by the clock what is held, until cancelled."""
+        while True:
+            await self._holding.wait()
+            await self._clock.sleep(self._budget.step_seconds)
+            self.judge()
+
+    # Candidates.
+
+    def _add(self, ref: ObjectRef, before: int) -> None:
+        if self._records.is_present(ref):
+            self._leaving.add(ref)
+        if ref in self._approved:
+            return
+        digest = self._digest(ref)
+        self._numbers += 1
+        self._candidates[ref] = _Candidate(digest, before, self._numbers)
+        self._waiting = self._waiting.plus(digest)
+        heapq.heappush(self._by_before, (-before, self._numbers, ref))
+
+    def _drop(self, ref: ObjectRef) -> bool:
+        candidate = self._candidates.pop(ref, None)
+        if candidate is None:
+            return False
+        self._waiting = self._waiting.minus(candidate.digest)
+        if len(self._by_before) > 2 * len(self._candidates) + _LEAST_STALE:
+            self._by_before = [(-c.before, c.number, at) for at, c in self._candidates.items()]
+            heapq.heapify(self._by_before)
+        return True
+
+    def _before(self) -> int:
+        """Return the most there was just before any of what waits was unwanted."""
+        order = self._by_before
+        while order:
+            before, number, ref = order[0]
+            candidate = self._candidates.get(ref)
+            if candidate is not None and candidate.number == number:
+                return -before
+            heapq.heappop(order)
+        return 0
+
+    def _digest(self, ref: ObjectRef) -> int:
+        return identity_digest(ref.text, self._records.edge_uid(ref))
+
+    # What is at the edge.
+
+    @property
+    def _wanted(self) -> int:
+        """How many objects are at the edge and stay there."""
+        return self._records.present_count - len(self._leaving) - len(self._dying)
+
+    def _presence_changed(self, ref: ObjectRef, present: bool) -> None:
+        """Take it that the edge has shown an object, or that a record of one has ended."""
+        if present:
+            if ref in self._candidates or ref in self._approved:
+                self._leaving.add(ref)
+            if not self.verdict.allowed:
+                self.judge()
+        elif ref in self._leaving or ref in self._dying:
+            self._leaving.discard(ref)
+            self._dying.discard(ref)
+        else:
+            self._note(gone=1)
+            if ref in self._released:
+                self._released.discard(ref)
+                self._keep(self._window.excused(1))
+
+    def _note(self, gone: int = 0) -> None:
+        """Remember how many are there before it is fewer; *gone* have just ceased to be."""
+        noted = self._window.noted(self._clock.monotonic(), self._wanted + gone)
+        if noted is not self._window:
+            self._keep(noted)
+
+    def _keep(self, window: PlacedWindow) -> None:
+        self._window = window
+        self._records.set_fact(_WINDOW_FACT, window.encode(self._shift()))
+
+    def _remembered(self) -> PlacedWindow:
+        now = self._clock.monotonic()
+        raw = self._records.fact(_WINDOW_FACT) or ()
+        window = PlacedWindow.decode(self._budget.window_seconds, raw, self._shift(), now)
+        return window.noted(now, self._wanted)
+
+    def _shift(self) -> float:
+        """Return by how much the time of day, which survives us, is ahead of elapsed time."""
+        return self._clock.now().timestamp() - self._clock.monotonic()
+
+    # Approvals.
+
+    def _let_go(self) -> None:
+        """Approve exactly what waits; whatever comes later is judged anew."""
+        _log.info("deletions approved", v=0, deletions=len(self._candidates))
+        for ref, candidate in self._candidates.items():
+            self._records.set_fact(_approval(candidate.digest), True)
+            self._approved[ref] = candidate.digest
+        present = len(self._candidates.keys() & self._leaving)
+        self._candidates.clear()
+        self._by_before.clear()
+        self._waiting = Waiting()
+        self._keep(self._window.excused(present))
+
+    def _spend(self, ref: ObjectRef) -> bool:
+        """Take it that an approval was used, or is not needed any more; tell if there was one."""
+        digest = self._approved.pop(ref, None)
+        if digest is not None:
+            self._records.set_fact(_approval(digest), None)
+        return digest is not None
+
+    def _approved_before(self) -> dict[ObjectRef, int]:
+        """Return what was approved in an earlier session and is still at the edge."""
+        facts = set(self._records.facts(_APPROVED_FACT))
+        if not facts:
+            return {}
+        placed = ((ref, self._digest(ref)) for ref in self._records.all_placed())
+        found = {ref: digest for ref, digest in placed if _approval(digest) in facts}
+        for spent in facts - set(map(_approval, found.values())):
+            self._records.set_fact(spent, None)
+        return found
+
+
+def _approval(digest: int) -> str:
+    return f"{_APPROVED_FACT}{digest:032x}"

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterable
 from skerry.api.edge import ACCEPT_STORE_IDENTITY, APPROVE_DELETIONS
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.edge.syncer.state import SyncerState
 from skerry.edge.syncer.upsync import UpsyncWatches
 from skerry.logic.fleet.syncing.present import OURS
+
+# To look into a namespace costs a list of each type; objects leave it in bursts.
+_INSPECT_AGAIN_SECONDS = 1.0
 
 
 class EventHandlers:
@@ -50,7 +53,8 @@ class EventHandlers:
         s.edge_types.changed.connect(self.edge_types_changed)
         s.rights.granted.connect(self.right_granted)
         s.causes.changed.connect(self.cause_changed)
-        s.budget.changed.connect(self.budget_changed)
+        s.budget.changed.connect(self._report)
+        s.budget.opened.connect(self.budget_opened)
         s.outcomes.changed.connect(self._report)
 
     def start(self) -> None:
@@ -63,7 +67,8 @@ class EventHandlers:
     def mailbox_changed(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
         s = self._s
         if new is None and s.records.was_placed(ref) and s.trust.trusted:
-            s.budget.propose((ref,), s.records.placed_count)
+            s.budget.propose((ref,))
+            self._inspect_namespace(ref.namespace)
         if s.config.scope.covers(ref) or s.records.was_placed(ref):
             s.down.add(ref)
             if old is not None and new is not None:
@@ -148,11 +153,15 @@ class EventHandlers:
     def cause_changed(self, ref: ObjectRef) -> None:
         self._s.back.add_after(ref, self._s.settings.return_seconds)
 
-    def budget_changed(self) -> None:
+    def budget_opened(self) -> None:
         self._enqueue(self._s.budget.candidates)
-        self._report()
 
     # What they have in common.
+
+    def _inspect_namespace(self, name: str) -> None:
+        """Have a namespace looked into again that could not go while something was inside."""
+        if name and self._s.outcomes.get(namespace_ref(name)).reason == "InUse":
+            self._s.down.add_after(namespace_ref(name), _INSPECT_AGAIN_SECONDS)
 
     def _enqueue(self, refs: Iterable[ObjectRef]) -> None:
         for ref in refs:
@@ -162,7 +171,7 @@ class EventHandlers:
         """Make deletions candidates, unless the hub is not to be believed anyway."""
         s = self._s
         if refs and s.trust.trusted and s.config.configured:
-            s.budget.propose(refs, s.records.placed_count)
+            s.budget.propose(refs)
 
     def _follow(self) -> None:
         """Follow the types the scope names, as far as the mailbox has them."""

@@ -14,6 +14,7 @@ from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.syncing.conditions import Standing, report
+from skerry.logic.fleet.syncing.deletion_budget import question as deletions_question
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
 
@@ -42,15 +43,15 @@ class Reporting:
     def standing(self) -> Standing:
         """Return how things stand now."""
         s = self._s
-        held = "" if s.budget.verdict.allowed else s.budget.verdict.message
+        held = s.budget.verdict
         question = s.trust.question()
-        s.metrics.held.set(len(s.budget.candidates) if held else 0)
+        s.metrics.held.set(held.held)
         s.metrics.identity_changed.set(1 if question else 0)
         return Standing(
             applied=s.outcomes.applied,
             troubled=dict(s.outcomes.troubled),
             identity_changed=question,
-            deletions_held=held,
+            deletions_held=deletions_question(s.settings.budget, held, s.settings.name),
             unknown_kinds=self._unknown_kinds(),
             disk_failing=s.records.failure,
         )

@@ -90,7 +90,7 @@ class Session:
             records=records,
             outcomes=Outcomes(metrics),
             causes=Causes(edge, self._edge_factory),
-            budget=DeletionBudget(settings.budget, hub.clock, records.edge_uid),
+            budget=DeletionBudget(settings.budget, hub.clock, records),
             down=queue("syncer-down"),
             back=queue("syncer-back"),
             up=queue("syncer-up"),
@@ -126,6 +126,7 @@ class Session:
             self._edge_witness.run,
             state.rights.run,
             state.causes.run,
+            state.budget.run,
             *(controller.run for controller in self._controllers()),
         ]
         async with asyncio.TaskGroup() as tasks:

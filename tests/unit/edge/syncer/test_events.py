@@ -9,7 +9,7 @@ from pathlib import Path
 
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.app.syncer import hub_client
 from skerry.edge.syncer.events import EventHandlers
 from skerry.edge.syncer.metrics import SyncerMetrics
@@ -60,9 +60,10 @@ class Handled:
     def _end(self) -> None:
         self.ends += 1
 
-    def place(self, *refs: ObjectRef) -> None:
+    def place(self, *refs: ObjectRef, uid: str = "") -> None:
+        record = DownsyncRecord(Desired("v1", {}, "u", 1), edge_uid=uid)
         for ref in refs:
-            self.state.records.set_placed(ref, DownsyncRecord(Desired("v1", {}, "u", 1)))
+            self.state.records.set_placed(ref, record)
 
 
 def drain(queue: WorkQueue[ObjectRef]) -> set[ObjectRef]:
@@ -155,13 +156,30 @@ async def test_a_new_type_or_right_brings_back_what_waits_for_it(tmp_path: Path)
 
 
 @virtual
-async def test_another_verdict_brings_back_every_candidate(tmp_path: Path) -> None:
+async def test_a_budget_that_opens_brings_back_every_candidate(tmp_path: Path) -> None:
     async with handled(tmp_path) as h:
-        refs = [ObjectRef("", "", "configmaps", "shop", f"page-{i}") for i in range(3)]
-        h.state.budget.propose(refs, 3)
-        h.events.budget_changed()
-        assert drain(h.state.down) == set(refs)
+        h.events.connect()
+        refs = [ObjectRef("", "", "configmaps", "shop", f"page-{i}") for i in range(4)]
+        h.place(*refs, uid="e1")
+        h.state.budget.propose(refs[:3])
+        assert drain(h.state.down) == set()
         assert h.reports == 1
+        h.state.budget.approve(h.state.budget.verdict.name)
+        assert drain(h.state.down) == set(refs[:3])
+        assert h.reports == 2
+
+
+@virtual
+async def test_a_namespace_in_use_is_looked_into_again_when_something_inside_goes(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE)
+        h.events.mailbox_changed(PAGE, OBJECT, None)
+        assert h.state.down.delayed == 0
+        h.state.outcomes.set(namespace_ref("shop"), SyncOutcome("Held", "InUse"))
+        h.events.mailbox_changed(PAGE, OBJECT, None)
+        assert h.state.down.delayed == 1
 
 
 @virtual

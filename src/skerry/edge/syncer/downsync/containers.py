@@ -1,9 +1,10 @@
-"""Whether a Namespace or a definition holds anything that is not ours.
+"""Whether a Namespace or a definition holds anything that is to stay.
 
 Deleting either deletes everything inside, so it is deleted only when nothing else is inside:
-nothing but what we placed, what belongs to that (has an owner), and what every namespace is born
-with. What we may not look at counts as somebody else's; the rights that are printed for an edge
-cover what is placed and not more, so that is how it often ends.
+nothing but what we placed and are to delete as well, what belongs to that (has an owner), and what
+every namespace is born with. So the deletion budget, which counts objects, counts all of them.
+What we may not look at counts as somebody else's; the rights that are printed for an edge cover
+what is placed and not more, so that is how it often ends.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ async def _stranger(state: SyncerState, gvr: GroupVersionResource, selection: Se
             for item in _items(page.items):
                 if _is_stranger(state, gvr, item):
                     found = ObjectRef.local(gvr.group_resource, item)
-                    return f"it holds objects that this syncer did not place, such as {found.text}"
+                    return f"it holds objects that are to stay, such as {found.text}"
     except (NotFound, MethodNotAllowed):
         return ""
     except Forbidden:
@@ -94,7 +95,7 @@ def _is_stranger(state: SyncerState, gvr: GroupVersionResource, item: Object) ->
         return False
     if ref.group_resource == _ROLE_BINDINGS and MANAGED.items() <= _labels(item).items():
         return False  # by which we may work here at all
-    return not state.records.was_placed(ref)
+    return not state.records.was_placed(ref) or state.budget.of(ref) == "unproposed"
 
 
 def _labels(item: Object) -> dict[str, str]:

@@ -13,7 +13,7 @@ from skerry.edge.syncer.state import SyncerState
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
 from skerry.logic.fleet.syncing.difference import DownsyncPlan
-from skerry.logic.fleet.syncing.outcome import SyncOutcome, refused
+from skerry.logic.fleet.syncing.outcome import ORPHANED, SyncOutcome, refused
 from skerry.logic.machinery.edges.scope import NAMESPACES
 from skerry.logic.machinery.plan import Apply, Delete, Plan, Record
 from skerry.runtime.execute import Executor, Outcome
@@ -73,7 +73,9 @@ class DownsyncExecutor(Executor):
 
     def _count_deletion(self, plan: DownsyncPlan) -> None:
         if plan.deletes:
-            self._s.budget.propose((plan.ref,), self._s.records.placed_count)
+            self._s.budget.propose((plan.ref,))
+        elif plan.outcome == ORPHANED:
+            self._s.budget.release(plan.ref)
         else:
             self._s.budget.withdraw(plan.ref)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from skerry.api.refs import ObjectRef
@@ -30,6 +30,17 @@ class SyncRecords:
             for prefix in (PLACED, UPSYNCED)
         }
         self._placed, self._upsynced = self._names[PLACED], self._names[UPSYNCED]
+        # Of what was placed: what the edge has shown.
+        self._present = {ref for ref in self._placed if _has_uid(journal.get(placed_key(ref)))}
+        self._presence_changed: Callable[[ObjectRef, bool], None] | None = None
+
+    def report_to(self, handler: Callable[[ObjectRef, bool], None]) -> None:
+        """Tell *handler*, instead of the one before, when an object begins or ceases to be.
+
+        That is: when the edge has answered that it is there, and when its record ends or becomes
+        an intent again.
+        """
+        self._presence_changed = handler
 
     # What executors need.
 
@@ -40,6 +51,15 @@ class SyncRecords:
             if key.startswith(prefix):
                 ref = ObjectRef.parse(key.removeprefix(prefix))
                 (names.discard if value is None else names.add)(ref)
+                if names is self._placed:
+                    self._note_presence(ref, _has_uid(value))
+
+    def _note_presence(self, ref: ObjectRef, present: bool) -> None:
+        if present == (ref in self._present):
+            return
+        (self._present.add if present else self._present.discard)(ref)
+        if self._presence_changed is not None:
+            self._presence_changed(ref, present)
 
     async def flush(self) -> None:
         """Return when everything put so far is on disk, or ``failure`` says why it is not."""
@@ -100,6 +120,15 @@ class SyncRecords:
         """How many objects go down."""
         return len(self._placed)
 
+    def is_present(self, ref: ObjectRef) -> bool:
+        """Tell whether the edge has shown what is recorded as going down."""
+        return ref in self._present
+
+    @property
+    def present_count(self) -> int:
+        """How many of the objects that go down the edge has shown."""
+        return len(self._present)
+
     # Facts about the hub.
 
     def fact(self, name: str) -> Any:
@@ -107,5 +136,13 @@ class SyncRecords:
         return self._journal.get(_META + name)
 
     def set_fact(self, name: str, value: object) -> None:
-        """Remember a single value."""
+        """Remember a single value; None forgets it."""
         self._journal.put(_META + name, value)
+
+    def facts(self, prefix: str) -> list[str]:
+        """Return the names of the remembered values that begin with *prefix*."""
+        return [key.removeprefix(_META) for key in self._journal.keys(_META + prefix)]
+
+
+def _has_uid(record: Any) -> bool:
+    return bool(record and record.get("edge_uid"))

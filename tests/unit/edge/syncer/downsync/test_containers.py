@@ -49,7 +49,9 @@ async def test_a_strangers_object_is_named(tmp_path: Path) -> None:
 
 
 @virtual
-async def test_what_we_placed_and_what_belongs_to_something_does_not_count(tmp_path: Path) -> None:
+async def test_what_we_are_to_delete_as_well_and_what_belongs_to_something_does_not_count(
+    tmp_path: Path,
+) -> None:
     async with place(tmp_path) as here:
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "page", "uid": "u"}
         client = here.world.edge.client
@@ -57,7 +59,11 @@ async def test_what_we_placed_and_what_belongs_to_something_does_not_count(tmp_p
         await client.create(CONFIG_MAPS, config_map("child", ownerReferences=[owner]), "shop")
         record = DownsyncRecord(Desired("v1", config_map("page"), "m1", 1))
         here.state.records.set_placed(PAGE, record)
+        here.state.budget.propose((PAGE,))
         assert await inside(here) == ""
+        here.state.budget.withdraw(PAGE)
+        assert "configmaps/shop/page" in await inside(here), "it is still wanted"
+        here.state.budget.propose((PAGE,))
         here.state.records.put("placed/" + PAGE.text, None)
         assert "configmaps/shop/page" in await inside(here)
 

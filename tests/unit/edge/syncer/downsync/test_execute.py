@@ -75,7 +75,7 @@ async def test_a_dry_run_says_what_would_happen_and_leaves_no_trace(tmp_path: Pa
 async def test_a_dry_run_deletes_nothing_and_spends_no_budget(tmp_path: Path) -> None:
     async with place(tmp_path) as here:
         await DownsyncExecutor(here.state).execute(difference(await here.observed()))
-        here.state.budget.propose((PAGE,), 1)
+        here.state.budget.propose((PAGE,))
         dry = DownsyncExecutor(here.state, dry_run=True)
         [outcome] = await dry.execute(difference(await here.observed(None)))
         assert outcome.result == "deleted"
