@@ -89,9 +89,9 @@ class DeletionBudget:
         """What may have to be deleted and was not yet."""
         return frozenset(self._candidates.keys() | self._approved.keys())
 
-    def held(self, most: int) -> list[ObjectRef]:
+    def held(self, limit: int) -> list[ObjectRef]:
         """Return the first of what is held, by name."""
-        return [] if self.verdict.allowed else heapq.nsmallest(most, self._candidates)
+        return [] if self.verdict.allowed else heapq.nsmallest(limit, self._candidates)
 
     def of(self, ref: ObjectRef) -> Budgeted:
         """Tell whether *ref* may be deleted now."""

@@ -343,10 +343,10 @@ class Histories(RuleBasedStateMachine):
             self.approved.discard(ref)
             self.wanted.add(ref)
 
-    @rule(most=st.integers(1, 30))
-    def delete(self, most: int) -> None:
+    @rule(limit=st.integers(1, 30))
+    def delete(self, limit: int) -> None:
         unwanted = sorted(self.waiting.keys() | self.approved)
-        for ref in [ref for ref in unwanted if self.edge.budget.of(ref) == "allowed"][:most]:
+        for ref in [ref for ref in unwanted if self.edge.budget.of(ref) == "allowed"][:limit]:
             if ref in self.waiting:
                 assert self._allowed(600.0)
             self.edge.delete(ref)

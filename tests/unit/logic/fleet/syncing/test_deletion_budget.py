@@ -103,7 +103,7 @@ def test_a_name_stands_for_a_set_whatever_the_order_and_the_way_there(
         assert one.minus(members[0]).name != one.name
 
 
-def test_an_object_and_a_later_one_of_its_name_are_told_apart() -> None:
+def test_an_object_and_a_later_one_of_its_name_are_not_the_same() -> None:
     assert identity_digest("configmaps/shop/page", "u1") != identity_digest(
         "configmaps/shop/page", "u2"
     )
