@@ -272,6 +272,7 @@ async def _forget(target: Target, attack: Attack) -> None:
     client = target.hostile()
     rest = ("pods", "services", "resourcequotas")
     left = (f"{MAPS}/hostile", f"{CRDS}/hostiles.example.org", f"{RBAC}/clusterroles/hostile",
+            f"{RBAC}/clusterrolebindings/hostile",
             f"{THINGS}/hostile", f"{BATCH}/cronjobs/hostile", f"{NETWORK}/networkpolicies/hostile",
             *(f"{NAMESPACE}/{resource}/hostile" for resource in rest))  # fmt: skip
     for path in left:

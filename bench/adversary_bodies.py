@@ -309,13 +309,14 @@ _KINDS: dict[str, tuple[str, Body]] = {
 # -- roles, definitions, custom objects --------------------------------------------------------
 
 
-def _role(rules: Any) -> bytes:
+def _role(rules: Any, **more: Any) -> bytes:
     return _dumped(
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",
             "metadata": {"name": "hostile"},
             "rules": rules,
+            **more,
         }
     )
 
@@ -397,6 +398,15 @@ _ROLES: dict[str, Body] = {
     "a role of 3,000 rules": lambda: _role(
         [{"verbs": ["get"], "apiGroups": [f"g{i}"], "resources": ["r"]} for i in range(3_000)]
     ),
+    "a role of 12,000 rules": lambda: _role(
+        [{"verbs": ["get"], "apiGroups": [f"g{i}"], "resources": ["r"]} for i in range(12_000)]
+    ),
+    "a role that gathers by 8,000 selectors": lambda: _role(
+        [],
+        aggregationRule={
+            "clusterRoleSelectors": [{"matchLabels": {"a": word}} for word in _words(8_000)]
+        },
+    ),
     "a role of 100 by 100 names": lambda: _role(
         [
             {
@@ -408,6 +418,28 @@ _ROLES: dict[str, Body] = {
         ]
     ),
 }
+_BINDINGS: dict[str, Body] = {
+    "a binding of 9,000 subjects": lambda: _binding(9_000),
+    "a binding of 30,000 subjects": lambda: _binding(30_000),
+}
+
+
+def _binding(count: int) -> bytes:
+    return _dumped(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "hostile"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [{"kind": "User", "name": word} for word in _words(count)],
+        }
+    )
+
+
 _DEFINITIONS: dict[str, Body] = {
     "1,500 properties": lambda: _dumped(definition(_object(_many(1_500, _TEXT)))),
     "30,000 properties": lambda: _dumped(definition(_object(_many(30_000, _TEXT)))),
@@ -471,6 +503,11 @@ _OBJECTS: dict[str, Body] = {
     "a set of equals": _thing(set=["a"] * 40_000),
     "a list-map of 10,000": _thing(map=[{"name": n} for n in _words(10_000)]),
     "a list-map of equals": _thing(map=[{"name": "a"}] * 15_000),
+    "a list-map of 30,000": _thing(map=[{"name": n} for n in _words(30_000)]),
+    "anything, 200 lists of 50 maps": _thing(
+        any={n: [{"name": m} for m in _words(50)] for n in _words(200)}
+    ),
+    "anything, 25,000 keys": _thing(any=_many(25_000, 1)),
     "a text for a pattern": _thing(pattern="ab" * 100_000 + "x"),
     "20,000 texts that do not match": _thing(texts=["A"] * 20_000),
     "2,000 choices of 20": _thing(choice=["z"] * 2_000),
@@ -542,8 +579,9 @@ def _attacks() -> Iterator[Attack]:
     for name, (path, body) in _KINDS.items():
         media = PROTOBUF if "protobuf" in name else JSON
         yield Attack("kind", name, "POST", path, media, body, "plain")
-    for name, body in _ROLES.items():
-        yield Attack("role", name, "POST", f"{RBAC}/clusterroles", JSON, body)
+    for name, body in (_ROLES | _BINDINGS).items():
+        path = f"{RBAC}/clusterrolebindings" if name in _BINDINGS else f"{RBAC}/clusterroles"
+        yield Attack("role", name, "POST", path, JSON, body)
     for name, body in _DEFINITIONS.items():
         yield Attack("definition", name, "POST", CRDS, JSON, body)
     for name, body in _OBJECTS.items():

@@ -8,7 +8,6 @@ several processes with any choice of controllers may run; who does not lead keep
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -41,6 +40,7 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.summarizer import controller as summarizer
 from skerry.controllers.tenancy import heartbeat, location
 from skerry.controllers.tenancy.placement import controller as placement
+from skerry.kit import garbage
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
@@ -244,11 +244,7 @@ async def _until_stopped(settings: ControllerSettings, announce: Callable[[str],
             names = settings.only or tuple(EDGE_CONTROLLERS)
             led = [tasks.create_task(_all_led(environment, names, settings.leader_elect))]
             health.started()
-            # What was loaded to start is not garbage and need not be looked at again. Objects come
-            # and go by the thousand without leaving circles behind: looking for some at every
-            # seven hundredth, the default, is work for nothing.
-            gc.freeze()
-            gc.set_threshold(20_000, 20, 20)
+            garbage.settle()
             await _signal()
             health.stopping()
             for task in led:

@@ -8,7 +8,6 @@ with an error, for whoever leads now must be alone.
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import socket
 import ssl
@@ -21,6 +20,7 @@ from typing import Literal
 
 import uvloop
 
+from skerry.kit import garbage
 from skerry.kit import log as logging
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
@@ -173,11 +173,7 @@ async def _announce(
     await options.ready.wait()
     names = ", ".join(profile.scheduler_name for profile in options.configuration.profiles)
     announce(f"skerry scheduler ready for {names} at {server}")
-    # What was read to start is not garbage and need not be looked at again. A decision leaves no
-    # cycles behind, so looking for garbage at every seven hundredth new object, the default, is a
-    # tenth of all work and finds none.
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    garbage.settle()
 
 
 def _log_state(service: SchedulerService) -> None:

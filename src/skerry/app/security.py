@@ -11,6 +11,7 @@ from skerry.api.keys import ObjectKey, type_prefix
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.steps import Steps
 from skerry.server.access import Authorizer
 from skerry.server.admission.token_secrets import ACCOUNT, TOKEN_TYPE
 from skerry.server.change import Change
@@ -198,13 +199,13 @@ def _observed(
     inert: Callable[[Mapping[str, Any]], bool],
     changed: Callable[[], None],
     change: Change,
-) -> None:
+) -> Steps[None]:
     key, event = ObjectKey.parse(change.event.key), change.event
     obj = None if event.value is None else decode(event.value, event.revision)
     if obj is None or inert(obj):
-        authorizer.remove(key.cluster, kind, key.namespace, key.name)
+        yield from authorizer.removing(key.cluster, kind, key.namespace, key.name)
     else:
-        authorizer.put(key.cluster, kind, obj)
+        yield from authorizer.putting(key.cluster, kind, obj)
     changed()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import signal
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -47,6 +46,7 @@ from skerry.app.security import (
 )
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
 from skerry.app.version import KUBERNETES, version_document
+from skerry.kit import garbage
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
@@ -252,8 +252,7 @@ async def _serving_store(
                 keep_admin_kubeconfig, settings.data_dir, assembly.entries()
             )
             observability.health.started()
-            # What was loaded to start is not garbage and need not be looked at again.
-            gc.freeze()
+            garbage.settle()
             try:
                 yield Running(url, kubeconfig, assembly.api, http)
             finally:

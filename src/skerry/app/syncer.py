@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from skerry.edge.syncer.syncer import Syncer
 from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.store_identity import WitnessTransport
 from skerry.edge.syncer.tables.sync_records import SyncRecords
+from skerry.kit import garbage
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
@@ -102,7 +102,7 @@ async def _until_stopped(
             f"skerry syncer ready for {options.sync_target_name} "
             f"(hub {running.hub_server}, edge {running.edge_server})"
         )
-        gc.freeze()
+        garbage.settle()
         await stopped.wait()
 
 

@@ -8,6 +8,7 @@ with it. A stream of several parts, each with a right of its own, is asked to lo
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from skerry.server.access import Attributes, Authorizer
@@ -17,9 +18,11 @@ from skerry.server.user import User
 
 Run = Callable[[Sender], Awaitable[None]]
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
-# Streams asked at one turn of the loop, and what one of several parts counts as.
+# Streams asked at one turn of the loop, and what one of several parts counts as. Where rights are
+# long to look through the turn ends sooner.
 _TURN_COST = 500
 _SHARED_COST = 20
+_TURN_SECONDS = 0.005
 # Somebody, and what they must be allowed to do.
 Right = tuple[User, Attributes]
 
@@ -49,8 +52,9 @@ class _Held:
 class OpenStreams:
     """Every open stream of a server."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: Authorizer, now: Callable[[], float] = time.thread_time) -> None:
         self._authorizer = authorizer
+        self._now = now
         self._held: dict[_Held, None] = {}
         # Those that are still to be asked, and whether all are to be asked once more.
         self._unasked: list[_Held] = []
@@ -95,7 +99,8 @@ class OpenStreams:
 
     def _ask_some(self) -> None:
         cost = 0
-        while self._unasked and cost < _TURN_COST:
+        until = self._now() + _TURN_SECONDS
+        while self._unasked and cost < _TURN_COST and (not cost or self._now() < until):
             held = self._unasked.pop()
             if held not in self._held:
                 continue

@@ -11,13 +11,16 @@ import asyncio
 from typing import Protocol
 
 from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.objects import Object
 from skerry.logic.machinery.rbac.policy import GROUP
-from skerry.logic.machinery.rbac.rules import Rule
+from skerry.logic.machinery.rbac.rules import Rule, TooManyRights
 from skerry.server.change import Change
 from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Conflict, Store, Write
 
+# No object that a client may write is larger; what gathers more keeps what it shows.
+_MAX_BYTES = 3 << 20
 _PREFIX = type_prefix(GROUP, "clusterroles")
 
 
@@ -25,7 +28,10 @@ class GatheredRules(Protocol):
     """What knows the effective rules of roles."""
 
     def cluster_role_rules(self, cluster: str, name: str) -> tuple[Rule, ...] | None:
-        """Return the rules of a ClusterRole, gathered; None when there is no such role."""
+        """Return the rules of a ClusterRole, gathered; None when there is no such role.
+
+        Raises TooManyRights where it gathers more than is looked at.
+        """
 
 
 class RoleAggregation:
@@ -60,17 +66,27 @@ class RoleAggregation:
         for entry in (await self._store.range(prefix)).entries:
             if b'"aggregationRule"' not in entry.value:
                 continue
-            role = decode(entry.value, entry.revision)
-            gathered = self._rules.cluster_role_rules(cluster, role["metadata"]["name"])
-            if not role.get("aggregationRule") or gathered is None:
+            # One a turn: there may be many, and each may gather much.
+            await asyncio.sleep(0)
+            value = self._gathered(cluster, decode(entry.value, entry.revision))
+            if value is None or len(value) > _MAX_BYTES:
                 continue
-            wanted = [rule.to_object() for rule in gathered]
-            if (role.get("rules") or []) == wanted:
-                continue
-            role["rules"] = wanted
             try:
-                write = Write(entry.key, encode(role), expected=entry.revision)
-                await self._store.commit([write])
+                await self._store.commit([Write(entry.key, value, expected=entry.revision)])
             except Conflict:
                 # Whoever wrote it woke us again.
                 continue
+
+    def _gathered(self, cluster: str, role: Object) -> bytes | None:
+        """Return what is to be stored of *role*; None when that is there, or cannot be said."""
+        try:
+            gathered = self._rules.cluster_role_rules(cluster, role["metadata"]["name"])
+        except TooManyRights:
+            return None
+        if not role.get("aggregationRule") or gathered is None:
+            return None
+        wanted = [rule.to_object() for rule in gathered]
+        if (role.get("rules") or []) == wanted:
+            return None
+        role["rules"] = wanted
+        return encode(role)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 from collections.abc import AsyncIterator
@@ -104,6 +105,41 @@ async def test_a_grant_counts_from_the_moment_it_is_answered() -> None:
         assert (await server.as_jane("GET", f"{CORE}/pods")).status == 200
         assert (await server.as_jane("GET", "/api/v1/pods")).status == 403
         await server.admin.delete(f"{IN_DEFAULT}/rolebindings/r")
+        assert (await server.as_jane("GET", f"{CORE}/pods")).status == 403
+
+
+@virtual
+async def test_what_a_large_binding_takes_away_is_gone_when_that_is_answered() -> None:
+    bindings = f"{IN_DEFAULT}/rolebindings"
+    async with guarded() as server:
+        await server.grant("r", "list", "pods")
+        wide = (await server.admin.get(f"{bindings}/r")).body
+        others = [{"kind": "User", "name": f"u{i}"} for i in range(3000)]
+
+        async def said(subjects: list[dict[str, Any]]) -> list[int]:
+            """Return what Jane is answered from the write of *subjects* to its answer."""
+            seen = []
+            writing = asyncio.ensure_future(
+                server.admin.put(f"{bindings}/r", {**wide, "subjects": subjects})
+            )
+            while not writing.done():
+                seen.append((await server.as_jane("GET", f"{CORE}/pods")).status)
+                await asyncio.sleep(0)
+            assert (await writing).status == 200
+            wide["metadata"]["resourceVersion"] = (await writing).body["metadata"][
+                "resourceVersion"
+            ]
+            return [*seen, (await server.as_jane("GET", f"{CORE}/pods")).status]
+
+        assert set(await said([*others, *wide["subjects"]])) == {200}
+        assert set(await said([*wide["subjects"], *others[1:]])) == {200}
+        lost = await said(others)
+        assert lost == sorted(lost)
+        assert lost[-1] == 403
+        back = await said([*others, *wide["subjects"]])
+        assert back == sorted(back, reverse=True)
+        assert back[-1] == 200
+        await server.admin.delete(f"{bindings}/r")
         assert (await server.as_jane("GET", f"{CORE}/pods")).status == 403
 
 

@@ -147,7 +147,7 @@ async def opened(streams: OpenStreams, count: int) -> list[asyncio.Task[None]]:
 
 async def test_rights_of_very_many_streams_are_asked_again_in_turns() -> None:
     rights = Rights()
-    streams = OpenStreams(rights)
+    streams = OpenStreams(rights, now=lambda: 0.0)
     tasks = await opened(streams, 2000)
     streams.recheck()
     assert rights.asked == 500
@@ -164,3 +164,17 @@ async def test_rights_of_very_many_streams_are_asked_again_in_turns() -> None:
     streams.recheck()
     await asyncio.wait(tasks)
     assert not streams._held
+
+
+async def test_where_rights_are_long_to_look_through_fewer_streams_are_asked_at_a_turn() -> None:
+    rights = Rights()
+    streams = OpenStreams(rights, now=lambda: rights.asked * 0.002)
+    tasks = await opened(streams, 20)
+    streams.recheck()
+    assert rights.asked == 3
+    while streams._unasked:
+        await asyncio.sleep(0)
+    assert rights.asked == 20
+    rights.allowed = False
+    streams.recheck()
+    await asyncio.wait(tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skerry.kit.steps import in_turns
 from skerry.logic.machinery.rbac.policy import GROUP
 from skerry.server.admission.operation import Operation
 from skerry.server.security.authorization import RbacAuthorizer
@@ -17,4 +18,7 @@ class EscalationGuard:
         if operation.verb == "DELETE" or operation.type[0] != GROUP:
             return
         call = operation.call
-        self._authorizer.check_write(call.user, call.info.cluster, operation.obj, operation.old)
+        checking = self._authorizer.check_write(
+            call.user, call.info.cluster, operation.obj, operation.old
+        )
+        await in_turns(checking)

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skerry.api.errors import ApiError, Forbidden, NotFound, named, qualified
+from skerry.kit.steps import Steps, finished
 from skerry.logic.machinery.rbac.policy import GROUP, Action, Policy, RulesFor
-from skerry.logic.machinery.rbac.rules import FULL_AUTHORITY, Rule, rules_of
+from skerry.logic.machinery.rbac.rules import FULL_AUTHORITY, Rule, TooManyRights, rules_of
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.access import Attributes, Decision
 from skerry.server.user import User
@@ -88,14 +89,18 @@ class RbacAuthorizer:
 
     def put(self, cluster: str, kind: str, obj: Mapping[str, Any]) -> None:
         """Take in a Role, RoleBinding, ClusterRole or ClusterRoleBinding, new or changed."""
+        finished(self.putting(cluster, kind, obj))
+
+    def putting(self, cluster: str, kind: str, obj: Mapping[str, Any]) -> Steps[None]:
+        """Do what ``put`` does, in steps."""
         if obj.get("kind") != kind:
             obj = {**obj, "kind": kind}
-        self._cluster(cluster).policy.put(obj)
+        return self._cluster(cluster).policy.putting(obj)
 
-    def remove(self, cluster: str, kind: str, namespace: str, name: str) -> None:
-        """Forget one object."""
+    def removing(self, cluster: str, kind: str, namespace: str, name: str) -> Steps[None]:
+        """Forget one object, in steps; it grants nothing from the first of them."""
         if cluster in self._clusters:
-            self._clusters[cluster].policy.remove(kind, namespace, name)
+            yield from self._clusters[cluster].policy.removing(kind, namespace, name)
 
     def remove_cluster(self, cluster: str) -> None:
         """Forget a whole cluster."""
@@ -166,15 +171,18 @@ class RbacAuthorizer:
         return found
 
     def cluster_role_rules(self, cluster: str, name: str) -> tuple[Rule, ...] | None:
-        """Return the rules of a ClusterRole, gathered; None when there is no such role."""
+        """Return the rules of a ClusterRole, gathered; None when there is no such role.
+
+        Raises TooManyRights where it gathers more than is looked at.
+        """
         return self._cluster(cluster).policy.role_rules("ClusterRole", "", name)
 
     # Nobody may hand out what they do not hold.
 
     def check_write(
         self, user: User, cluster: str, obj: Mapping[str, Any], old: Mapping[str, Any] | None
-    ) -> None:
-        """Raise Forbidden unless *user* may write this RBAC object.
+    ) -> Steps[None]:
+        """Raise Forbidden unless *user* may write this RBAC object; in steps.
 
         *old* is the object before, None on create. Call it on create and update, after plain
         authorization. A change that grants nothing new passes.
@@ -183,13 +191,13 @@ class RbacAuthorizer:
             return
         user = user.seen_from(cluster)
         if obj["kind"] in ("Role", "ClusterRole"):
-            self._check_role(user, cluster, obj, old)
+            yield from self._check_role(user, cluster, obj, old)
         elif obj["kind"] in ("RoleBinding", "ClusterRoleBinding"):
-            self._check_binding(user, cluster, obj, old)
+            yield from self._check_binding(user, cluster, obj, old)
 
     def _check_role(
         self, user: User, cluster: str, obj: Mapping[str, Any], old: Mapping[str, Any] | None
-    ) -> None:
+    ) -> Steps[None]:
         aggregation = obj.get("aggregationRule")
         unchanged = old is not None and (
             old.get("rules") == obj.get("rules") and old.get("aggregationRule") == aggregation
@@ -197,7 +205,7 @@ class RbacAuthorizer:
         if unchanged or self._may(user, cluster, "escalate", obj["kind"], obj):
             return
         namespace = obj["metadata"].get("namespace", "")
-        self._check_held(user, cluster, obj, namespace, rules_of(obj))
+        yield from self._check_held(user, cluster, obj, namespace, rules_of(obj))
         policy = self._cluster(cluster).policy
         if aggregation and policy.escalation(user.name, user.groups, "", FULL_AUTHORITY):
             why = "must have cluster-admin privileges to use the aggregationRule"
@@ -205,7 +213,7 @@ class RbacAuthorizer:
 
     def _check_binding(
         self, user: User, cluster: str, obj: Mapping[str, Any], old: Mapping[str, Any] | None
-    ) -> None:
+    ) -> Steps[None]:
         reference = obj.get("roleRef") or {}
         unchanged = old is not None and (
             old.get("subjects") == obj.get("subjects") and old.get("roleRef") == reference
@@ -215,10 +223,13 @@ class RbacAuthorizer:
         role = {"metadata": {"name": name, "namespace": namespace if kind == "Role" else ""}}
         if unchanged or self._may(user, cluster, "bind", kind, role, namespace):
             return
-        rules = self._cluster(cluster).policy.role_rules(kind, namespace, name)
+        try:
+            rules = self._cluster(cluster).policy.role_rules(kind, namespace, name)
+        except TooManyRights as error:
+            raise _forbidden(obj, f'user "{user.name}" may not grant it: {error}') from error
         if rules is None:
             raise NotFound.of(GROUP, _RESOURCES.get(kind, kind.lower()), name)
-        self._check_held(user, cluster, obj, namespace, rules)
+        yield from self._check_held(user, cluster, obj, namespace, rules)
 
     def _may(
         self,
@@ -249,9 +260,9 @@ class RbacAuthorizer:
         obj: Mapping[str, Any],
         namespace: str,
         wanted: Sequence[Rule],
-    ) -> None:
+    ) -> Steps[None]:
         policy = self._cluster(cluster).policy
-        why = policy.escalation(user.name, user.groups, namespace, wanted)
+        why = yield from policy.escalating(user.name, user.groups, namespace, wanted)
         if why:
             raise _forbidden(obj, why)
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from skerry.kit.log import Logger
+from skerry.kit.steps import Steps, finished, in_turns
 from skerry.server.change import Change
 from skerry.store.base import Compacted, Event, Store
 
@@ -33,6 +34,8 @@ _REMEMBERED_BYTES = 8 << 20
 _WRITES_BETWEEN_YIELDS = 100
 # So does offering changes to them, which takes some microseconds each.
 _OFFERS_BETWEEN_YIELDS = 500
+# So does showing large objects to observers, who read them.
+_BYTES_BETWEEN_YIELDS = 128 << 10
 
 log = Logger("watch")
 
@@ -53,7 +56,9 @@ class Subscriber(Protocol):
         """End: changes were missed, and nothing before *oldest* is known any more."""
 
 
-Observer = Callable[[Change], None]
+# Whoever has much to do for a change returns the steps of it, which are done in turns with
+# everything else; the change goes on to others afterwards.
+Observer = Callable[[Change], Steps[None] | None]
 Reset = Callable[[], None]
 
 
@@ -139,7 +144,9 @@ class Dispatcher:
                     continue  # the name of another type begins with the name of this one
                 change = Change(Event(entry.revision, entry.key, entry.value, None, 0))
                 for observer in tuple(self._observers[prefix]):
-                    observer(change)
+                    steps = observer(change)
+                    if steps is not None:
+                        finished(steps)
         awaited, self._awaited = self._awaited, {}
         for waiting in awaited.values():
             for _, action in waiting:
@@ -154,24 +161,28 @@ class Dispatcher:
 
     async def _dispatch(self, changes: Sequence[Change]) -> None:
         waiting: dict[Subscriber, None] = {}
-        offered = 0
+        offered = size = 0
         for change in changes:
-            self._remember(change)
             type_prefix, prefixes = _prefixes(change.event.key)
             self.touched.add(type_prefix)
             for observer in (
                 *self._observers.get(type_prefix, ()),
                 *self._observers.get(prefixes[-1], ()),
             ):
-                observer(change)
+                steps = observer(change)
+                if steps is not None:
+                    await in_turns(steps)
             for observer in self._observers_of_all:
                 observer(change)
             if change.event.value is None and type_prefix in self._awaited:
                 self._deleted(type_prefix, change.event.key)
+            # In one turn with the offer: whoever subscribes is shown it by the one or the other.
+            self._remember(change)
             offered += self._offer(change, prefixes, waiting)
-            if offered >= _OFFERS_BETWEEN_YIELDS:
+            size += _size(change.event)
+            if offered >= _OFFERS_BETWEEN_YIELDS or size >= _BYTES_BETWEEN_YIELDS:
                 # Whoever subscribes now is shown what was offered so far from memory.
-                offered = 0
+                offered = size = 0
                 await asyncio.sleep(0)
         self._advance(changes[-1].event.revision)
         for index, subscriber in enumerate(waiting, start=1):

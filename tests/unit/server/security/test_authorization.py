@@ -6,7 +6,9 @@ import pytest
 
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.keys import PLAIN
+from skerry.kit.steps import finished
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
+from skerry.logic.machinery.rbac.policy import MAX_LOOKED_AT
 from skerry.server.access import Attributes
 from skerry.server.security.authorization import RbacAuthorizer, forbidden
 from skerry.server.user import User
@@ -20,6 +22,10 @@ def authorizer(*objects: dict[str, Any], cluster: str = PLAIN) -> RbacAuthorizer
     for obj in objects:
         built.put(cluster, obj["kind"], obj)
     return built
+
+
+def check(a: RbacAuthorizer, *written: Any) -> None:
+    finished(a.check_write(*written))
 
 
 def get_pod(name: str = "x", cluster: str = PLAIN) -> Attributes:
@@ -43,7 +49,7 @@ def test_decisions_change_with_the_objects_though_they_are_remembered() -> None:
     assert not a.authorize(BOB, get_pod()).allowed
     a.put(PLAIN, "ClusterRoleBinding", binding("b", "ClusterRole", "r", user("bob")))
     assert a.authorize(BOB, get_pod()).allowed
-    a.remove(PLAIN, "ClusterRole", "", "r")
+    finished(a.removing(PLAIN, "ClusterRole", "", "r"))
     decision = a.authorize(BOB, get_pod())
     assert not decision.allowed
     assert decision.reason == 'RBAC: clusterrole.rbac.authorization.k8s.io "r" not found'
@@ -140,9 +146,9 @@ def test_denials_are_worded_as_in_kubernetes(attributes: Attributes, message: st
 
 def test_nobody_creates_a_role_with_more_than_they_hold() -> None:
     a = authorizer(role("r", READ_PODS), binding("b", "ClusterRole", "r", user("bob")))
-    a.check_write(BOB, PLAIN, role("mine", READ_PODS), None)
+    check(a, BOB, PLAIN, role("mine", READ_PODS), None)
     with pytest.raises(Forbidden) as error:
-        a.check_write(BOB, PLAIN, role("more", {**READ_PODS, "verbs": ["delete"]}), None)
+        check(a, BOB, PLAIN, role("more", {**READ_PODS, "verbs": ["delete"]}), None)
     assert error.value.message == (
         'clusterroles.rbac.authorization.k8s.io "more" is forbidden: user "bob" '
         '(groups=["system:authenticated"]) is attempting to grant RBAC permissions not '
@@ -152,7 +158,7 @@ def test_nobody_creates_a_role_with_more_than_they_hold() -> None:
 
 def test_an_update_that_grants_nothing_new_passes() -> None:
     strong = role("strong", {**READ_PODS, "verbs": ["*"]})
-    authorizer().check_write(BOB, PLAIN, {**strong, "extra": 1}, strong)
+    check(authorizer(), BOB, PLAIN, {**strong, "extra": 1}, strong)
 
 
 def test_escalate_lets_through_what_is_not_held() -> None:
@@ -164,30 +170,30 @@ def test_escalate_lets_through_what_is_not_held() -> None:
     }
     a = authorizer(role("r", escalate), binding("b", "ClusterRole", "r", user("bob")))
     strong = {**READ_PODS, "verbs": ["*"]}
-    a.check_write(BOB, PLAIN, role("more", strong), None)
+    check(a, BOB, PLAIN, role("more", strong), None)
     with pytest.raises(Forbidden):
-        a.check_write(BOB, PLAIN, role("other", strong), None)
+        check(a, BOB, PLAIN, role("other", strong), None)
 
 
 def test_aggregation_needs_full_authority() -> None:
     a = authorizer(*bootstrap_objects())
     aggregated = role("agg", aggregationRule={"clusterRoleSelectors": [{}]})
     with pytest.raises(Forbidden, match="must have cluster-admin privileges"):
-        a.check_write(BOB, PLAIN, aggregated, None)
+        check(a, BOB, PLAIN, aggregated, None)
     a.put(PLAIN, "ClusterRoleBinding", binding("b", "ClusterRole", "cluster-admin", user("bob")))
-    a.check_write(BOB, PLAIN, aggregated, None)
+    check(a, BOB, PLAIN, aggregated, None)
 
 
 def test_nobody_binds_a_role_they_do_not_hold_unless_they_may_bind_it() -> None:
     a = authorizer(*bootstrap_objects())
     wanted = binding("mine", "ClusterRole", "view", user("eve"), namespace="ns")
     with pytest.raises(Forbidden, match="attempting to grant RBAC permissions not currently held"):
-        a.check_write(BOB, PLAIN, wanted, None)
+        check(a, BOB, PLAIN, wanted, None)
     held = binding("held", "ClusterRole", "edit", user("bob"), namespace="ns")
     a.put(PLAIN, "RoleBinding", held)
-    a.check_write(BOB, PLAIN, wanted, None)
+    check(a, BOB, PLAIN, wanted, None)
     with pytest.raises(Forbidden):
-        a.check_write(BOB, PLAIN, {**wanted, "metadata": {"name": "m", "namespace": "o"}}, None)
+        check(a, BOB, PLAIN, {**wanted, "metadata": {"name": "m", "namespace": "o"}}, None)
     may_bind = {
         "verbs": ["bind"],
         "apiGroups": ["rbac.authorization.k8s.io"],
@@ -196,15 +202,27 @@ def test_nobody_binds_a_role_they_do_not_hold_unless_they_may_bind_it() -> None:
     }
     a.put(PLAIN, "ClusterRole", role("binder", may_bind))
     a.put(PLAIN, "ClusterRoleBinding", binding("b", "ClusterRole", "binder", user("bob")))
-    a.check_write(BOB, PLAIN, binding("x", "ClusterRole", "admin", user("e"), namespace="o"), None)
+    check(a, BOB, PLAIN, binding("x", "ClusterRole", "admin", user("e"), namespace="o"), None)
 
 
 def test_a_binding_to_a_role_that_does_not_exist_is_not_found_for_who_may_not_bind_it() -> None:
     with pytest.raises(NotFound):
-        authorizer().check_write(BOB, PLAIN, binding("x", "ClusterRole", "gone", user("e")), None)
+        check(authorizer(), BOB, PLAIN, binding("x", "ClusterRole", "gone", user("e")), None)
 
 
 def test_rules_of_a_master_include_everything() -> None:
     a = RbacAuthorizer()
     found = a.rules_for(User("m", groups=("system:masters",)), PLAIN, "ns")
     assert found.rules[0].verbs == ("*",)
+
+
+def test_a_role_that_gathers_too_much_is_not_bound_without_the_right_to_bind() -> None:
+    everything: Any = {"clusterRoleSelectors": [{}]}
+    parts = [role(f"r{i:05}", READ_PODS) for i in range(MAX_LOOKED_AT + 10)]
+    a = authorizer(
+        *parts,
+        role("all", aggregationRule=everything),
+        binding("b", "ClusterRole", "r00000", user("bob")),
+    )
+    with pytest.raises(Forbidden, match="gathers too much"):
+        check(a, BOB, PLAIN, binding("x", "ClusterRole", "all", user("eve")), None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.kit.steps import Steps
 from skerry.server.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Write
@@ -56,14 +58,22 @@ steps = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
-@given(steps, st.integers(1, 6), st.sampled_from([ALL, ONE]))
+@given(steps, st.integers(1, 6), st.sampled_from([ALL, ONE]), st.integers(0, 3))
 def test_every_reader_gets_every_event_after_its_beginning_once(
-    actions: list[tuple[str, str | int]], remembered: int, prefix: str
+    actions: list[tuple[str, str | int]], remembered: int, prefix: str, turns: int
 ) -> None:
+    observed: list[int] = []
+
+    def observe(change: Change) -> Steps[None]:
+        for _ in range(turns):
+            yield
+        observed.append(change.event.revision)
+
     async def story() -> None:
         store = MemoryStore("store")
         (first,) = await store.commit([Write(f"{ONE}first", b"{}")])
         dispatcher = Dispatcher(store, remembered_events=remembered)
+        dispatcher.observe(ALL, observe)
         await dispatcher.start()
         written = [(first, f"{ONE}first")]
         readers: list[Reader] = []
@@ -94,5 +104,49 @@ def test_every_reader_gets_every_event_after_its_beginning_once(
         for reader in readers:
             wanted = [r for r, key in written if r > reader.after and key.startswith(prefix)]
             assert reader.revisions == sorted(wanted)
+        assert observed == sorted(revision for revision, _ in written if revision > first)
 
     run_virtual(story())
+
+
+async def test_nobody_is_shown_a_change_before_all_steps_of_its_observers() -> None:
+    store = MemoryStore("store")
+    dispatcher = Dispatcher(store)
+    reader = Reader(ALL, 0)
+    seen: list[tuple[int, list[int]]] = []
+
+    def observe(change: Change) -> Steps[None]:
+        for _ in range(5):
+            seen.append((dispatcher.position, list(reader.revisions)))
+            yield
+
+    dispatcher.observe(ALL, observe)
+    await dispatcher.start()
+    await dispatcher.subscribe(reader, 0)
+    running = asyncio.ensure_future(dispatcher.run())
+    (revision,) = await store.commit([Write(f"{ONE}first", b"{}")])
+    await dispatcher.reached(revision)
+    running.cancel()
+    assert seen == [(revision - 1, [])] * 5
+    assert reader.revisions == [revision]
+
+
+async def test_large_changes_of_one_batch_are_shown_in_turns() -> None:
+    store = MemoryStore("store")
+    dispatcher = Dispatcher(store)
+    turns: list[int] = []
+    shown: list[int] = []
+    dispatcher.observe(ALL, lambda change: shown.append(change.event.revision))
+    await dispatcher.start()
+
+    async def other() -> None:
+        while len(shown) < 8:
+            turns.append(len(shown))
+            await asyncio.sleep(0)
+
+    large = b"{%s}" % (b" " * 100_000)
+    await store.commit([Write(f"{ONE}{number}", large) for number in range(8)])
+    running = asyncio.ensure_future(dispatcher.run())
+    await other()
+    running.cancel()
+    assert max(later - sooner for sooner, later in pairwise([*turns, 8])) <= 2

@@ -10,98 +10,39 @@ role exists; whatever is stored in their ``rules`` is the aggregation's own copy
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
+from skerry.kit.steps import Steps, finished
+from skerry.logic.machinery.rbac.bindings import Binding, Bindings, RoleKey
 from skerry.logic.machinery.rbac.rules import (
     Rule,
     TooManyRights,
     escalation_message,
     rules_of,
-    uncovered,
+    uncovering,
 )
 from skerry.logic.machinery.selectors import Selector, SelectorError
 
 GROUP = "rbac.authorization.k8s.io"
+T = TypeVar("T")
 KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-class RoleKey(NamedTuple):
-    """A Role by namespace and name; of a ClusterRole the namespace is empty."""
-
-    namespace: str
-    name: str
-
-
-class SubjectKey(NamedTuple):
-    """A user or a group, as requests carry them; a ServiceAccount is the user it acts as."""
-
-    kind: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """Whom a binding names."""
-
-    kind: str
-    name: str
-    namespace: str = ""
-
-    @property
-    def key(self) -> SubjectKey:
-        if self.kind == "ServiceAccount":
-            return SubjectKey("User", f"system:serviceaccount:{self.namespace}:{self.name}")
-        return SubjectKey(self.kind, self.name)
-
-    def __str__(self) -> str:
-        shown = f"{self.name}/{self.namespace}" if self.kind == "ServiceAccount" else self.name
-        return f'{self.kind} "{shown}"'
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A RoleBinding, or with an empty namespace a ClusterRoleBinding."""
-
-    namespace: str
-    name: str
-    role_kind: str
-    role_name: str
-    subjects: tuple[Subject, ...]
-
-    @classmethod
-    def of(cls, obj: Mapping[str, Any]) -> Binding:
-        """Read a binding object. A ServiceAccount without namespace means the binding's own."""
-        metadata = obj["metadata"]
-        namespace = metadata.get("namespace", "") if obj["kind"] == "RoleBinding" else ""
-        reference = obj.get("roleRef") or {}
-        subjects = tuple(
-            Subject(
-                subject.get("kind", ""),
-                subject.get("name", ""),
-                subject.get("namespace") or namespace,
-            )
-            for subject in obj.get("subjects") or ()
-        )
-        return cls(
-            namespace,
-            metadata["name"],
-            reference.get("kind", ""),
-            reference.get("name", ""),
-            subjects,
-        )
-
-    @property
-    def role(self) -> RoleKey:
-        return RoleKey(self.namespace if self.role_kind == "Role" else "", self.role_name)
-
-    def described(self, subject: Subject) -> str:
-        """Return how this binding reaches *subject*, as decisions tell it."""
-        kind, name = "ClusterRoleBinding", self.name
-        if self.namespace:
-            kind, name = "RoleBinding", f"{self.name}/{self.namespace}"
-        return f'{kind} "{name}" of {self.role_kind} "{self.role_name}" to {subject}'
+# What one decision looks at, bindings and rules together: a few milliseconds. What lies beyond
+# grants nothing. Who has a right by any of thousands of rules has it by the first that says so.
+MAX_LOOKED_AT = 10_000
+# Roles that are compared with selectors for it, where roles are aggregated.
+MAX_MATCHED = 50_000
+# Missing roles that a reason names.
+_MAX_ERRORS = 20
+# Labels, conditions and values of selectors that are read in a millisecond or two, and those that
+# one selector may have.
+_STEP = 200
+_MAX_SELECTOR = 1000
+_TOO_MUCH = f"more than {MAX_LOOKED_AT} bindings and rules apply, of which the first were looked at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,21 +88,71 @@ class _Role:
     # None unless the role is aggregated.
     selectors: tuple[Selector, ...] | None = None
 
+    @property
+    def requirements(self) -> int:
+        """How many requirements a role may have to be compared with for its selectors."""
+        return sum(len(selector.requirements) + 1 for selector in self.selectors or ()) + 1
+
+
+class _Looking:
+    """One look through rules: what may still be looked at, and what went wrong."""
+
+    __slots__ = ("_errors", "left", "matches_left")
+
+    def __init__(self) -> None:
+        self.left = MAX_LOOKED_AT
+        self.matches_left = MAX_MATCHED
+        self._errors: dict[str, None] = {}
+
+    @property
+    def exhausted(self) -> bool:
+        return self.left < 0 or self.matches_left < 0
+
+    def at(self, found: Iterable[T]) -> Iterator[T]:
+        """Yield from *found* what may still be looked at."""
+        for each in found:
+            self.left -= 1
+            if self.left < 0:
+                return
+            yield each
+
+    def matches(self, gathering: _Role, cost: int, labels: Mapping[str, str]) -> bool:
+        """Tell whether a role of *labels* is gathered, as far as may still be looked."""
+        self.matches_left -= cost
+        if self.matches_left < 0:
+            return False
+        return any(selector.matches(labels) for selector in gathering.selectors or ())
+
+    def missed(self, binding: Binding) -> None:
+        """Note that the role of a binding is not there."""
+        if len(self._errors) < _MAX_ERRORS:
+            error = f'{binding.role_kind.lower()}.{GROUP} "{binding.role_name}" not found'
+            self._errors[error] = None
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        return (*self._errors, _TOO_MUCH) if self.exhausted else tuple(self._errors)
+
 
 class Policy:
     """The RBAC objects of one cluster. Feed it with ``put`` and ``remove``.
 
     A policy may inherit another: what that allows is allowed here too, and bindings here may
     name its roles. Roles of its own never change what inherited bindings mean.
+
+    Objects may be very large, so that each is also taken in or forgotten in steps (``putting``,
+    ``removing``). Between the steps decisions are made by what the object said before, and from
+    one moment on by what it says now.
     """
 
     def __init__(self, inherits: Policy | None = None) -> None:
         self._inherits = inherits
         self._generation = 0
         self._roles: dict[RoleKey, _Role] = {}
-        self._bindings: dict[RoleKey, Binding] = {}
-        # subject → namespace ("" for the whole cluster) → binding name → binding and subject
-        self._reach: dict[SubjectKey, dict[str, dict[str, tuple[Binding, Subject]]]] = {}
+        self._cluster_roles: dict[str, _Role] = {}
+        # Their names, in order.
+        self._names: list[str] = []
+        self._bindings = Bindings(self._changed)
         self._aggregated: dict[str, tuple[Rule, ...]] = {}
 
     @property
@@ -172,19 +163,28 @@ class Policy:
 
     def put(self, obj: Mapping[str, Any]) -> None:
         """Take in an object of one of ``KINDS``, new or changed."""
+        finished(self.putting(obj))
+
+    def putting(self, obj: Mapping[str, Any]) -> Steps[None]:
+        """Do what ``put`` does, in steps."""
         if obj["kind"] in ("Role", "ClusterRole"):
-            self._put_role(obj)
+            yield from self._putting_role(obj)
         else:
-            self._put_binding(Binding.of(obj))
+            yield from self._bindings.putting(Binding.of(obj))
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Forget an object; unknown ones are no matter."""
+        finished(self.removing(kind, namespace, name))
+
+    def removing(self, kind: str, namespace: str, name: str) -> Steps[None]:
+        """Do what ``remove`` does, in steps."""
         key = RoleKey(namespace, name)
-        if kind in ("Role", "ClusterRole"):
-            if self._roles.pop(key, None) is not None:
-                self._changed()
-        elif key in self._bindings:
-            self._drop_binding(key)
+        if kind not in ("Role", "ClusterRole"):
+            yield from self._bindings.removing(key)
+        elif self._roles.pop(key, None) is not None:
+            if not namespace:
+                del self._cluster_roles[name]
+                del self._names[bisect_left(self._names, name)]
             self._changed()
 
     def decide(self, user: str, groups: Sequence[str], action: Action) -> Verdict:
@@ -193,42 +193,57 @@ class Policy:
             inherited = self._inherits.decide(user, groups, action)
             if inherited.allowed:
                 return inherited
-        errors: list[str] = []
-        for binding, subject in self._reaching(user, groups, action.namespace):
-            rules = self._rules(binding, errors)
-            for rule in rules:
+        looking = _Looking()
+        for binding, subject in looking.at(self._bindings.reaching(user, groups, action.namespace)):
+            for rule in looking.at(self._rules(binding, looking)):
                 if action.allowed_by(rule):
                     return Verdict(True, f"RBAC: allowed by {binding.described(subject)}")
+        errors = looking.errors
         return Verdict(False, f"RBAC: {_aggregate(errors)}" if errors else "")
 
     def rules_for(self, user: str, groups: Sequence[str], namespace: str) -> RulesFor:
         """Return all rules that reach a user in *namespace*, the cluster-wide ones included."""
-        errors: list[str] = []
-        found = [
+        looking = _Looking()
+        found = tuple(
             rule
-            for binding, _ in self._reaching(user, groups, namespace)
-            for rule in self._rules(binding, errors)
-        ]
+            for binding, _ in looking.at(self._bindings.reaching(user, groups, namespace))
+            for rule in looking.at(self._rules(binding, looking))
+        )
         if self._inherits is None:
-            return RulesFor(tuple(found), tuple(errors))
+            return RulesFor(found, looking.errors)
         inherited = self._inherits.rules_for(user, groups, namespace)
-        return RulesFor((*inherited.rules, *found), (*inherited.errors, *errors))
+        return RulesFor((*inherited.rules, *found), (*inherited.errors, *looking.errors))
 
     def role_rules(self, role_kind: str, namespace: str, name: str) -> tuple[Rule, ...] | None:
-        """Return the effective rules of a role, None when there is no such role."""
+        """Return the effective rules of a role, None when there is no such role.
+
+        Raises TooManyRights where it gathers more than is looked at.
+        """
         key = RoleKey(namespace if role_kind == "Role" else "", name)
         role = self._roles.get(key)
         if role is None and self._inherits is not None:
             return self._inherits.role_rules(role_kind, namespace, name)
-        return None if role is None else self._effective(key, role)
+        if role is None:
+            return None
+        looking = _Looking()
+        rules = self._effective(key, role, looking)
+        if looking.exhausted:
+            raise TooManyRights(f'ClusterRole "{name}" gathers too much: {_TOO_MUCH}')
+        return rules
 
     def escalation(
         self, user: str, groups: Sequence[str], namespace: str, wanted: Sequence[Rule]
     ) -> str:
         """Return why *user* may not grant *wanted* in *namespace*; empty when they hold it all."""
+        return finished(self.escalating(user, groups, namespace, wanted))
+
+    def escalating(
+        self, user: str, groups: Sequence[str], namespace: str, wanted: Sequence[Rule]
+    ) -> Steps[str]:
+        """Do what ``escalation`` does, in steps."""
         held = self.rules_for(user, groups, namespace)
         try:
-            missing = uncovered(held.rules, wanted)
+            missing = yield from uncovering(held.rules, wanted)
         except TooManyRights as error:
             return f'user "{user}" is attempting to grant more than can be compared: {error}'
         if not missing:
@@ -238,115 +253,109 @@ class Policy:
             message += f"; resolution errors: {_aggregate(held.errors)}"
         return message
 
-    def _reaching(
-        self, user: str, groups: Sequence[str], namespace: str
-    ) -> Iterator[tuple[Binding, Subject]]:
-        reach = self._reach
-        found = [reach.get(SubjectKey("User", user))]
-        found += [reach.get(SubjectKey("Group", group)) for group in groups]
-        for places in found:
-            if places is not None and "" in places:
-                yield from places[""].values()
-        if namespace:
-            for places in found:
-                if places is not None and namespace in places:
-                    yield from places[namespace].values()
-
-    def _rules(self, binding: Binding, errors: list[str]) -> tuple[Rule, ...]:
+    def _rules(self, binding: Binding, looking: _Looking) -> tuple[Rule, ...]:
         key = binding.role
         role = self._roles.get(key)
-        if role is None and self._inherits is not None and not key.namespace:
-            inherited = self._inherits.role_rules(binding.role_kind, "", key.name)
+        if role is not None:
+            return self._effective(key, role, looking)
+        if self._inherits is not None and not key.namespace:
+            inherited = self._inherits._role_for(key, looking)
             if inherited is not None:
                 return inherited
-        if role is None:
-            kind = binding.role_kind.lower()
-            error = f'{kind}.{GROUP} "{binding.role_name}" not found'
-            if error not in errors:
-                errors.append(error)
-            return ()
-        return self._effective(key, role)
+        looking.missed(binding)
+        return ()
 
-    def _effective(self, key: RoleKey, role: _Role) -> tuple[Rule, ...]:
+    def _role_for(self, key: RoleKey, looking: _Looking) -> tuple[Rule, ...] | None:
+        """Return the rules of a ClusterRole for a policy that inherits this one."""
+        role = self._roles.get(key)
+        return None if role is None else self._effective(key, role, looking)
+
+    def _effective(self, key: RoleKey, role: _Role, looking: _Looking) -> tuple[Rule, ...]:
         if role.selectors is None:
             return role.rules
         cached = self._aggregated.get(key.name)
         if cached is None:
-            cached = tuple(dict.fromkeys(self._gathered(key.name, role.selectors, {key.name})))
-            self._aggregated[key.name] = cached
+            cached = tuple(dict.fromkeys(self._gathered(key.name, looking)))
+            if not looking.exhausted:
+                self._aggregated[key.name] = cached
         return cached
 
-    def _gathered(
-        self, name: str, selectors: tuple[Selector, ...], seen: set[str]
-    ) -> Iterator[Rule]:
-        """Yield the rules of every role the selectors match, and of those they aggregate.
+    def _gathered(self, name: str, looking: _Looking) -> Iterator[Rule]:
+        """Yield the rules of every role that one gathers, and of those that these gather.
 
-        *seen* ends cycles: a role adds nothing by aggregating itself.
+        A role adds nothing by aggregating itself. Roles may aggregate each other in a chain of
+        any length.
         """
-        for key in sorted(self._roles):
-            role = self._roles[key]
-            if key.namespace or key.name in seen:
-                continue
-            if any(selector.matches(role.labels) for selector in selectors):
-                seen.add(key.name)
-                if role.selectors is None:
-                    yield from role.rules
-                else:
-                    yield from self._gathered(key.name, role.selectors, seen)
+        seen = {name}
+        role = self._cluster_roles[name]
+        stack = [(role, role.requirements, iter(self._names))]
+        while stack:
+            gathering, cost, names = stack[-1]
+            for found in names:
+                if looking.exhausted:
+                    return
+                role = self._cluster_roles[found]
+                if not looking.matches(gathering, cost, role.labels) or found in seen:
+                    continue
+                seen.add(found)
+                if role.selectors is not None:
+                    stack.append((role, role.requirements, iter(self._names)))
+                    break
+                yield from looking.at(role.rules)
+            else:
+                stack.pop()
 
-    def _put_role(self, obj: Mapping[str, Any]) -> None:
+    def _putting_role(self, obj: Mapping[str, Any]) -> Steps[None]:
         metadata = obj["metadata"]
-        namespace = metadata.get("namespace", "") if obj["kind"] == "Role" else ""
-        selectors = aggregation_selectors(obj) if obj["kind"] == "ClusterRole" else None
+        namespace = (metadata.get("namespace") or "") if obj["kind"] == "Role" else ""
+        selectors = None
+        if obj["kind"] == "ClusterRole" and obj.get("aggregationRule"):
+            selectors = yield from _selecting(obj["aggregationRule"])
         role = _Role(rules_of(obj), dict(metadata.get("labels") or {}), selectors)
         key = RoleKey(namespace, metadata["name"])
-        if self._roles.get(key) != role:
+        known = self._roles.get(key)
+        if known != role:
             self._roles[key] = role
+            if not namespace:
+                self._cluster_roles[key.name] = role
+                if known is None:
+                    insort(self._names, key.name)
             self._changed()
-
-    def _put_binding(self, binding: Binding) -> None:
-        key = RoleKey(binding.namespace, binding.name)
-        if self._bindings.get(key) == binding:
-            return
-        if key in self._bindings:
-            self._drop_binding(key)
-        self._bindings[key] = binding
-        for subject in binding.subjects:
-            places = self._reach.setdefault(subject.key, {})
-            places.setdefault(binding.namespace, {})[binding.name] = (binding, subject)
-        self._changed()
-
-    def _drop_binding(self, key: RoleKey) -> None:
-        binding = self._bindings.pop(key)
-        for subject in binding.subjects:
-            places = self._reach.get(subject.key, {})
-            named = places.get(binding.namespace, {})
-            named.pop(binding.name, None)
-            if not named:
-                places.pop(binding.namespace, None)
-            if not places:
-                self._reach.pop(subject.key, None)
 
     def _changed(self) -> None:
         self._generation += 1
         self._aggregated.clear()
 
 
-def aggregation_selectors(cluster_role: Mapping[str, Any]) -> tuple[Selector, ...] | None:
-    """Return the selectors of an aggregated ClusterRole; None when it is not aggregated.
+def _selecting(rule: Mapping[str, Any]) -> Steps[tuple[Selector, ...]]:
+    """Return the selectors of an aggregationRule, read in steps.
 
-    A selector that cannot be read matches nothing: it must not grant more than was meant.
+    A selector that cannot be read matches nothing: it must not grant more than was meant. Nor
+    does one that is too long to be read in a step.
     """
-    rule = cluster_role.get("aggregationRule")
-    if not rule:
-        return None
     selectors = []
+    read = 0
     for written in rule.get("clusterRoleSelectors") or ():
+        length = _length(written)
+        read += length
+        if read > _STEP:
+            yield
+            read = length
         try:
+            if length > _MAX_SELECTOR:
+                raise SelectorError("too long")
             selectors.append(Selector.from_label_selector(written))
         except SelectorError:
             selectors.append(Selector(nothing=True))
     return tuple(selectors)
+
+
+def _length(selector: Mapping[str, Any] | None) -> int:
+    """Return how many labels, conditions and values a LabelSelector has."""
+    written = selector or {}
+    conditions = written.get("matchExpressions") or ()
+    values = sum(len(each.get("values") or ()) for each in conditions)
+    return 1 + len(written.get("matchLabels") or ()) + len(conditions) + values
 
 
 def _aggregate(errors: Sequence[str]) -> str:

@@ -7,36 +7,35 @@ mean every name; an absent list of anything else means nothing at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, product
 from math import prod
 from operator import and_
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+
+from skerry.kit.steps import Steps, finished
 
 ALL = "*"
 
+S = TypeVar("S", bound=msgspec.Struct)
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One PolicyRule."""
+
+class Rule(msgspec.Struct, frozen=True, gc=False):
+    """One PolicyRule. There may be very many: they are read in one go, and are no work for the
+    search for garbage."""
 
     verbs: tuple[str, ...] = ()
-    api_groups: tuple[str, ...] = ()
+    api_groups: tuple[str, ...] = msgspec.field(default=(), name="apiGroups")
     resources: tuple[str, ...] = ()
-    resource_names: tuple[str, ...] = ()
-    non_resource_urls: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = msgspec.field(default=(), name="resourceNames")
+    non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Rule:
         """Read a PolicyRule object."""
-        return cls(
-            tuple(obj.get("verbs") or ()),
-            tuple(obj.get("apiGroups") or ()),
-            tuple(obj.get("resources") or ()),
-            tuple(obj.get("resourceNames") or ()),
-            tuple(obj.get("nonResourceURLs") or ()),
-        )
+        return rules_of({"rules": [obj]})[0]
 
     def to_object(self) -> dict[str, Any]:
         """Return the PolicyRule object, without empty lists other than ``verbs``."""
@@ -100,7 +99,27 @@ FULL_AUTHORITY = (
 
 def rules_of(obj: Mapping[str, Any]) -> tuple[Rule, ...]:
     """Return the rules of a Role or ClusterRole object as they are written there."""
-    return tuple(Rule.of(rule) for rule in obj.get("rules") or ())
+    return read_all(obj.get("rules"), Rule)
+
+
+def read_all(written: Sequence[Mapping[str, Any]] | None, kind: type[S]) -> tuple[S, ...]:
+    """Return the entries of a list as structs. A null in one says nothing, as its absence would.
+
+    What cannot be read is as if it were empty: it must not grant anything, nor stop the reading.
+    """
+    try:
+        return msgspec.convert(written or (), tuple[kind, ...])  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        return tuple(_read(each, kind) for each in written or ())
+
+
+def _read(written: Any, kind: type[S]) -> S:
+    if isinstance(written, Mapping):
+        written = {name: value for name, value in written.items() if value is not None}
+    try:
+        return msgspec.convert(written, kind)
+    except msgspec.ValidationError:
+        return kind()
 
 
 def quoted_list(values: Iterable[str]) -> str:
@@ -113,6 +132,10 @@ def quoted_list(values: Iterable[str]) -> str:
 # a millisecond, and people write rules that stand for dozens.
 MAX_RIGHTS = 10_000
 _MAX_MISSING = 100
+# Paths are looked up by every length that a held pattern has; people write patterns of a few.
+MAX_PREFIXES = 100_000
+# Rules that are compared in a millisecond or two.
+_STEP = 500
 # So few are not worth being gathered, and are reported in the order in which they are written.
 _FEW_VALUES = 10
 
@@ -127,10 +150,21 @@ def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     Empty means that who holds *held* may grant *wanted*. A right counts as held only if a single
     rule gives it. Of very many missing rights the first are returned. Raises TooManyRights.
     """
-    owned = _Owned(held)
+    return finished(uncovering(held, wanted))
+
+
+def uncovering(held: Sequence[Rule], wanted: Iterable[Rule]) -> Steps[list[Rule]]:
+    """Do what ``uncovered`` does, in steps."""
+    owned = _Owned()
+    for number, rule in enumerate(held):
+        owned.add(1 << number, rule)
+        if number % _STEP == _STEP - 1:
+            yield
     missing: list[Rule] = []
     left = MAX_RIGHTS
-    for rule in wanted:
+    for number, rule in enumerate(wanted, start=1):
+        if number % _STEP == 0:
+            yield
         if owned.covers(rule):
             continue
         for places, rights in (
@@ -162,7 +196,7 @@ _Alike = tuple[int, tuple[Any, ...]]
 class _Owned:
     """Held rules, each a bit; every value that a rule may name knows the bits of those rules."""
 
-    def __init__(self, held: Sequence[Rule]) -> None:
+    def __init__(self) -> None:
         self._verbs: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         self._resources: dict[str, int] = {}
@@ -170,19 +204,29 @@ class _Owned:
         # Of the rules that give every name, having none.
         self._unnamed = 0
         self._urls: dict[str, int] = {}
-        for number, rule in enumerate(held):
-            bit = 1 << number
-            if not rule.resource_names:
-                self._unnamed |= bit
-            for values, masks in (
-                (rule.verbs, self._verbs),
-                (rule.api_groups, self._groups),
-                (rule.resources, self._resources),
-                (rule.resource_names, self._names),
-                (rule.non_resource_urls, self._urls),
-            ):
-                for value in values:
-                    masks[value] = masks.get(value, 0) | bit
+        # Patterns without their star, and how long they are.
+        self._prefixes: dict[str, int] = {}
+        self._lengths: dict[int, None] = {}
+        self._prefixes_left = MAX_PREFIXES
+
+    def add(self, bit: int, rule: Rule) -> None:
+        """Take in a held rule under a bit of its own."""
+        if not rule.resource_names:
+            self._unnamed |= bit
+        for values, masks in (
+            (rule.verbs, self._verbs),
+            (rule.api_groups, self._groups),
+            (rule.resources, self._resources),
+            (rule.resource_names, self._names),
+            (rule.non_resource_urls, self._urls),
+        ):
+            for value in values:
+                masks[value] = masks.get(value, 0) | bit
+        for url in rule.non_resource_urls:
+            if url.endswith(ALL):
+                prefix = url.rstrip(ALL)
+                self._prefixes[prefix] = self._prefixes.get(prefix, 0) | bit
+                self._lengths[len(prefix)] = None
 
     def covers(self, rule: Rule) -> bool:
         """Tell whether one held rule gives all of *rule*, which is what most roles ask for."""
@@ -231,10 +275,13 @@ class _Owned:
         return _either(self._resources, exact, ALL, f"{ALL}/{subresource}")
 
     def _url(self, url: str) -> int:
-        mask = 0
-        for pattern, bits in self._urls.items():
-            if _path_covers(pattern, url):
-                mask |= bits
+        mask = self._urls.get(url, 0)
+        lengths = [length for length in self._lengths if length <= len(url)]
+        self._prefixes_left -= len(lengths)
+        if self._prefixes_left < 0:
+            raise TooManyRights(f"the paths are compared with more than {MAX_PREFIXES} patterns")
+        for length in lengths:
+            mask |= self._prefixes.get(url[:length], 0)
         return mask
 
 

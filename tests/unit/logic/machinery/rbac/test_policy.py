@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
-from skerry.logic.machinery.rbac.policy import Action, Policy
+from skerry.logic.machinery.rbac.policy import MAX_LOOKED_AT, Action, Policy
 from skerry.logic.machinery.rbac.rules import rules_of
+from tests.kit.counting import steps
 from tests.kit.machinery.roles import READ_PODS, binding, group, role, user
 
 
@@ -142,6 +145,104 @@ def test_escalation_needs_what_is_granted_to_be_held_in_that_namespace() -> None
         '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'
         '; resolution errors: clusterrole.rbac.authorization.k8s.io "gone" not found'
     )
+
+
+ASKED = Action("get", resource="pods", name="mine")
+
+
+def other_rules(count: int) -> list[Object]:
+    return [{**READ_PODS, "apiGroups": [f"g{i}"]} for i in range(count)]
+
+
+def test_a_role_counts_by_its_old_text_or_its_new_one_while_it_is_read() -> None:
+    labelled = role("part", READ_PODS, labels={"to": "a"})
+    selectors = [{"matchLabels": {"to": f"x{i}"}} for i in range(2000)]
+    wide = {"clusterRoleSelectors": [*selectors, {"matchLabels": {"to": "a"}}]}
+    p = policy(labelled, role("a"), binding("b", "ClusterRole", "a", user("u")))
+    widened = [p.decide("u", (), ASKED).allowed for _ in p.putting(role("a", aggregationRule=wide))]
+    assert len(widened) > 5
+    assert not any(widened)
+    assert p.decide("u", (), ASKED).allowed
+    narrowed = p.putting(role("a", aggregationRule={"clusterRoleSelectors": selectors}))
+    generation = p.generation
+    for _ in narrowed:
+        assert p.generation == generation
+    assert p.generation > generation
+    assert not p.decide("u", (), ASKED).allowed
+
+
+def test_beyond_what_a_decision_looks_at_nothing_is_granted() -> None:
+    p = policy(
+        role("r", *other_rules(MAX_LOOKED_AT - 2), READ_PODS),
+        binding("b", "ClusterRole", "r", user("u")),
+    )
+    assert p.decide("u", (), ASKED).allowed
+    p.put(role("r", *other_rules(MAX_LOOKED_AT + 1), READ_PODS))
+    verdict = p.decide("u", (), ASKED)
+    assert not verdict.allowed
+    assert f"more than {MAX_LOOKED_AT} bindings and rules" in verdict.reason
+    found = p.rules_for("u", (), "default")
+    assert len(found.rules) < MAX_LOOKED_AT
+    assert found.errors
+
+
+def many_rules(n: int) -> Policy:
+    return policy(role("r", *other_rules(n)), binding("b", "ClusterRole", "r", user("u")))
+
+
+def many_bindings(n: int) -> Policy:
+    return policy(*(binding(f"b{i}", "ClusterRole", f"gone{i}", user("u")) for i in range(n)))
+
+
+def many_gathered(n: int) -> Policy:
+    everything: Object = {"clusterRoleSelectors": [{}, {"matchLabels": {"a": "b"}}]}
+    return policy(
+        *(role(f"r{i}", *other_rules(1)) for i in range(n)),
+        role("a", aggregationRule=everything),
+        binding("b", "ClusterRole", "a", user("u")),
+    )
+
+
+def many_requirements(n: int) -> Policy:
+    absent = [{"key": f"k{i}", "operator": "DoesNotExist"} for i in range(90)]
+    selectors: Object = {"clusterRoleSelectors": [{"matchExpressions": absent}]}
+    return policy(
+        *(role(f"r{i}") for i in range(n)),
+        role("a", aggregationRule=selectors),
+        binding("b", "ClusterRole", "a", user("u")),
+    )
+
+
+def a_chain(n: int) -> Policy:
+    def link(i: int) -> Object:
+        selects: Object = {"clusterRoleSelectors": [{"matchLabels": {"link": str(i + 1)}}]}
+        return role(f"r{i:05}", aggregationRule=selects, labels={"link": str(i)})
+
+    return policy(*map(link, range(n)), binding("b", "ClusterRole", "r00000", user("u")))
+
+
+@pytest.mark.parametrize(
+    ("built", "size"),
+    [
+        (many_rules, 12_000),
+        (many_bindings, 12_000),
+        (many_gathered, 12_000),
+        (many_requirements, 1000),
+        (a_chain, 1500),
+    ],
+)
+def test_a_decision_takes_no_more_work_however_much_there_is(
+    built: Callable[[int], Policy], size: int
+) -> None:
+    def decided(n: int) -> Callable[[], object]:
+        p = built(n)
+        return lambda: p.decide("u", (), ASKED)
+
+    assert steps(decided(2 * size)) < 1.1 * steps(decided(size)) < 1_500_000
+
+
+def test_a_reason_names_the_first_of_many_missing_roles() -> None:
+    assert len(many_bindings(1000).decide("u", (), ASKED).reason) < 2000
 
 
 @pytest.mark.parametrize(

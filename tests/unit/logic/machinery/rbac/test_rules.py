@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from skerry.logic.machinery.rbac.rules import (
     TooManyRights,
     compacted,
     escalation_message,
+    rules_of,
     uncovered,
 )
 from tests.kit.counting import growth, steps
@@ -180,6 +182,35 @@ def test_rules_that_stand_for_too_many_different_rights_are_refused() -> None:
         uncovered(held, [Rule(MANY, MANY, MANY)])
 
 
+def paths(*urls: str) -> Rule:
+    return Rule(("get",), non_resource_urls=urls)
+
+
+def test_paths_that_are_compared_with_too_many_patterns_are_refused() -> None:
+    held = [paths("/" * length + "*") for length in range(500)]
+    with pytest.raises(TooManyRights, match="more than 100000 patterns"):
+        uncovered(held, [paths("/" * 500 + str(i)) for i in range(400)])
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (
+            {"verbs": ["get"], "apiGroups": None, "resources": ["pods"]},
+            Rule(("get",), (), ("pods",)),
+        ),
+        ({"verbs": ["*"], "nonResourceURLs": ["/a", 7]}, Rule()),
+        ("all of it", Rule()),
+    ],
+)
+def test_what_cannot_be_read_in_a_rule_grants_nothing(written: Any, read: Rule) -> None:
+    assert rules_of({"rules": [written, {"verbs": ["list"]}]}) == (read, Rule(("list",)))
+
+
+def test_a_role_without_rules_has_none() -> None:
+    assert rules_of({"rules": None}) == rules_of({}) == ()
+
+
 @pytest.mark.parametrize(
     "rules",
     [
@@ -187,6 +218,7 @@ def test_rules_that_stand_for_too_many_different_rights_are_refused() -> None:
         lambda n: ([Rule(("get",), ("",), (word,)) for word in MANY[:n]], [GET_PODS]),
         lambda n: ([GET_PODS], [GET_PODS] * n),
         lambda n: ([Rule(("get",), ("",), ("pods",), MANY[:n])], [GET_PODS] * n),
+        lambda n: ([paths(f"/{w}/*") for w in MANY[:n]], [paths(f"/{w}/a") for w in MANY[:n]]),
     ],
 )
 def test_comparing_takes_work_in_proportion_to_what_is_written(

@@ -1,0 +1,46 @@
+"""Work that can be interrupted: a generator that yields wherever others may have their turn.
+
+Pure code says where a step ends and knows no event loop. Who runs it decides what happens in
+between: nothing (``finished``), or whatever else waits for the loop (``in_turns``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+
+
+def finished(steps: Steps[T]) -> T:
+    """Do all steps at once; return the result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
+async def in_turns(steps: Steps[T]) -> T:
+    """Do the steps, each at a turn of the loop of its own; return the result.
+
+    Work of a single step does not wait at all.
+    """
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        await asyncio.sleep(0)
+
+
+def pieces(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield *values* in order, at most *size* at a time."""
+    left = iter(values)
+    while piece := list(islice(left, size)):
+        yield piece
