@@ -499,33 +499,6 @@ async def test_particulars_of_a_namespace_travel_only_when_it_is_also_named() ->
 
 
 @virtual
-async def test_conflicting_objects_are_reported_to_both_placements_and_the_newest_counts() -> None:
-    hub = Hub()
-    async with hub.running(workloads=["one", "two"]), hub.translating():
-        for owner in ("one", "two"):
-            await hub.namespace("shop", owner)
-            await hub.put(CONFIG_MAPS, config_map("page", {"by": owner}), "shop", owner)
-            await hub.place("all", "florin", owner=owner)
-        await hub.settle()
-        copy = await hub.found("florin", CONFIG_MAPS, "page", "shop") or {}
-        assert copy["data"] == {"by": "two"}
-        for owner in ("one", "two"):
-            shown = (await hub.conditions("all", owner))["ConflictFree"]
-            assert shown["status"] == "False"
-            assert shown["reason"] == "ConflictingObjects"
-            assert all(f"{hub.clusters[name]}|all" in shown["message"] for name in ("one", "two"))
-            assert [each["reason"] for each in await hub.events(owner)] == ["ConflictingObjects"]
-        await hub.put(CONFIG_MAPS, config_map("page", {"by": "one"}), "shop", "one")
-        await asyncio.sleep(SOON)
-        copy = await hub.found("florin", CONFIG_MAPS, "page", "shop") or {}
-        assert copy["data"] == {"by": "one"}
-        await hub.put(CONFIG_MAPS, config_map("page", {"by": "one"}), "shop", "two")
-        await hub.settle()
-        assert (await hub.conditions("all", "one"))["ConflictFree"]["status"] == "True"
-        await hub.assert_as_expected("florin")
-
-
-@virtual
 async def test_a_missing_customizer_withholds_the_object_and_says_so() -> None:
     hub = Hub()
     async with hub.running(), hub.translating():

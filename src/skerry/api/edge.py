@@ -155,6 +155,11 @@ ADOPT: Final = "edge.kcp.io/adopt"
 RECREATE: Final = "edge.kcp.io/recreate"
 # KubeStellar's way to say create-only, with the value "false".
 DOWNSYNC_OVERWRITE: Final = "edge.kcp.io/downsync-overwrite"
+# On an object, by its owner: the path of the workspace that gets its name at edges both place to.
+HAND_OVER_TO: Final = "edge.kcp.io/hand-over-to"
+# On a copy, by the translator: the cluster whose object it is, and the hand-overs that took effect.
+OWNER_WORKSPACE: Final = "edge.kcp.io/owner-workspace"
+HANDED_OVER: Final = "edge.kcp.io/handed-over"
 # Customization: the name of a Customizer, and whether ``%(…)`` in the object itself is expanded.
 CUSTOMIZER: Final = "edge.kcp.io/customizer"
 EXPAND_PARAMETERS: Final = "edge.kcp.io/expand-parameters"

@@ -19,6 +19,7 @@ from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.workspaces import (
     GRANTS,
     NAMESPACE_WATCH,
+    Mailboxes,
     Scope,
     Workspaces,
     types_scope,
@@ -48,6 +49,8 @@ class Book:
     def __init__(self) -> None:
         self.mode = ""
         self.granted: Sequence[Rule] = ()
+        # Instead, by source workspace.
+        self.granted_to: dict[str, Sequence[Rule]] | None = None
 
     @property
     def is_used(self) -> bool:
@@ -60,7 +63,7 @@ class Book:
         return self.mode == "Observe"
 
     def rules(self, source: str, location: ObjectRef, mailbox: Mailbox) -> Sequence[Rule]:
-        return self.granted
+        return self.granted if self.granted_to is None else self.granted_to.get(source, ())
 
     def scopes(self, mailbox: Mailbox) -> tuple[Scope, ...]:
         return (GRANTS,) if self.mode else ()
@@ -93,6 +96,8 @@ class There:
         self.workspaces = Workspaces(dict)
         self.workspaces.learn_hub(COMMON, copies_are_inert=True)
         self.route = Route(self.workspaces)
+        self.mailboxes = Mailboxes()
+        self.mailboxes.put(MAILBOX, CLUSTER)
         self.book = Book()
         self.scopes: Completeness[Scope, tuple[Mailbox, Scope]] = Completeness()
         self.accepted: Accepted = {}
@@ -102,6 +107,7 @@ class There:
             self.workspaces.follow(cluster)
             self.workspaces.retype(cluster)
             self.scopes.complete(types_scope(cluster))
+            self.workspaces.learn_path(cluster, f"root:{cluster}")
         for key in (NAMESPACE_WATCH, MAPS, SECRETS, ROLES):
             self.workspaces.watch(key)
             self.scopes.complete(key)
@@ -136,6 +142,7 @@ class There:
         return Desired(
             self.workspaces,
             self.route,
+            self.mailboxes,
             self.book,
             lambda *_: None,
             lambda *_: {"metadata": {"labels": {"env": "prod"}}},

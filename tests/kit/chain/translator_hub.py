@@ -22,7 +22,13 @@ from skerry.api.edge import (
 )
 from skerry.api.edge import SINGLE_PLACEMENT_SLICES as SLICES
 from skerry.api.errors import AlreadyExists, NotFound
-from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.kcp.resources import (
+    API_BINDINGS,
+    LOCATIONS,
+    LOGICAL_CLUSTERS,
+    SYNC_TARGETS,
+    WORKSPACES,
+)
 from skerry.api.kcp.resources import API_RESOURCE_SCHEMAS as SCHEMAS
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
@@ -45,6 +51,8 @@ from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.grants import Rule, grant_of
 from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.translation.copies import digest
+from skerry.logic.fleet.translation.merging import Copy
+from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.sources import lean_definition
 from skerry.logic.fleet.translation.types import common_types, workspace_types
@@ -437,10 +445,26 @@ class Hub:
             if is_projected(obj)
         }
 
+    async def recorded(self, edge: str) -> dict[ObjectRef, Copy]:
+        """Return every copy in a mailbox as translation reads it: content, and whose it is."""
+        objects = await self._everything(self.clusters[edge])
+        return {
+            ObjectRef.local(resource, obj): Copy(digest(resource, obj), owned_of(obj))
+            for resource, found in objects.items()
+            for obj in found
+            if is_projected(obj)
+        }
+
     async def expected(self, **settings: Any) -> Translation:
         """Return what the reference says of everything there is."""
         common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
         schemas = await self._across(SCHEMAS)
+        paths = {
+            obj["metadata"]["annotations"]["kcp.io/cluster"]: (
+                obj["metadata"]["annotations"].get("kcp.io/path", "")
+            )
+            for obj in await self._across(LOGICAL_CLUSTERS)
+        }
         workloads = {
             obj["metadata"]["annotations"]["kcp.io/cluster"]
             for obj in await self._view(EDGE_PLACEMENTS)
@@ -455,6 +479,7 @@ class Hub:
                 (await self.at("root:imw").list(LOCATIONS)).items,
                 _schema_table(schemas),
                 consent=await self._scanned(),
+                path=paths.__getitem__,
                 **settings,
             )
         )
@@ -494,7 +519,7 @@ class Hub:
         """Check every mailbox against the reference."""
         inventory = await self.cluster_of("root:imw")
         names = {edge: Mailbox(inventory, self.uids[edge]) for edge in edges}
-        copies = {name: set(await self.copies(edge)) for edge, name in names.items()}
+        copies = {name: await self.recorded(edge) for edge, name in names.items()}
         expected = await self.expected(copies=copies, **settings)
         for edge, name in names.items():
             frozen = expected.frozen.get(name, set())

@@ -32,11 +32,19 @@ from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.desired import Desired
 from skerry.logic.fleet.translation.difference import Accepted, Difference, ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
+from skerry.logic.fleet.translation.merging import Copy
+from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.route import Route
 from skerry.logic.fleet.translation.sources import WatchKey, record_of, wide
 from skerry.logic.fleet.translation.types import ServedType
-from skerry.logic.fleet.translation.workspaces import BASIC_WATCHES, Mailboxes, Workspaces
+from skerry.logic.fleet.translation.workspaces import (
+    BASIC_WATCHES,
+    PATH,
+    Mailboxes,
+    Scope,
+    Workspaces,
+)
 from skerry.logic.machinery.plan import Create, Delete, Update
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
@@ -118,6 +126,7 @@ class World:
         self.held = HeldObjects(self.reports.append)
         self.problems = PlacementProblems(self.statuses.append)
         self.grants_followed = 0
+        self.paths_read: list[ClusterName] = []
         self.handlers = EventHandlers(
             self.tables,
             self.watches,
@@ -133,6 +142,7 @@ class World:
         self.desired = Desired(
             workspaces,
             self.tables.route,
+            self.tables.mailboxes,
             self.consent,
             lambda *key: self.customizers.get(key),
             lambda cluster, _, name: self.locations.get(location_ref(cluster, name)),
@@ -155,7 +165,7 @@ class World:
             self.held,
             accepted,
             lambda mailbox, item: self.desired.at(mailbox).senders(item),
-            self.handlers.follow,
+            self._follow,
         )
         workspaces.learn_hub(COMMON, copies_are_inert=True)
         if mailboxes:
@@ -166,6 +176,13 @@ class World:
 
     def _slices_of(self, placement: ObjectRef) -> list[Object]:
         return [piece for piece in self.slices.values() if slice_owner(piece) == placement]
+
+    def _follow(self, scope: Scope) -> None:
+        """Follow a watch; the paths of workspaces are there for the asking."""
+        if isinstance(scope, WatchKey):
+            self.handlers.follow(scope)
+        elif scope[0] == PATH:
+            self.paths_read.append(scope[1])
 
     def _follow_grants(self) -> None:
         self.grants_followed += 1
@@ -211,7 +228,9 @@ class World:
         key = (metadata["annotations"][CLUSTER_ANNOTATION], metadata.get("namespace", ""))
         old = self.objects.setdefault(kind, {}).get((*key, metadata["name"]))
         uid = old["metadata"]["uid"] if old else f"uid-{self._version}"
+        created = old["metadata"]["creationTimestamp"] if old else f"{self._version:06}"
         metadata |= {"uid": uid, "resourceVersion": str(self._version)}
+        metadata.setdefault("creationTimestamp", created)
         self.objects[kind][*key, metadata["name"]] = found
         watch = self.key(kind)
         self.handlers.put(self.tables.workspaces.watch(watch), record_of(watch, found))
@@ -271,6 +290,9 @@ class World:
         """Reconcile until nothing is enqueued; returns the plans that do something."""
         found: list[MailboxPlan] = []
         for _ in range(50):
+            while self.paths_read:
+                cluster = self.paths_read.pop()
+                self.handlers.path_read(cluster, _path(cluster))
             if not self.queue:
                 return found
             mailbox = min(self.queue)
@@ -345,6 +367,15 @@ class World:
             if cluster == CLUSTERS[mailbox] and is_projected(obj)
         }
 
+    def recorded(self, mailbox: Mailbox) -> dict[ObjectRef, Copy]:
+        """Return the copies in a mailbox as translation reads them: content, and whose it is."""
+        return {
+            ObjectRef("", *kind, namespace, name): Copy(digest(kind, obj), owned_of(obj))
+            for kind, rows in self.objects.items()
+            for (cluster, namespace, name), obj in rows.items()
+            if cluster == CLUSTERS[mailbox] and is_projected(obj)
+        }
+
     def expected(self) -> Translation:
         """Return what the reference makes of the same inputs."""
         sources: dict[str, dict[GroupResource, list[Object]]] = {}
@@ -359,10 +390,15 @@ class World:
                 list(self.slices.values()),
                 list(self.customizers.values()),
                 list(self.locations.values()),
-                copies={mailbox: set(self.copies(mailbox)) for mailbox in CLUSTERS},
+                copies={mailbox: self.recorded(mailbox) for mailbox in CLUSTERS},
+                path=_path,
             )
         )
 
 
 def _workspace(mailbox: Mailbox) -> Object:
     return {"metadata": {"name": mailbox.workspace}, "spec": {"cluster": CLUSTERS[mailbox]}}
+
+
+def _path(cluster: ClusterName) -> str:
+    return f"root:{cluster}"

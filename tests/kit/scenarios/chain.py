@@ -14,6 +14,7 @@ from typing import Any
 from skerry.api.edge import (
     EDGE_FIELD_MANAGER,
     EDGE_PLACEMENTS,
+    HAND_OVER_TO,
     Mailbox,
     edge_placement_ref,
     is_projected,
@@ -39,6 +40,7 @@ from skerry.logic.fleet.syncing.present import present
 from skerry.logic.fleet.syncing.recorded import DownsyncRecord
 from skerry.logic.fleet.syncing.wanted import wanted
 from skerry.logic.fleet.tables.completeness import Verdict
+from skerry.logic.fleet.translation.copies import replacement
 from skerry.logic.fleet.translation.desired import Desired
 from skerry.logic.fleet.translation.difference import Difference, ItemDiff
 from skerry.logic.fleet.translation.dirty import DirtyRows
@@ -46,6 +48,7 @@ from skerry.logic.fleet.translation.route import Route, destinations_of
 from skerry.logic.fleet.translation.selected import placement_row, what_of
 from skerry.logic.fleet.translation.sources import record_of, wide
 from skerry.logic.fleet.translation.workspaces import (
+    Mailboxes,
     Scope,
     Workspaces,
     selection_scope,
@@ -129,10 +132,12 @@ class Chain:
         self.workspaces.learn_hub(tuple(KINDS.values()), copies_are_inert=True)
         self.route = Route(self.workspaces)
         self.dirty = DirtyRows(lambda _: None)
+        self.mailboxes = Mailboxes()
         grants = NoGrants()
         self.desired = Desired(
             self.workspaces,
             self.route,
+            self.mailboxes,
             grants,
             customizer=lambda *_: None,
             location=lambda *_: None,
@@ -176,6 +181,7 @@ class Chain:
             uid = f"00000000-0000-4000-8000-{len(self.edges):012}"
             edge = self.edges[name] = Edge(name, Mailbox(INVENTORY, uid))
             self._follow(edge.cluster)
+            self.mailboxes.put(edge.mailbox, edge.cluster)
         target = _named(INVENTORY, name, labels={"name": name}, uid=edge.mailbox.uid)
         self.destination.put_sync_target(sync_target_of(target))
         location = _named(INVENTORY, name, labels=labels)
@@ -206,6 +212,14 @@ class Chain:
         self.route.drop_placement(ref)
         self.summary.drop_placement(ref)
         self._settle()
+        yield from ()
+
+    def do_handover(self, words: list[str], cluster: ClusterName) -> Iterator[str]:
+        """``handover KIND NAME WORKSPACE``: have the owner annotate its object."""
+        ref = _ref(words[0], words[1], cluster)
+        obj = self.objects[ref]
+        notes = {**obj["metadata"]["annotations"], HAND_OVER_TO: f"root:{words[2]}"}
+        self._put({**obj, "metadata": {**obj["metadata"], "annotations": notes}}, ref)
         yield from ()
 
     def do_delete(self, words: list[str], cluster: ClusterName) -> Iterator[str]:
@@ -272,6 +286,7 @@ class Chain:
             self.workspaces.follow(cluster)
             self.workspaces.retype(cluster)
             self.dirty.complete(types_scope(cluster))
+            self.workspaces.learn_path(cluster, f"root:{cluster}")
 
     def _schedule(self, touched: Iterable[ObjectRef]) -> Iterator[str]:
         """Write the slices of placements whose destinations may be others."""
@@ -312,6 +327,8 @@ class Chain:
         metadata = {**obj["metadata"], "resourceVersion": str(self.revision)}
         old = self.objects.get(ref)
         metadata["uid"] = old["metadata"]["uid"] if old else f"uid-{self.revision}"
+        created = old["metadata"]["creationTimestamp"] if old else f"{self.revision:06}"
+        metadata["creationTimestamp"] = created
         obj = self.objects[ref] = {**obj, "metadata": metadata}
         watch = wide(ref.group, "v1", ref.resource)
         record = record_of(watch, obj)
@@ -385,9 +402,9 @@ class Chain:
     def _write_copy(self, ref: ObjectRef, made: Object) -> None:
         """Write a copy as the translator does: content is its own, status and marks stay."""
         old = self.objects.get(ref, {"metadata": {}})
-        notes = {**(old["metadata"].get("annotations") or {}), CLUSTER_ANNOTATION: ref.cluster}
-        kept = {"status": old["status"]} if "status" in old else {}
-        self._put({**made, "metadata": {**made["metadata"], "annotations": notes}, **kept}, ref)
+        made = replacement(ref.group_resource, old, made)
+        notes = {**(made["metadata"].get("annotations") or {}), CLUSTER_ANNOTATION: ref.cluster}
+        self._put({**made, "metadata": {**made["metadata"], "annotations": notes}}, ref)
 
     def _sync(self, edge: Edge, ref: ObjectRef) -> Iterator[str]:
         """Take one step of a syncer about one object."""

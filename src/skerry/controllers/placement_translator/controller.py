@@ -34,6 +34,7 @@ from skerry.controllers.placement_translator.held import (
     decide_holds,
 )
 from skerry.controllers.placement_translator.observe import Observer
+from skerry.controllers.placement_translator.paths import WorkspacePaths
 from skerry.controllers.placement_translator.records import slice_owner
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.placement_translator.status import (
@@ -51,9 +52,9 @@ from skerry.logic.fleet.translation.desired import Desired
 from skerry.logic.fleet.translation.difference import Accepted, Difference
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
 from skerry.logic.fleet.translation.route import Route
-from skerry.logic.fleet.translation.sources import lean_definition
+from skerry.logic.fleet.translation.sources import WatchKey, lean_definition
 from skerry.logic.fleet.translation.types import common_types
-from skerry.logic.fleet.translation.workspaces import Mailboxes, Workspaces
+from skerry.logic.fleet.translation.workspaces import PATH, Mailboxes, Scope, Workspaces
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, cluster_of
@@ -198,6 +199,7 @@ class PlacementTranslator:
             workspaces,
             self._handlers,
         )
+        self._paths = WorkspacePaths(context.client, context.ids, self._handlers.path_read)
         self._listen()
         announce = (context.recorder or self._recorder).announce
         self._loops = [self._mailbox_loop(), self._status_loop(announce)]
@@ -235,6 +237,13 @@ class PlacementTranslator:
         targets.add_handler(self._handlers.sync_target_changed)
         self._grants_found.set()
 
+    def _follow(self, scope: Scope) -> None:
+        """Have what rows wait for read, where that does not happen by itself."""
+        if isinstance(scope, WatchKey):
+            self._handlers.follow(scope)
+        elif scope[0] == PATH:
+            self._paths.read(scope[1])
+
     # -- loops -------------------------------------------------------------------------------
 
     def _mailbox_loop(self) -> Controller[Any, Any]:
@@ -243,6 +252,7 @@ class PlacementTranslator:
         desired = Desired(
             tables.workspaces,
             tables.route,
+            tables.mailboxes,
             self.consent,
             lambda *key: inputs.customizers.index.get(Key(*key)),
             lambda *key: inputs.locations.index.get(Key(*key)),
@@ -266,7 +276,7 @@ class PlacementTranslator:
             self.held,
             accepted,
             lambda mailbox, item: desired.at(mailbox).senders(item),
-            self._handlers.follow,
+            self._follow,
             metrics=context.metrics,
             dry_run=context.dry_run,
         )
@@ -326,6 +336,7 @@ class PlacementTranslator:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._inputs.wide.run())
             tasks.create_task(self._feeds.run())
+            tasks.create_task(self._paths.run())
             tasks.create_task(self._learn_hub())
             tasks.create_task(self._learn_schemas())
             tasks.create_task(self._recorder.run())

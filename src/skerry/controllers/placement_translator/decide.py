@@ -17,6 +17,7 @@ from skerry.logic.fleet.translation.configs import config_object
 from skerry.logic.fleet.translation.copies import digest, replacement
 from skerry.logic.fleet.translation.difference import ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG
+from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.machinery.plan import (
     Action,
     Create,
@@ -118,8 +119,12 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
     if live is None:
         return [Create(target, desired, PLACED)]
     kind = row.item.group_resource
-    if is_projected(live) and digest(kind, live) == digest(kind, desired):
-        return []  # somebody was faster
+    if is_projected(live):
+        owned = owned_of(live)
+        if digest(kind, live) == digest(kind, desired) and owned == owned_of(desired):
+            return []  # somebody was faster
+        if owned != row.owned:
+            return []  # whose it is was decided anew; the event that says so is on its way
     reason = CHANGED if is_projected(live) else ADOPTED
     return [Update(target, replacement(kind, live, desired), reason)]
 

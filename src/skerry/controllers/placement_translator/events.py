@@ -44,6 +44,7 @@ from skerry.logic.fleet.translation.workspaces import (
     GRANTS,
     Mailboxes,
     Workspaces,
+    path_scope,
     selection_scope,
     types_scope,
 )
@@ -316,6 +317,7 @@ class EventHandlers:
             self._stop(key)
         if not self._workspaces.follows(cluster):
             self._dirty.incomplete(types_scope(cluster))
+            self._dirty.incomplete(path_scope(cluster))
 
     def _stop(self, key: WatchKey) -> None:
         """Follow a kind no longer; what it brought counts as gone."""
@@ -369,6 +371,12 @@ class EventHandlers:
         """Follow a watch that rows are pending on; most are followed already."""
         self._workspaces.watch(key)
         self._watches.follow(key)
+
+    def path_read(self, cluster: ClusterName, path: str) -> None:
+        """Take the path of a workspace that rows are pending on."""
+        if self._workspaces.follows(cluster):
+            self._workspaces.learn_path(cluster, path)
+            self._dirty.complete(path_scope(cluster))
 
     def watch_started(self, key: WatchKey) -> None:
         """Take that a watch begins from the beginning: what it showed may be old by now."""

@@ -18,7 +18,6 @@ from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.difference import Accepted
 from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.merging import PlacementProblem
-from skerry.logic.fleet.translation.sources import WatchKey
 from skerry.logic.fleet.translation.workspaces import Scope, serving_scope
 from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
@@ -49,12 +48,12 @@ class MailboxExecutor(Executor):
         held: HeldObjects,
         accepted: Accepted,
         senders: Senders,
-        follow: Callable[[WatchKey], None],
+        follow: Callable[[Scope], None],
         *,
         metrics: RuntimeMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
-        """*senders* returns whose objects are written; *follow* starts a watch rows wait for."""
+        """*senders* returns whose objects are written; *follow* has read what rows wait for."""
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
         self._workspaces = tables.workspaces
         self._route = tables.route
@@ -122,8 +121,7 @@ class MailboxExecutor(Executor):
             self._problems.complete(mailbox, self._route.destination.having(mailbox))
 
     def _park(self, plan: MailboxPlan, item: ObjectRef, scope: Scope) -> None:
-        if isinstance(scope, WatchKey):
-            self._follow(scope)
+        self._follow(scope)
         self._dirty.done(plan.mailbox, item, plan.numbers[item])
         self._dirty.park(plan.mailbox, item, scope)
 

@@ -1,8 +1,8 @@
 """How the translation of an EdgePlacement is reported: two conditions, and an Event per change.
 
 ``Translated`` says whether everything meant is where it should be, ``ConflictFree`` whether
-nobody else wants something different under the same names. One line stands for one object,
-however many destinations it concerns; what does not fit is counted.
+nobody else has the same names; what is withheld because somebody has is not where it should be. One
+line stands for one object, however many destinations it concerns; what does not fit is counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.translation.merging import CONFLICTS, PlacementProblem
+from skerry.logic.fleet.translation.merging import COMPROMISES, CONFLICTS, PlacementProblem
 from skerry.logic.fleet.translation.selected import what_of
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 from skerry.logic.machinery.selectors import SelectorError
@@ -192,7 +192,7 @@ def decide_status(observed: StatusObserved, now: datetime) -> Plan:
 def _translated(observed: StatusObserved) -> Condition:
     if observed.malformed:
         return "False", INVALID_SELECTOR, observed.malformed
-    found = _of(observed, lambda problem: problem.reason not in CONFLICTS)
+    found = _of(observed, lambda problem: problem.reason not in COMPROMISES)
     if found:
         return "False", found[0][0].reason, _message(found)
     return "True", "Translated", "everything selected is in the mailboxes of its destinations"

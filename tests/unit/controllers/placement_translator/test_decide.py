@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skerry.api.edge import SYNCER_CONFIGS, Mailbox
@@ -24,6 +26,7 @@ from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.copies import labelled
 from skerry.logic.fleet.translation.difference import ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG
+from skerry.logic.fleet.translation.ownership import Owned, owned_of, recorded_on
 from skerry.logic.machinery.plan import (
     Create,
     Delete,
@@ -63,6 +66,17 @@ def test_what_is_missing_is_made() -> None:
     plan = decide(_observed(_row(PAGE, Verdict.CREATE, COPY)))
     assert list(plan) == [Create(_target(PAGE), COPY, PLACED)]
     assert plan.done == frozenset()
+
+
+def test_a_name_changes_hands_in_one_update_unless_that_was_decided_anew_meanwhile() -> None:
+    mine, theirs = recorded_on(COPY, Owned("one")), recorded_on(COPY, Owned("two"))
+    row = replace(_row(PAGE, Verdict.UPDATE, theirs), owned=Owned("one"))
+    [action] = decide(_observed(row, page=mine))
+    assert isinstance(action, Update)
+    assert owned_of(action.object) == Owned("two")
+    assert list(decide(_observed(row, page=theirs))) == []
+    third = recorded_on(COPY, Owned("three"))
+    assert list(decide(_observed(row, page=third))) == []
 
 
 def test_what_should_not_be_there_is_deleted_by_its_uid() -> None:

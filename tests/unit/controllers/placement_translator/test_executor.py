@@ -27,9 +27,9 @@ from skerry.logic.fleet.translation.difference import Accepted, Hold, ItemDiff
 from skerry.logic.fleet.translation.dirty import DirtyRows
 from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.fleet.translation.route import Route
-from skerry.logic.fleet.translation.sources import WatchKey, wide
+from skerry.logic.fleet.translation.sources import wide
 from skerry.logic.fleet.translation.types import ServedType
-from skerry.logic.fleet.translation.workspaces import Mailboxes, Workspaces
+from skerry.logic.fleet.translation.workspaces import Mailboxes, Scope, Workspaces
 from skerry.logic.machinery.plan import Create, Target
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
@@ -83,7 +83,7 @@ class Writing:
 
     def __init__(self, server: Serving, *known: GroupResource) -> None:
         self.enqueued: list[Mailbox] = []
-        self.followed: list[WatchKey] = []
+        self.followed: list[Scope] = []
         self.problems = PlacementProblems(lambda _: None)
         self.held = HeldObjects(lambda _: None)
         workspaces = Workspaces(dict)

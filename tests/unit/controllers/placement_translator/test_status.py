@@ -22,7 +22,8 @@ M, N = Mailbox("imw", "m"), Mailbox("imw", "n")
 P, Q = edge_placement_ref("c", "p"), edge_placement_ref("c", "q")
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 LOST = Problem("CustomizerNotFound", "there is no Customizer")
-CLASH = Problem("ConflictingObjects", "somebody else has one")
+CLASH = Problem("LocationsDisagree", "two Locations want it differently")
+TAKEN = Problem("NameTaken", "somebody else has one")
 
 
 def _placement(*conditions: dict[str, str]) -> dict[str, Any]:
@@ -79,7 +80,12 @@ def test_one_line_stands_for_all_destinations_and_the_rest_is_counted() -> None:
 def test_conflicts_have_a_condition_of_their_own() -> None:
     found = _conditions(decide_status(StatusObserved(_placement(), {(CLASH, PAGE): [M]}), NOW))
     assert found["Translated"]["status"] == "True"
-    assert found["ConflictFree"]["reason"] == "ConflictingObjects"
+    assert found["ConflictFree"]["reason"] == "LocationsDisagree"
+
+
+def test_what_another_workspace_stands_in_for_is_a_conflict_and_is_not_there() -> None:
+    found = _conditions(decide_status(StatusObserved(_placement(), {(TAKEN, PAGE): [M]}), NOW))
+    assert [found[each]["reason"] for each in ("Translated", "ConflictFree")] == ["NameTaken"] * 2
 
 
 def test_a_malformed_selector_comes_before_everything_else() -> None:

@@ -6,7 +6,8 @@ mailboxes they go to (``where``). In the order in which they derive from each ot
 * ``sources``: the input tables of objects, in workspaces of owners and in mailboxes alike;
   ``workspaces``: which kinds each workspace serves and which watch shows them.
 * ``selected``: what a placement selects. ``route``: to which mailboxes that goes, and by which
-  Locations. ``desired``: what it is to be there (``merging``, ``configs`` for the SyncerConfig).
+  Locations. ``desired``: what it is to be there (``merging``; ``ownership`` and ``holders`` where
+  several want one name; ``configs`` for the SyncerConfig).
   ``difference``: what has to happen; ``dirty`` has the rows that are to be evaluated.
 * ``reference``: all of it from the inputs alone, in one plain function. Everything incremental is
   compared with it.
@@ -23,8 +24,9 @@ The rules in one place:
   only when ``nonNamespacedObjects`` names it too; a Namespace that is only named does not go.
 * What defines a placed type (an APIBinding, a CustomResourceDefinition) goes along unasked, and
   so does what defines a type that is to come up from the edge.
-* Of several workspaces' objects with one name, the newest counts (the highest resourceVersion;
-  kcp's are global). Where their copies differ, that is reported to all placements involved.
+* Of several workspaces' objects with one name, that of the first counts, which the copy records
+  (``ownership``). Where the others' differ, they are withheld and their placements hear whose the
+  name is. A Namespace is shared; its labels are those of the first who named it.
 * One workspace's object that goes to one mailbox by several Locations is customized for the first
   of them by name. Where that makes a difference, it is reported.
 * Nothing withheld is sent, and what was sent before it was withheld is taken back.

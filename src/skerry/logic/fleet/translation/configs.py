@@ -15,7 +15,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.desired import DesiredThere
+from skerry.logic.fleet.translation.desired import DesiredRow, DesiredThere
 from skerry.logic.fleet.translation.grants import granted_upsync
 from skerry.logic.fleet.translation.merging import VERSIONS_DISAGREE, PlacementProblem
 from skerry.logic.fleet.translation.selected import CHOSEN, NAMED, UpsyncSet
@@ -91,10 +91,14 @@ def _resource(resource: GroupResource, version: str) -> Object:
 
 
 class DesiredConfig(NamedTuple):
-    """The spec that is desired; None when no placement goes to the mailbox."""
+    """The spec that is desired; None when no placement goes to the mailbox.
+
+    ``missing`` has to be read before it means anything.
+    """
 
     spec: Object | None
     problems: tuple[PlacementProblem, ...] = ()
+    missing: Scope | None = None
 
 
 def config_scopes(there: DesiredThere) -> Iterator[Scope]:
@@ -114,6 +118,11 @@ def desired_config(there: DesiredThere) -> DesiredConfig:
     agreements = _carried(there, {each.cluster for each in placements if spaces[each]})
     objects: dict[GroupResource, tuple[str, list[str]]] = {}
     for item in _cluster_scoped(there):
+        row = there.row(item)
+        if row.missing is not None:
+            return DesiredConfig(None, missing=row.missing)
+        if not _goes(there, item, row):
+            continue
         kind = item.group_resource
         agreement = agreements.setdefault(kind, there.version(kind))
         objects.setdefault(kind, (agreement.version, []))[1].append(item.name)
@@ -158,20 +167,18 @@ def _carried(
 
 
 def _cluster_scoped(there: DesiredThere) -> Iterator[ObjectRef]:
-    """Yield the cluster-scoped objects in a mailbox that go on to the edge."""
+    """Yield the cluster-scoped objects that may be in a mailbox and go on to the edge."""
     items = {item for each in there.placements for item in there.route.named(each)}
     definitions = there.workspaces.definitions
     for cluster in there.contributors:
         items.update(map(definitions.ref, definitions.within(cluster).values()))
     for item in items:
-        if category_of(item.group_resource).to_edge and _goes(there, item):
+        named = item.group_resource != NAMESPACES or _is_chosen_and_named(there, item)
+        if named and category_of(item.group_resource).to_edge:
             yield item
 
 
-def _goes(there: DesiredThere, item: ObjectRef) -> bool:
-    if item.group_resource == NAMESPACES and not _is_chosen_and_named(there, item):
-        return False
-    row = there.row(item)
+def _goes(there: DesiredThere, item: ObjectRef, row: DesiredRow) -> bool:
     if row.frozen:
         return there.table.stays(there.mailbox, item)
     return row.digest is not None

@@ -8,7 +8,7 @@ layer and the notes of tools. Everything else is copied, and whatever the source
 from the copy; so do notes of tools that were copied once.
 
 A copy keeps what belongs to where it is: its status, finalizers and owners, the workspace layer's
-keys, and the annotations by which the syncer reports.
+keys, the annotations by which the syncer reports, and the record of whose copy it is.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from skerry.api.edge import (
     APPLIED,
     CAUSE,
     DOMAIN,
+    HAND_OVER_TO,
+    HANDED_OVER,
+    OWNER_WORKSPACE,
     PROJECTED,
     PROJECTED_VALUE,
     SYNC_ERROR,
@@ -34,6 +37,9 @@ from skerry.logic.fleet.translation.categories import NAMESPACES
 
 # What the syncer says of an object in the mailbox it is in.
 _SYNCERS_OWN = frozenset((APPLIED, CAUSE, SYNC_ERROR, UPSYNCED))
+# Whose a copy is, and what is asked of the source about that; nobody's content.
+_OWNERSHIP = frozenset((HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE))
+_LOCAL = _SYNCERS_OWN | _OWNERSHIP
 
 _NOT_CONTENT = frozenset(("apiVersion", "kind", "metadata", "status"))
 _KEPT_METADATA = ("finalizers", "generateName", "ownerReferences", "resourceVersion", "uid")
@@ -105,7 +111,10 @@ def replacement(resource: GroupResource, live: Object, copy: Object) -> Object:
         if field in here:
             metadata[field] = here[field]
     for field in ("labels", "annotations"):
-        merged = {**_local_keys(here.get(field)), **(wanted.get(field) or {})}
+        kept, new = _local_keys(here.get(field)), wanted.get(field) or {}
+        if OWNER_WORKSPACE in new:
+            kept.pop(HANDED_OVER, None)  # the whole record is replaced
+        merged = {**kept, **new}
         metadata.pop(field, None)
         if merged:
             metadata[field] = merged
@@ -131,4 +140,4 @@ def _local_keys(found: Mapping[str, str] | None) -> dict[str, str]:
 
 def _is_local(key: str) -> bool:
     """Tell whether a key says something about the place an object is in."""
-    return is_system_key(key) or key in _SYNCERS_OWN or key == _NAMESPACE_NAME_LABEL
+    return is_system_key(key) or key in _LOCAL or key == _NAMESPACE_NAME_LABEL

@@ -1,7 +1,8 @@
 """The table ``desired``: what an object is to be in a mailbox.
 
-A row follows from ``route`` (who sends it, by which Locations), ``sources`` (the objects) and the
-grants of the inventory workspace: newest first, customized, merged. Like ``route`` it is virtual.
+A row follows from ``route`` (who sends it, by which Locations), ``sources`` (the objects), the
+grants of the inventory workspace and the copy that is there, which records whose it is: customized,
+and merged by ``ownership``. Like ``route`` it is virtual.
 The common case is one workspace's object that needs no customization: then the digest that is
 desired is the one its record carries, and no object is read or made unless it must be written.
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import orjson
 
@@ -24,7 +25,6 @@ from skerry.api.edge_categories import Category, category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
-from skerry.kit.text import whole_number
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
@@ -34,17 +34,28 @@ from skerry.logic.fleet.translation.categories import (
 )
 from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled
 from skerry.logic.fleet.translation.grants import Consent, Kind, permitted
+from skerry.logic.fleet.translation.holders import Holders, Sent
 from skerry.logic.fleet.translation.merging import (
+    Copy,
     Origin,
     PlacementProblem,
+    Surroundings,
     Way,
     merged,
+    name_taken,
     withheld_kind,
 )
+from skerry.logic.fleet.translation.ownership import Owned, owned_by, recorded_on
 from skerry.logic.fleet.translation.route import Contributors, Locations, Route
 from skerry.logic.fleet.translation.sources import Record
 from skerry.logic.fleet.translation.types import Agreement, ServedType, agreed_version
-from skerry.logic.fleet.translation.workspaces import Scope, Workspaces
+from skerry.logic.fleet.translation.workspaces import (
+    Mailboxes,
+    Scope,
+    Workspaces,
+    path_scope,
+    selection_scope,
+)
 
 Lookup = Callable[[ClusterName, str, str], Object | None]
 DEFINING = (BINDINGS, DEFINITIONS)
@@ -61,20 +72,14 @@ class Grants(Consent, Protocol):
         """Return what must have been read to know the grants that decide about a mailbox."""
 
 
-class Sent(NamedTuple):
-    """A workspace's object that is sent to a mailbox: its record, and by whom."""
-
-    cluster: ClusterName
-    record: Record
-    placements: list[ObjectRef]
-
-
 @dataclass(frozen=True, slots=True)
 class DesiredRow:
     """What is desired: nothing when ``digest`` is None; ``render`` returns the object itself.
 
     ``refused`` are placements that want the object, or more of it, than grants let through. With
-    ``frozen`` a copy that is there stays as it is.
+    ``frozen`` a copy that is there stays as it is. ``owned`` is to be recorded on the copy, which
+    matters at once where the name is ``contested``. ``missing`` has to be read before the row means
+    anything; what is there ``stays`` until that has been read.
     """
 
     digest: bytes | None
@@ -82,6 +87,10 @@ class DesiredRow:
     problems: tuple[PlacementProblem, ...] = ()
     refused: tuple[ObjectRef, ...] = ()
     frozen: bool = False
+    owned: Owned | None = None
+    contested: bool = False
+    missing: Scope | None = None
+    stays: Scope | None = None
 
 
 NOTHING = DesiredRow(None)
@@ -96,6 +105,7 @@ class Desired:
 
     workspaces: Workspaces
     route: Route
+    mailboxes: Mailboxes
     consent: Grants
     customizer: Lookup
     location: Lookup
@@ -127,6 +137,7 @@ class DesiredThere:
         consent = table.consent
         self.enforced = consent.is_used and consent.is_enforced(mailbox.cluster)
         self._versions: dict[GroupResource, Agreement] = {}
+        self.holders = Holders(self._found)
 
     # -- what must be known ------------------------------------------------------------------
 
@@ -205,13 +216,21 @@ class DesiredThere:
         refused = _placements(sent) - _placements(granted)
         if not granted:
             return DesiredRow(None, refused=tuple(sorted(refused)), frozen=True)
-        found = self._merged(item, granted)
         unnamed = self._named_in_vain(item, granted)
-        return replace(found, refused=tuple(sorted({*refused, *unnamed})), frozen=bool(unnamed))
+        holder = self.holders.ungranted(item, sent, granted)
+        if holder is not None and self.table.stays(self.mailbox, item):
+            found = self._held_by(holder, item, granted)
+        else:
+            holder, found = None, self._merged(item, granted)
+        frozen = bool(unnamed) or holder is not None
+        return replace(found, refused=tuple(sorted({*refused, *unnamed})), frozen=frozen)
 
     def senders(self, item: ObjectRef) -> list[ObjectRef]:
-        """Return whoever sends *item* and may."""
-        return [each for sent in self._granted(item) for each in sent.placements]
+        """Return whoever sends *item* and may: the placements of its owner."""
+        sent = list(self._granted(item))
+        if item.group_resource != NAMESPACES and len(sent) > 1:
+            sent = [self.holders.owning(item, sent)]
+        return [each for one in sent for each in one.placements]
 
     def keeps(self, item: ObjectRef) -> bool:
         """Tell whether a source that is sent here no more, being the system's, is still placed."""
@@ -241,14 +260,66 @@ class DesiredThere:
             return DesiredRow(None, problems=problems)
         if kind == BINDINGS and not self._is_first_of_its_export(item):
             return NOTHING
-        if len(sent) == 1 and not sent[0].record.customized:
-            record = sent[0].record
-            return DesiredRow(record.digest, lambda: labelled(record.copy()))
-        result = merged(item, [self._origin(item, each) for each in sent], strict=self.table.strict)
-        found = result.object
-        if found is None:
-            return DesiredRow(None, problems=result.problems)
-        return DesiredRow(digest(kind, found), lambda: found, result.problems)
+        if len(sent) == 1 and not sent[0].record.customized and not self._unknown:
+            return _alone(sent[0])
+        there, unknown = self.holders.copy(item), self._unknown_for(item)
+        around = Surroundings(
+            None if there is None else Copy(there.content, there.owned),
+            self.workspaces.path,
+            unknown,
+            self.table.strict,
+        )
+        result = merged(item, [self._origin(item, each) for each in sent], around)
+        if result.unread is not None:
+            return DesiredRow(None, missing=path_scope(result.unread))
+        found, owned, contested = result.object, result.owned, len(sent) > 1
+        if found is not None:
+            proof = digest(kind, found)
+            return DesiredRow(proof, lambda: found, result.problems, (), False, owned, contested)
+        if result.stays and there is not None:
+            waits = unknown.get(owned.cluster) if owned else next(iter(unknown.values()))
+            return DesiredRow(there.digest, problems=result.problems, stays=waits)
+        return DesiredRow(None, problems=result.problems)
+
+    # -- owners ------------------------------------------------------------------------------
+
+    def _found(self, item: ObjectRef) -> Record | None:
+        """Return what the mailbox has under the name of *item*."""
+        cluster = self.table.mailboxes.cluster(self.mailbox)
+        if cluster is None:
+            return None
+        kind = item.group_resource
+        return self.workspaces.record(
+            cluster, item, self._at(cluster, kind, self.version(kind).version)
+        )
+
+    @cached_property
+    def _unknown(self) -> Mapping[ClusterName, Scope]:
+        """Workspaces of which nobody knows what they place, and what has to be corrected."""
+        return {each.cluster: selection_scope(each) for each in self.malformed()}
+
+    def _unknown_for(self, item: ObjectRef) -> Mapping[ClusterName, Scope]:
+        """Return those of them that have *item*, so that it may be theirs."""
+        kind = item.group_resource
+        version = self.version(kind).version if self._unknown else ""
+        records = (
+            (cluster, self.workspaces.record(cluster, item, self._at(cluster, kind, version)))
+            for cluster in self._unknown
+        )
+        return {
+            cluster: self._unknown[cluster]
+            for cluster, record in records
+            if record is not None and record.is_source
+        }
+
+    def _held_by(self, holder: Sent, item: ObjectRef, granted: list[Sent]) -> DesiredRow:
+        """Return the row of what others may place where a copy without a grant still is."""
+        path = self.workspaces.path(holder.cluster)
+        if path is None:
+            return DesiredRow(None, missing=path_scope(holder.cluster))
+        problem = name_taken(item, path)
+        problems = [PlacementProblem(p, problem) for each in granted for p in each.placements]
+        return DesiredRow(None, problems=tuple(problems))
 
     def _sent(self, item: ObjectRef) -> Iterator[Sent]:
         """Yield each workspace whose *item* is sent here, with its record and by whom."""
@@ -282,8 +353,7 @@ class DesiredThere:
         locations = sorted({way.location for way in ways})
         known = [(each, self.table.location(each.cluster, "", each.name)) for each in locations]
         return Origin(
-            sent.cluster,
-            record.resource_version,
+            sent.claim,
             record.copy(),
             tuple(sorted(ways)),
             customizer,
@@ -389,9 +459,9 @@ class DesiredThere:
         for item in self.bindings():
             sent = list(self._granted(item))
             if sent:
-                newest = max(sent, key=_newness).record
+                lean = self.holders.owning(item, sent).record.lean
                 unnamed = not any(self._named(s.cluster, item, s.placements) for s in sent)
-                found[item] = (binding_reference(orjson.loads(newest.lean or b"{}")), unnamed)
+                found[item] = (binding_reference(orjson.loads(lean or b"{}")), unnamed)
         return found
 
 
@@ -399,7 +469,8 @@ def _placements(sent: Iterable[Sent]) -> set[ObjectRef]:
     return {placement for each in sent for placement in each.placements}
 
 
-def _newness(sent: Sent) -> tuple[int, tuple[int, ...]]:
-    """Order by what counts: the newest last, of equals the last cluster first."""
-    version = whole_number(sent.record.resource_version) or 0
-    return version, tuple(-ord(char) for char in sent.cluster)
+def _alone(sent: Sent) -> DesiredRow:
+    """Return the row of an object that nobody else places and that needs no customization."""
+    record, owned = sent.record, owned_by(sent.cluster)
+    render = lambda: recorded_on(labelled(record.copy()), owned)  # noqa: E731 - see ``DesiredRow``
+    return DesiredRow(record.digest, render, owned=owned)

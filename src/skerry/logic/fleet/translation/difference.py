@@ -11,6 +11,8 @@ Every rule by which a copy is made, changed, left alone or removed is here and i
 * What is no copy is never removed, nor is a Namespace that holds something of somebody else's.
 * A copy of what became the system's own (Helm's records of releases) stays with its source.
 * A copy that a grant no longer covers stays as it is until its removal is confirmed.
+* A copy records whose it is (``ownership``). One that records nothing is written for that only
+  where others want its name: what is there since before is not all written anew.
 * What is being deleted is made anew when it has gone.
 
 Deriving a row changes nothing; what is to be reported or parked is part of the row.
@@ -18,7 +20,7 @@ Deriving a row changes nothing; what is to be reported or parked is part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -34,6 +36,7 @@ from skerry.logic.fleet.translation.desired import Desired, DesiredRow, DesiredT
 from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.grants import not_granted
 from skerry.logic.fleet.translation.merging import PlacementProblem
+from skerry.logic.fleet.translation.ownership import Owned
 from skerry.logic.fleet.translation.sources import Record
 from skerry.logic.fleet.translation.workspaces import Scope, Workspaces, selection_scope
 
@@ -62,7 +65,8 @@ class ItemDiff:
     """One row: what has to happen to an object of a mailbox.
 
     ``missing`` is what a pending row waits for. ``problems`` None leaves what was reported;
-    ``hold`` None has nothing to say about grants. ``uid`` is that of the copy that is there.
+    ``hold`` None has nothing to say about grants. ``uid`` is that of the copy that is there,
+    ``owned`` what it records.
     """
 
     item: ObjectRef
@@ -73,6 +77,7 @@ class ItemDiff:
     missing: Scope | None = None
     problems: tuple[PlacementProblem, ...] | None = None
     hold: Hold | None = None
+    owned: Owned | None = None
 
 
 class Released(Protocol):
@@ -123,24 +128,27 @@ class Difference:
         if missing is not None:
             return ItemDiff(item, Verdict.PENDING, missing=missing)
         row = there.row(item)
+        if row.missing is not None:
+            return ItemDiff(item, Verdict.PENDING, missing=row.missing)
         copy = self.workspaces.record(cluster, item, version)
         frozen = self._is_frozen(there, item, row, copy)
         hold, refused = self._held(there, item, row, copy, frozen=frozen)
         kept = copy is not None and copy.system and copy.projected and there.keeps(item)
-        same = frozen or kept or self._is_same(there.mailbox, item, row.digest, copy)
+        same = frozen or kept or self._is_same(there.mailbox, item, row, copy)
         problems = row.problems + refused
         obstacle = None if same else self._obstacle(cluster, item, copy)
         if obstacle is not None:
             problems += tuple(PlacementProblem(p, obstacle) for p in there.senders(item))
         if gvr is None or same or obstacle is not None:
-            return ItemDiff(item, Verdict.NONE, problems=problems, hold=hold)
+            found = Verdict.NONE if row.stays is None else Verdict.PENDING
+            return ItemDiff(item, found, missing=row.stays, problems=problems, hold=hold)
         if row.digest is None:
             if self._holds_foreign(cluster, item):
                 return ItemDiff(item, Verdict.NONE, problems=problems, hold=hold)
             missing = self._missing_to_delete(there, cluster, item)
         found = verdict(row.digest, copy, same=False, missing=missing)
-        uid = copy.uid if copy else ""
-        return ItemDiff(item, found, gvr, row.render, uid, missing, problems, hold)
+        uid, owned = (copy.uid, copy.owned) if copy else ("", None)
+        return ItemDiff(item, found, gvr, row.render, uid, missing, problems, hold, owned)
 
     def _gvr(
         self, there: DesiredThere, cluster: ClusterName, item: ObjectRef
@@ -153,15 +161,16 @@ class Difference:
         return GroupVersionResource(item.group, version, item.resource) if version else None
 
     def _is_same(
-        self, mailbox: Mailbox, item: ObjectRef, digest: bytes | None, copy: Record | None
+        self, mailbox: Mailbox, item: ObjectRef, row: DesiredRow, copy: Record | None
     ) -> bool:
+        digest = row.digest
         if digest is None:
             return copy is None or not copy.projected or copy.being_deleted
         if copy is None:
             return False
         if copy.being_deleted:
             return True  # it is made anew when it has gone
-        if not copy.projected:
+        if not copy.projected or not _is_recorded(row, copy):
             return False
         return copy.digest == digest or self.accepted.get((mailbox, item)) == (digest, copy.digest)
 
@@ -225,8 +234,8 @@ class Difference:
             return None, ()
         if not self.consent.governs(there.mailbox):
             return Hold(), ()
-        gone = copy is None
         sending = row.refused or there.would_refuse(item)
+        gone = copy is None or _is_of_others(copy, sending)
         admitted = [each for each in sending if there.rules(each)]
         if not admitted:
             return Hold(released=bool(sending), gone=gone), ()
@@ -243,6 +252,8 @@ class Difference:
         if missing is not None:
             return ItemDiff(CONFIG, Verdict.PENDING, missing=missing)
         desired = desired_config(there)
+        if desired.missing is not None:
+            return ItemDiff(CONFIG, Verdict.PENDING, missing=desired.missing)
         live = self.config(cluster)
         spec = desired.spec
         if spec is None and live is not None:
@@ -256,3 +267,16 @@ class Difference:
         uid = live["metadata"]["uid"] if live else ""
         render: Callable[[], Object] = lambda: {"spec": spec}  # noqa: E731 - as rows of copies have
         return ItemDiff(CONFIG, found, SYNCER_CONFIGS, render, uid, missing, desired.problems)
+
+
+def _is_recorded(row: DesiredRow, copy: Record) -> bool:
+    """Tell whether a copy records whose it is, or need not."""
+    if row.owned is None or copy.owned == row.owned:
+        return True
+    return copy.owned is None and not row.contested
+
+
+def _is_of_others(copy: Record, placements: Iterable[ObjectRef]) -> bool:
+    """Tell whether a copy is known to be of none of the workspaces of *placements*."""
+    owned = copy.owned
+    return owned is not None and all(each.cluster != owned.cluster for each in placements)

@@ -1,15 +1,18 @@
-"""One object for a mailbox, out of everybody who wants it there."""
+"""One object for a mailbox, out of everybody who wants it there.
+
+The workspace that owns the name (``ownership``) sends its object; the others' are withheld, and
+their placements hear whose the name is: the path of that workspace and nothing of its content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from skerry.api.edge import binding_reference
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
-from skerry.kit.text import whole_number
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.customization.customize import (
     IDENTITY_REPLACED,
     Customized,
@@ -17,21 +20,38 @@ from skerry.logic.fleet.customization.customize import (
     Withheld,
     customize,
 )
-from skerry.logic.fleet.translation.categories import BINDINGS, is_never_copied
+from skerry.logic.fleet.translation.categories import BINDINGS, NAMESPACES, is_never_copied
 from skerry.logic.fleet.translation.copies import digest, labelled
+from skerry.logic.fleet.translation.ownership import Claim, Owned, owner, recorded_on
 
-CONFLICTING_OBJECTS = "ConflictingObjects"
+# Another workspace had the name first.
+NAME_TAKEN = "NameTaken"
+NAMESPACE_SHARED = "NamespaceShared"
 LOCATIONS_DISAGREE = "LocationsDisagree"
 VERSIONS_DISAGREE = "VersionsDisagree"
 KIND_WITHHELD = "KindWithheld"
 NEVER_COPIED = "NeverCopied"
-CONFLICTS = frozenset((CONFLICTING_OBJECTS, LOCATIONS_DISAGREE, VERSIONS_DISAGREE))
+# Conflicts in which the object goes nevertheless, if not quite as everybody wants it.
+COMPROMISES = frozenset((NAMESPACE_SHARED, LOCATIONS_DISAGREE, VERSIONS_DISAGREE))
+CONFLICTS = COMPROMISES | {NAME_TAKEN}
 
 
 def withheld_kind(item: ObjectRef) -> Problem:
     """Return what is reported of an object that would act on the hub itself."""
     text = f"{item} is withheld: on this hub its copy would not be without effect"
     return Problem(KIND_WITHHELD, text)
+
+
+def name_taken(item: ObjectRef, path: str) -> Problem:
+    """Return what is reported to a placement whose object another workspace's stands in for.
+
+    The path of that workspace is all that one tenant learns of another; empty when it is not known.
+    """
+    who = f"workspace {path}" if path else "another workspace"
+    if item.group_resource == NAMESPACES:
+        text = f"{item} is shared; its labels and annotations there are those of {who}"
+        return Problem(NAMESPACE_SHARED, text)
+    return Problem(NAME_TAKEN, f"{item} is withheld: the name belongs to {who} there")
 
 
 class Way(NamedTuple):
@@ -49,12 +69,15 @@ class Origin:
     is known of the Locations that ``ways`` name; ``customizer`` the Customizer it asks for.
     """
 
-    cluster: str
-    resource_version: str
+    claim: Claim
     copy: Object
     ways: tuple[Way, ...]
     customizer: Object | None = None
     locations: tuple[tuple[ObjectRef, Object], ...] = ()
+
+    @property
+    def cluster(self) -> ClusterName:
+        return self.claim.cluster
 
     @property
     def placements(self) -> tuple[ObjectRef, ...]:
@@ -68,39 +91,100 @@ class PlacementProblem(NamedTuple):
     problem: Problem
 
 
+class Copy(NamedTuple):
+    """The copy that is in the mailbox: a proof of its content, and whose it is, if it says so."""
+
+    digest: bytes
+    owned: Owned | None
+
+
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What is to be in the mailbox (None: nothing), and what there is to report."""
+    """What is to be in the mailbox (None: nothing), and what there is to report.
+
+    ``owned`` is to be recorded on it; with ``stays`` a copy that is there stays as it is.
+    ``unread`` is a workspace whose path must be known before the rest means anything.
+    """
 
     object: Object | None
     problems: tuple[PlacementProblem, ...] = ()
+    owned: Owned | None = None
+    stays: bool = False
+    unread: ClusterName | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    origin: Origin
-    object: Object
+class Surroundings:
+    """What else decides about one name in one mailbox, besides who places an object under it.
+
+    ``path`` returns the path of a workspace, None while it has not been read. ``unknown`` are
+    workspaces of which nobody can tell whether they place the object.
+    """
+
+    there: Copy | None = None
+    path: Callable[[ClusterName], str | None] = str
+    unknown: Collection[ClusterName] = ()
+    strict: bool = True
 
 
-def newest_first(origins: Iterable[Origin]) -> list[Origin]:
-    """Return *origins*, those that count first: by resourceVersion, then by cluster."""
-    return sorted(origins, key=lambda o: (-_number(o.resource_version), o.cluster))
+ALONE = Surroundings()
 
 
-def merged(item: ObjectRef, origins: Sequence[Origin], *, strict: bool = True) -> Merged:
-    """Return what *item* is to be, given everything that is wanted under its name."""
-    candidates: list[_Candidate] = []
-    problems: list[PlacementProblem] = []
-    for origin in newest_first(origins):
-        outcome = _customized(item, origin, strict=strict)
-        problems += outcome.problems
-        if outcome.object is not None:
-            candidates.append(_Candidate(origin, outcome.object))
-    if not candidates:
-        return Merged(None, tuple(problems))
-    winner = candidates[0]
-    problems += _conflicts(item, winner, candidates[1:])
-    return Merged(labelled(winner.object), tuple(problems))
+class _UnreadPathError(Exception):
+    """A path is needed that has not been read."""
+
+    def __init__(self, cluster: ClusterName) -> None:
+        super().__init__(cluster)
+        self.cluster = cluster
+
+
+def merged(item: ObjectRef, origins: Sequence[Origin], around: Surroundings = ALONE) -> Merged:
+    """Return what *item* is to be, given everything that is placed under its name."""
+    try:
+        return _merged(item, origins, around)
+    except _UnreadPathError as error:
+        return Merged(None, unread=error.cluster)
+
+
+def _merged(item: ObjectRef, origins: Sequence[Origin], around: Surroundings) -> Merged:
+    found = sorted(origins, key=lambda origin: origin.cluster)
+    made = {origin.cluster: _customized(item, origin, strict=around.strict) for origin in found}
+    proofs = {
+        cluster: digest(item.group_resource, labelled(each.object))
+        for cluster, each in made.items()
+        if each.object is not None
+    }
+    problems = [each for outcome in made.values() for each in outcome.problems]
+    there = around.there
+    same = {cluster for cluster, proof in proofs.items() if there and proof == there.digest}
+    if there is not None and there.owned is None and not same and around.unknown:
+        return Merged(None, tuple(problems), stays=True)  # it may be theirs
+
+    def path(cluster: ClusterName) -> str:
+        known = around.path(cluster)
+        if known is None:
+            raise _UnreadPathError(cluster)
+        return known
+
+    owned = owner(
+        there.owned if there is not None else None,
+        [origin.claim for origin in found],
+        path,
+        unknown=around.unknown,
+        there=same,
+        unable=made.keys() - proofs.keys(),
+    )
+    for origin in found:
+        if origin.cluster != owned.cluster and (
+            origin.cluster not in proofs or proofs[origin.cluster] != proofs.get(owned.cluster)
+        ):
+            problems += _reported(origin, name_taken(item, path(owned.cluster)))
+    winner = made.get(owned.cluster)
+    if winner is None or winner.object is None:
+        # Nobody else gets the name of an owner who is not known, or cannot be customized just now.
+        stays = there is not None and (winner is None or len(found) > 1)
+        return Merged(None, tuple(problems), owned, stays=stays)
+    return Merged(recorded_on(labelled(winner.object), owned), tuple(problems), owned)
 
 
 def _customized(item: ObjectRef, origin: Origin, *, strict: bool) -> Merged:
@@ -158,27 +242,5 @@ def _disagreements(
             return
 
 
-def _conflicts(
-    item: ObjectRef, winner: _Candidate, losers: Sequence[_Candidate]
-) -> Iterable[PlacementProblem]:
-    proof = digest(item.group_resource, winner.object)
-    for loser in losers:
-        if digest(item.group_resource, loser.object) == proof:
-            continue
-        mine, theirs = _listed(winner.origin), _listed(loser.origin)
-        text = f"{item} of {mine} is newer than, and sent instead of, that of {theirs}"
-        problem = Problem(CONFLICTING_OBJECTS, text)
-        yield from _reported(winner.origin, problem)
-        yield from _reported(loser.origin, problem)
-
-
 def _reported(origin: Origin, problem: Problem) -> tuple[PlacementProblem, ...]:
     return tuple(PlacementProblem(placement, problem) for placement in origin.placements)
-
-
-def _listed(origin: Origin) -> str:
-    return "EdgePlacement " + ", ".join(each.qualified_name for each in origin.placements)
-
-
-def _number(version: str) -> int:
-    return whole_number(version) or 0

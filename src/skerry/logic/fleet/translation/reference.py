@@ -6,8 +6,7 @@ neither, must arrive at the same. Explaining and what-if questions can be answer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from skerry.api.edge import (
@@ -35,14 +34,17 @@ from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_spec
 from skerry.logic.fleet.translation.copies import bare_namespace, copied
 from skerry.logic.fleet.translation.grants import Consent, granted_upsync, permitted
 from skerry.logic.fleet.translation.merging import (
+    Copy,
     Merged,
     Origin,
     PlacementProblem,
+    Surroundings,
     Way,
     merged,
-    newest_first,
+    name_taken,
     withheld_kind,
 )
+from skerry.logic.fleet.translation.ownership import claim_of, first
 from skerry.logic.fleet.translation.route import Destinations, destinations_of
 from skerry.logic.fleet.translation.selected import UpsyncSet, What, what_of
 from skerry.logic.fleet.translation.types import (
@@ -75,7 +77,9 @@ class Sources:
     withhold_denatured: bool = False
     # Grants of inventory workspaces, and what mailboxes have that nobody confirmed may go.
     consent: Consent | None = None
-    copies: Mapping[Mailbox, AbstractSet[ObjectRef]] = field(default_factory=dict)
+    copies: Mapping[Mailbox, Mapping[ObjectRef, Copy]] = field(default_factory=dict)
+    # Returns the path of a workspace.
+    path: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Translation:
     configs: dict[Mailbox, Object]
     problems: dict[ObjectRef, set[tuple[Mailbox, Problem]]]
     held: frozenset[Mailbox]
-    # By mailbox, what is not granted: a copy that is there stays as it is.
+    # By mailbox, what is not granted, or whose owner is not known: a copy that is there stays.
     frozen: dict[Mailbox, set[ObjectRef]] = field(default_factory=dict)
 
 
@@ -120,6 +124,8 @@ class _Mailbox:
     named_in_vain: set[ObjectRef] = field(default_factory=set)
     placements: list[Placed] = field(default_factory=list)
     withheld: list[tuple[ObjectRef, ObjectRef]] = field(default_factory=list)
+    # Whose owner is not known, or whose owner's object cannot be sent: the copy stays.
+    stays: set[ObjectRef] = field(default_factory=set)
 
 
 def reference(sources: Sources) -> Translation:
@@ -152,6 +158,7 @@ class _Reference:
         configs: dict[Mailbox, Object] = {}
         for name, mailbox in self._mailboxes.items():
             found = {item: self._merged(mailbox, item) for item in self._chosen(mailbox)}
+            mailbox.stays.update(item for item, result in found.items() if result.stays)
             contents[name] = {i: m.object for i, m in found.items() if m.object is not None}
             configs[name] = self._config(mailbox, contents[name])
             every = [each for result in found.values() for each in result.problems]
@@ -161,8 +168,22 @@ class _Reference:
         return Translation(contents, configs, problems, frozenset(self._held), frozen)
 
     def _frozen(self, mailbox: _Mailbox) -> set[ObjectRef]:
-        refused = {item for item in mailbox.refused if item not in mailbox.wanted}
-        return refused | (mailbox.named_in_vain & mailbox.wanted.keys())
+        refused = {
+            item
+            for item in mailbox.refused
+            if item not in mailbox.wanted or self._holder(mailbox, item) is not None
+        }
+        return refused | (mailbox.named_in_vain & mailbox.wanted.keys()) | mailbox.stays
+
+    def _holder(self, mailbox: _Mailbox, item: ObjectRef) -> str | None:
+        """Return the workspace without a grant whose copy is still there, others or not."""
+        there = self._sources.copies.get(mailbox.name, {}).get(item)
+        if there is None or there.owned is None or item.group_resource == NAMESPACES:
+            return None
+        cluster = there.owned.cluster
+        granted = mailbox.wanted[item].ways if item in mailbox.wanted else {}
+        refused = cluster in mailbox.refused.get(item, ()) and cluster not in granted
+        return cluster if refused else None
 
     # What a placement wants in one mailbox.
 
@@ -276,8 +297,7 @@ class _Reference:
         references = {}
         for item, wanted in mailbox.wanted.items():
             if item.group_resource == BINDINGS:
-                newest = newest_first(self._origins(item, wanted.ways))[0]
-                references[item] = binding_reference(newest.copy)
+                references[item] = binding_reference(self._owning(mailbox, item, wanted).copy)
                 rank = (not wanted.named, item.name)
                 best[references[item]] = min(rank, best.get(references[item], rank))
         for item in mailbox.wanted:
@@ -287,13 +307,43 @@ class _Reference:
                 continue
             yield item
 
+    def _owning(self, mailbox: _Mailbox, item: ObjectRef, wanted: _Wanted) -> Origin:
+        origins = {origin.cluster: origin for origin in self._origins(item, wanted.ways)}
+        there = self._sources.copies.get(mailbox.name, {}).get(item)
+        if there is not None and there.owned is not None and there.owned.cluster in origins:
+            return origins[there.owned.cluster]
+        return origins[first(origin.claim for origin in origins.values()).cluster]
+
     def _merged(self, mailbox: _Mailbox, item: ObjectRef) -> Merged:
         wanted = mailbox.wanted[item]
+        ways = wanted.ways
         if item.group_resource == NAMESPACES:
             if not wanted.named:
                 return Merged(bare_namespace(item.name))
-            return merged(item, self._origins(item, wanted.named), strict=self._sources.strict)
-        return merged(item, self._origins(item, wanted.ways), strict=self._sources.strict)
+            ways = wanted.named
+        origins = self._origins(item, ways)
+        holder = self._holder(mailbox, item)
+        if holder is not None:
+            problem = name_taken(item, self._sources.path(holder))
+            placements = {way.placement for found in ways.values() for way in found}
+            return Merged(None, tuple(PlacementProblem(each, problem) for each in placements))
+        around = Surroundings(
+            self._sources.copies.get(mailbox.name, {}).get(item),
+            self._sources.path,
+            self._unknown(mailbox, item),
+            self._sources.strict,
+        )
+        return merged(item, origins, around)
+
+    def _unknown(self, mailbox: _Mailbox, item: ObjectRef) -> set[str]:
+        """Return the workspaces that have *item* and of which nobody knows what they place."""
+        malformed = {placed.name.cluster for placed in mailbox.placements if placed.what is None}
+        return {
+            cluster
+            for cluster in malformed
+            for obj in self._objects(cluster, item.group_resource)
+            if _item(item.group_resource, obj) == item
+        }
 
     def _origins(self, item: ObjectRef, ways: Mapping[str, set[Way]]) -> list[Origin]:
         return [self._origin(item, cluster, found) for cluster, found in ways.items()]
@@ -308,8 +358,7 @@ class _Reference:
         name = customizer_name(copy)
         locations = sorted({way.location for way in ways})
         return Origin(
-            cluster,
-            source["metadata"]["resourceVersion"],
+            claim_of(cluster, source),
             copy,
             tuple(sorted(ways)),
             self._customizers.get((cluster, *name)) if name else None,
@@ -323,7 +372,7 @@ class _Reference:
         objects: dict[GroupResource, tuple[str, list[str]]] = {}
         namespaces = {i: w for i, w in mailbox.wanted.items() if i.group_resource == NAMESPACES}
         clusters = {cluster for wanted in namespaces.values() for cluster in wanted.ways}
-        frozen = self._frozen(mailbox) & self._sources.copies.get(mailbox.name, set())
+        frozen = self._frozen(mailbox) & self._sources.copies.get(mailbox.name, {}).keys()
         kept = {
             item: found
             for item, found in mailbox.refused.items()

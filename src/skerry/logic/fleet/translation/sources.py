@@ -34,6 +34,7 @@ from skerry.logic.fleet.customization.customize import (
 )
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, is_never_copied
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
+from skerry.logic.fleet.translation.ownership import Claim, Owned, claim_of, owned_of
 
 # The cluster of a watch that shows a kind in all workspaces.
 EVERYWHERE = "*"
@@ -87,6 +88,17 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     customizer: CustomizerName | None
     # Of an APIBinding or CustomResourceDefinition: what it says about types.
     lean: bytes | None
+    # Of a copy: whose it is. Of a source: since when it claims its name, and to whom that goes.
+    owned: Owned | None
+    claim: Claim | None
+    # Of a copy that records no owner: a digest by which its source is known, where tools' notes
+    # that were copied once make the other one differ.
+    plain: bytes | None
+
+    @property
+    def content(self) -> bytes:
+        """Return what the digest of the source of this copy should be."""
+        return self.plain or self.digest
 
     @property
     def is_source(self) -> bool:
@@ -109,16 +121,21 @@ def record_of(key: WatchKey, obj: Object) -> Record:
     resource, metadata = key.group_resource, obj["metadata"]
     projected = is_projected(obj)
     system = is_system_object(resource, obj)
-    text, content = None, b""
+    cluster = intern((metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION) or key.cluster)
+    text, content, claim = None, b"", None
+    owned = plain = None
     if projected and not key.presence:
-        content = digest(resource, obj)
+        content, owned = digest(resource, obj), owned_of(obj)
+        if owned is None and (proof := digest(resource, copied(resource, obj))) != content:
+            plain = proof
     elif not key.presence:
         copy = copied(resource, obj)
         content = digest(resource, labelled(copy))
         if not is_never_copied(resource, obj):
             text = bytes(memoryview(orjson.dumps(copy)))
+            claim = claim_of(cluster, obj)
     return Record(
-        intern((metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION) or key.cluster),
+        cluster,
         intern(metadata.get("namespace", "")),
         intern(metadata["name"]),
         metadata.get("uid", ""),
@@ -133,6 +150,9 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         wants_customization(obj),
         customizer_name(obj),
         _lean(resource, obj),
+        owned,
+        claim,
+        plain,
     )
 
 

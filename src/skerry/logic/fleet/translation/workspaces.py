@@ -37,6 +37,7 @@ _NOTHING = WorkspaceTypes({})
 Scope = tuple[Any, ...]
 # Everything that LocationGrants depend on.
 GRANTS: Scope = ("grants",)
+PATH = "path"
 
 
 def types_scope(cluster: ClusterName) -> Scope:
@@ -47,6 +48,11 @@ def types_scope(cluster: ClusterName) -> Scope:
 def selection_scope(placement: ObjectRef) -> Scope:
     """Return the scope of what a placement selects: incomplete while it is malformed."""
     return ("selection", placement.cluster, placement.name)
+
+
+def path_scope(cluster: ClusterName) -> Scope:
+    """Return the scope of a workspace's path: asked for where workspaces want the same name."""
+    return (PATH, cluster)
 
 
 def serving_scope(cluster: ClusterName, kind: GroupResource) -> Scope:
@@ -82,6 +88,7 @@ class Workspaces:
         # kinds of its own, and once for all that serve the same.
         self._found: dict[str | int, dict[tuple[GroupResource, str], WatchKey | None]] = {}
         self._shared: dict[tuple[bytes, ...], WorkspaceTypes] = {}
+        self._paths: dict[ClusterName, str] = {}
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -101,8 +108,14 @@ class Workspaces:
             return ()
         del self._followed[cluster]
         self._found.pop(cluster, None)
+        self._paths.pop(cluster, None)
         served = self._types.pop(cluster, _NOTHING).served.values()
         return tuple(key for each in served if each.local for key in self._local(cluster, each))
+
+    def learn_path(self, cluster: ClusterName, path: str) -> None:
+        """Take the path of a workspace, which never changes; empty when it cannot be read."""
+        if cluster in self._followed:
+            self._paths[cluster] = path
 
     def forget_types(self) -> None:
         """Have every workspace's kinds derived from the beginning at its next ``retype``."""
@@ -183,6 +196,10 @@ class Workspaces:
 
     def follows(self, cluster: ClusterName) -> bool:
         return cluster in self._followed
+
+    def path(self, cluster: ClusterName) -> str | None:
+        """Return the path of a workspace; None while it has not been read."""
+        return self._paths.get(cluster)
 
     def types(self, cluster: ClusterName) -> WorkspaceTypes:
         return self._types.get(cluster, _NOTHING)

@@ -7,9 +7,9 @@ import pytest
 from skerry.api.refs import namespace_ref
 from skerry.logic.fleet.translation.copies import bare_namespace, digest
 from skerry.logic.fleet.translation.desired import NOTHING
-from skerry.logic.fleet.translation.merging import CONFLICTING_OBJECTS, KIND_WITHHELD
+from skerry.logic.fleet.translation.merging import KIND_WITHHELD, NAME_TAKEN
 from skerry.logic.fleet.translation.sources import record_of
-from skerry.logic.fleet.translation.workspaces import GRANTS, NAMESPACE_WATCH
+from skerry.logic.fleet.translation.workspaces import GRANTS, NAMESPACE_WATCH, path_scope
 from tests.kit.chain.translation_objects import (
     ANY_MAP,
     GO,
@@ -64,15 +64,49 @@ def test_a_namespace_that_is_only_named_does_not_go(there: There) -> None:
     assert there.at().row(SPACE) is NOTHING
 
 
-def test_of_two_workspaces_the_newer_object_counts_and_both_hear_of_it(there: There) -> None:
-    one = there.placed("one", data={"k": "old"})
-    two = there.placed("two", data={"k": "new"}, rv="10")
+def test_of_two_workspaces_the_first_counts_and_the_other_hears_of_it(there: There) -> None:
+    one = there.placed("one", data={"k": "old"}, meta={"creationTimestamp": "1"})
+    two = there.placed("two", data={"k": "new"}, meta={"creationTimestamp": "2"}, rv="10")
     row = there.at().row(PAGE)
     assert row.render is not None
-    assert row.render()["data"] == {"k": "new"}
-    assert {p.placement for p in row.problems} == {one, two}
-    assert {p.problem.reason for p in row.problems} == {CONFLICTING_OBJECTS}
-    assert there.at().senders(PAGE) == [one, two]
+    assert row.render()["data"] == {"k": "old"}
+    assert [(p.placement, p.problem.reason) for p in row.problems] == [(two, NAME_TAKEN)]
+    assert there.at().senders(PAGE) == [one]
+
+
+def test_an_object_whose_owner_lost_its_grant_stays_until_that_is_confirmed(there: There) -> None:
+    one, two = there.placed("one"), there.placed("two", data={"k": "theirs"})
+    there.copy(notes={"edge.kcp.io/owner-workspace": "one"})
+    there.book.mode, there.book.granted_to = "Enforce", {"two": [ANY_MAP]}
+    row = there.at().row(PAGE)
+    assert (row.refused, row.frozen) == ((one,), True)
+    assert [(p.placement, p.problem.reason) for p in row.problems] == [(two, NAME_TAKEN)]
+    there.released.add(PAGE)
+    row = there.at().row(PAGE)
+    assert (row.refused, row.frozen) == ((one,), False)
+    assert row.render is not None
+    assert row.render()["data"] == {"k": "theirs"}
+
+
+def test_a_copy_without_a_record_is_held_for_the_one_without_a_grant_whose_content_it_has(
+    there: There,
+) -> None:
+    there.placed("one")
+    there.placed("two", data={"k": "theirs"})
+    there.copy()
+    there.book.mode, there.book.granted_to = "Enforce", {"two": [ANY_MAP]}
+    assert there.at().row(PAGE).frozen
+    there.copy(data={"k": "theirs"})
+    assert not there.at().row(PAGE).frozen
+
+
+def test_a_path_that_was_not_read_is_what_the_row_misses(there: There) -> None:
+    there.placed("one", data={"k": "a"})
+    there.placed("two", data={"k": "b"})
+    there.workspaces.leave("one")
+    there.workspaces.follow("one")
+    there.workspaces.retype("one")
+    assert there.at().row(PAGE).missing == path_scope("one")
 
 
 def test_a_customized_object_is_customized_for_its_location(there: There) -> None:

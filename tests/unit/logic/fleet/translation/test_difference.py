@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from skerry.api.refs import ObjectRef, namespace_ref
+from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.difference import Hold
 from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.grants import NOT_GRANTED
+from skerry.logic.fleet.translation.ownership import Owned
 from skerry.logic.fleet.translation.sources import WatchKey
 from skerry.logic.fleet.translation.workspaces import (
     GRANTS,
@@ -30,6 +34,7 @@ from tests.kit.chain.translation_objects import (
 )
 
 SPACE = namespace_ref("n")
+OTHER = Rule(frozenset([""]), frozenset(["secrets"]), namespaced=True, cluster_scoped=False)
 WRONG = {"matchExpressions": [{"key": "go", "operator": "Nonsense"}]}
 
 
@@ -109,6 +114,79 @@ def test_what_is_being_deleted_is_left_alone_and_made_anew_when_it_has_gone(ther
     assert there.diff().verdict is Verdict.NONE
     there.workspaces.watch(MAPS).remove(next(there.workspaces.watch(MAPS).everything(CLUSTER)))
     assert there.diff().verdict is Verdict.CREATE
+
+
+def _recorded(*, by: str, **more: Any) -> dict[str, Any]:
+    return {"notes": {"edge.kcp.io/owner-workspace": by}, **more}
+
+
+def test_a_copy_from_before_owners_were_recorded_is_written_only_where_it_is_contested(
+    there: There,
+) -> None:
+    there.placed("two", meta={"creationTimestamp": "2"})
+    there.copy()
+    assert there.diff().verdict is Verdict.NONE
+    # Somebody older arrives: whose content is there keeps the name, and that is recorded.
+    there.placed("one", data={"k": "older"}, meta={"creationTimestamp": "1"})
+    row = there.diff()
+    assert row.verdict is Verdict.UPDATE
+    assert row.render is not None
+    made = row.render()
+    assert made["data"] == {"k": "v"}
+    assert made["metadata"]["annotations"]["edge.kcp.io/owner-workspace"] == "two"
+    there.copy(**_recorded(by="two"))
+    assert there.diff().verdict is Verdict.NONE
+
+
+def test_when_the_owners_object_goes_the_next_takes_over_by_an_update(there: There) -> None:
+    there.placed("one", data={"k": "next"})
+    there.copy(**_recorded(by="gone"))
+    row = there.diff()
+    assert (row.verdict, row.owned) == (Verdict.UPDATE, Owned("gone"))
+    # Equal content makes no difference: whose it is changes.
+    there.copy(**_recorded(by="gone", data={"k": "next"}))
+    assert there.diff().verdict is Verdict.UPDATE
+    there.copy(**_recorded(by="one", data={"k": "next"}))
+    assert there.diff().verdict is Verdict.NONE
+
+
+def test_an_owner_whose_placement_is_malformed_keeps_its_name_and_the_other_hears_of_it(
+    there: There,
+) -> None:
+    placement = there.placed("one", data={"k": "rival"})
+    there.placed("two")
+    malformed = there.place("two", namespaceSelector=WRONG)
+    there.copy(**_recorded(by="two"))
+    row = there.diff()
+    assert (row.verdict, row.missing) == (Verdict.PENDING, selection_scope(malformed))
+    assert [p.placement for p in row.problems or ()] == [placement]
+
+
+def test_a_name_whose_owner_was_not_read_waits(there: There) -> None:
+    there.placed("one", data={"k": "rival"})
+    there.placed("two")
+    there.copy(**_recorded(by="two"))
+    there.scopes.incomplete(types_scope("two"))
+    assert there.diff().verdict is Verdict.PENDING
+
+
+def test_a_confirmation_has_had_its_effect_once_another_has_the_name(there: There) -> None:
+    there.placed("one")
+    there.placed("two", data={"k": "theirs"})
+    there.scopes.complete(GRANTS)
+    there.book.mode = "Enforce"
+    there.book.granted_to = {"two": [ANY_MAP], "one": [OTHER]}
+    there.copy(**_recorded(by="one"))
+    there.released.add(PAGE)
+    row = there.diff()
+    assert row.verdict is Verdict.UPDATE
+    assert row.hold is not None
+    assert not row.hold.gone
+    there.copy(**_recorded(by="two", data={"k": "theirs"}))
+    row = there.diff()
+    assert row.verdict is Verdict.NONE
+    assert row.hold is not None
+    assert row.hold.gone
 
 
 def test_what_came_up_from_the_edge_occupies_its_name(there: There) -> None:

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.merging import (
-    CONFLICTING_OBJECTS,
     LOCATIONS_DISAGREE,
+    NAME_TAKEN,
+    Copy,
+    Merged,
     Origin,
+    Surroundings,
     Way,
     merged,
 )
+from skerry.logic.fleet.translation.ownership import Claim, Owned
 
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 
@@ -33,12 +38,12 @@ def _way(cluster: str, location: str = "florin", placement: str = "p") -> Way:
     return Way(edge_placement_ref(cluster, placement), location_ref("imw", location))
 
 
-def _origin(cluster: str, version: str, data: str, *ways: Way, **notes: str) -> Origin:
+def _origin(cluster: str, created: str, data: str, *ways: Way, **notes: str) -> Origin:
     found = ways or (_way(cluster),)
     locations = tuple(
         (way.location, {"metadata": {"labels": {"loc": way.location.name}}}) for way in found
     )
-    return Origin(cluster, version, _copy(data, **notes), found, None, locations)
+    return Origin(Claim(cluster, created), _copy(data, **notes), found, None, locations)
 
 
 def test_the_only_origin_is_sent_marked_as_a_copy() -> None:
@@ -49,36 +54,83 @@ def test_the_only_origin_is_sent_marked_as_a_copy() -> None:
     assert result.problems == ()
 
 
-def test_the_newest_counts_by_number_and_both_sides_hear_of_it() -> None:
-    result = merged(PAGE, [_origin("one", "10", "new"), _origin("two", "9", "old")])
+def _around(there: Merged | None = None, **more: Any) -> Surroundings:
+    """Return what is around a name whose copy is as *there* says."""
+    copy = None
+    if there is not None and there.object is not None:
+        copy = Copy(digest(PAGE.group_resource, there.object), there.owned)
+    return Surroundings(copy, **{"path": lambda cluster: f"root:{cluster}", **more})
+
+
+def test_the_oldest_counts_and_only_the_others_hear_whose_the_name_is() -> None:
+    origins = [_origin("one", "2", "late"), _origin("two", "1", "early")]
+    result = merged(PAGE, origins, _around())
     assert result.object is not None
-    assert result.object["data"] == {"k": "new"}
-    assert [(each.placement.cluster, each.problem.reason) for each in result.problems] == [
-        ("one", CONFLICTING_OBJECTS),
-        ("two", CONFLICTING_OBJECTS),
-    ]
-    assert result.problems[0].problem.message == (
-        "configmaps shop/page of EdgePlacement one|p is newer than, and sent instead of, "
-        "that of EdgePlacement two|p"
+    assert result.object["data"] == {"k": "early"}
+    assert result.owned == Owned("two")
+    [reported] = result.problems
+    assert (reported.placement.cluster, reported.problem.reason) == ("one", NAME_TAKEN)
+    assert reported.problem.message == (
+        "configmaps shop/page is withheld: the name belongs to workspace root:two there"
     )
+    assert "early" not in reported.problem.message
+
+
+def test_the_owners_changes_arrive_and_its_name_stays_whoever_is_older() -> None:
+    first = merged(PAGE, [_origin("one", "2", "mine")], _around())
+    rival = _origin("two", "1", "theirs")
+    result = merged(PAGE, [_origin("one", "2", "changed"), rival], _around(first))
+    assert result.object is not None
+    assert result.object["data"] == {"k": "changed"}
+    assert [each.placement.cluster for each in result.problems] == ["two"]
 
 
 def test_equal_objects_are_no_conflict() -> None:
-    assert merged(PAGE, [_origin("one", "10", "v"), _origin("two", "9", "v")]).problems == ()
+    assert merged(PAGE, [_origin("one", "1", "v"), _origin("two", "2", "v")]).problems == ()
 
 
-def test_of_equally_new_ones_the_first_cluster_counts() -> None:
-    result = merged(PAGE, [_origin("b", "7", "b"), _origin("a", "7", "a")])
-    assert result.object is not None
-    assert result.object["data"] == {"k": "a"}
+def test_a_namespace_is_shared_and_the_message_says_so() -> None:
+    space = ObjectRef("", "", "namespaces", "", "shop")
+    result = merged(space, [_origin("one", "1", "a"), _origin("two", "2", "b")], _around())
+    [reported] = result.problems
+    assert reported.problem.message == (
+        "namespaces shop is shared; its labels and annotations there are those of "
+        "workspace root:one"
+    )
 
 
-def test_a_withheld_object_makes_room_for_an_older_one() -> None:
-    missing = _origin("one", "10", "new", customizer="lost")
-    result = merged(PAGE, [missing, _origin("two", "9", "old")])
-    assert result.object is not None
-    assert result.object["data"] == {"k": "old"}
-    assert [each.placement.cluster for each in result.problems] == ["one"]
+def test_a_path_that_was_not_read_is_waited_for_only_where_somebody_hears_of_it() -> None:
+    around = _around(path=lambda _: None)
+    differing = [_origin("one", "1", "a"), _origin("two", "2", "b")]
+    assert merged(PAGE, differing, around) == Merged(None, unread="one")
+    equal = [_origin("one", "1", "a"), _origin("two", "2", "a")]
+    assert merged(PAGE, equal, around).unread is None
+
+
+def test_a_path_that_cannot_be_read_is_left_out() -> None:
+    origins = [_origin("one", "1", "a"), _origin("two", "2", "b")]
+    [reported] = merged(PAGE, origins, _around(path=lambda _: "")).problems
+    assert reported.problem.message.endswith("the name belongs to another workspace there")
+
+
+def test_an_owner_that_cannot_be_customized_just_now_keeps_the_name_and_the_copy_stays() -> None:
+    first = merged(PAGE, [_origin("one", "2", "mine")], _around())
+    broken, rival = _origin("one", "2", "new", customizer="lost"), _origin("two", "1", "theirs")
+    result = merged(PAGE, [broken, rival], _around(first))
+    assert (result.object, result.stays) == (None, True)
+    assert {each.placement.cluster for each in result.problems} == {"one", "two"}
+    # Alone, what was sent before it was withheld is taken back.
+    assert not merged(PAGE, [broken], _around(first)).stays
+    # Before there is a copy, it takes no name from anybody.
+    sent = merged(PAGE, [_origin("one", "0", "new", customizer="lost"), rival], _around())
+    assert sent.owned == Owned("two")
+
+
+def test_a_copy_without_a_record_that_may_be_an_unknown_workspaces_stays() -> None:
+    old = Merged(_copy("somebody's"))
+    around = _around(old, unknown=["three"])
+    result = merged(PAGE, [_origin("one", "1", "mine")], around)
+    assert (result.object, result.stays, result.problems) == (None, True, ())
 
 
 def test_several_locations_of_one_sync_target_are_served_the_first_by_name() -> None:
@@ -103,8 +155,11 @@ ORIGINS = st.lists(
 def test_merging_does_not_depend_on_the_order_of_origins(
     found: list[tuple[str, int, str]], random: Any
 ) -> None:
-    origins = [_origin(cluster, str(version), data) for cluster, version, data in found]
+    origins = [_origin(cluster, str(created), data) for cluster, created, data in found]
     shuffled = list(origins)
     random.shuffle(shuffled)
-    assert merged(PAGE, shuffled) == merged(PAGE, origins)
-    assert bool(merged(PAGE, origins).problems) == (len({data for _, _, data in found}) > 1)
+    result = merged(PAGE, origins)
+    assert merged(PAGE, shuffled) == result
+    assert bool(result.problems) == (len({data for _, _, data in found}) > 1)
+    assert result.owned is not None
+    assert result.owned.cluster not in {each.placement.cluster for each in result.problems}
