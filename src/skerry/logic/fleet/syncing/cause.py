@@ -226,8 +226,8 @@ def _ended(pod: Raw, container: Raw, warnings: Sequence[Raw], seen: Seen) -> _Ca
     if words or ask in seen.lines:
         return _Candidate(_Rank.CRASH, Cause(reason, message), name)
     # Until the last line of this run is known, that of the run before will do.
-    said, _, before = seen.reported.partition(": ")
-    if said == (seen.verdict or reason) and before.startswith(f"{message}: "):
+    before = seen.reported.partition(": ")[2]
+    if before.startswith(f"{message}: "):
         message = before
     return _Candidate(_Rank.CRASH, Cause(reason, message), name, ask)
 

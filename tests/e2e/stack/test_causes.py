@@ -1,0 +1,167 @@
+"""Workloads that go wrong at a real embedded edge: their owner reads why, at the hub."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.e2e.walkthrough import Terminal
+
+_PATIENCE_SECONDS = 60.0
+
+_EDGE = """
+skerry edge create north
+skerry edge kubeconfig north > north.kubeconfig
+"""
+_HUB = """
+skerry up --init --detach --data-dir hub --port 0
+"""
+_INVENTORY = """
+kubectl ws root
+kubectl ws create inventory --enter
+kubectl kubestellar ensure location north env=prod
+skerry edge bootstrap north --imw root:inventory -o north-hub.kubeconfig
+"""
+_SYNCER = (
+    "skerry syncer --from-kubeconfig north-hub.kubeconfig --to-kubeconfig north.kubeconfig "
+    "--sync-target-name north --data-dir syncer"
+)
+_BINDINGS = """
+kubectl ws root
+kubectl ws create shop --enter
+kubectl apply -f - <<EOF
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIBinding
+metadata: {name: bind-kube}
+spec: {reference: {export: {path: "root:compute", name: kubernetes}}}
+---
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIBinding
+metadata: {name: bind-espw}
+spec: {reference: {export: {path: "root:espw", name: edge.kcp.io}}}
+EOF
+"""
+
+
+def deployment(name: str, **container: Any) -> dict[str, Any]:
+    labels = {"app": name}
+    pod = {"containers": [{"name": "main", "image": "busybox", **container}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "web"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "web"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+CRASH = ["sh", "-c", "echo starting; echo cannot open the till; exit 7"]
+TROUBLED = [
+    deployment("image", image="nowhere.example/none:1"),
+    deployment("crash", command=CRASH),
+    deployment("large", resources={"requests": {"cpu": "900"}}),
+    deployment("lacking", envFrom=[{"configMapRef": {"name": "settings"}}]),
+]
+PLACED: list[dict[str, Any]] = [
+    {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "web", "labels": {"goes": "out"}},
+    },
+    *TROUBLED,
+    config_map("page", text="ours"),
+    {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "EdgePlacement",
+        "metadata": {"name": "all"},
+        "spec": {
+            "locationSelectors": [{"matchLabels": {"env": "prod"}}],
+            "namespaceSelector": {"matchLabels": {"goes": "out"}},
+        },
+    },
+]
+
+
+def applied(*objects: dict[str, Any]) -> str:
+    manifest = json.dumps({"kind": "List", "apiVersion": "v1", "items": objects})
+    return f"kubectl apply -f - <<'EOF'\n{manifest}\nEOF"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """A hub with controllers, and an embedded edge with a syncer, in one folder."""
+    here = Terminal(tmp_path)
+    try:
+        here.export(KUBECONFIG=str(tmp_path / "edges.kubeconfig"))
+        here.afterwards(f"KUBECONFIG={tmp_path / 'edges.kubeconfig'} skerry edge delete north")
+        here(_EDGE)
+        here.afterwards("skerry down --data-dir hub")
+        here(_HUB)
+        here.export(KUBECONFIG=str(tmp_path / "hub" / "admin.kubeconfig"))
+        here(_INVENTORY)
+        yield here
+    finally:
+        here.close()
+
+
+def until(shell: Terminal, command: str, holds: Callable[[Any], bool]) -> Any:
+    """Repeat a command that prints JSON until it prints what is wanted."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        found = json.loads(shell(f"{command} 2>/dev/null || echo null"))
+        if found is not None and holds(found):
+            return found
+        assert time.monotonic() < deadline, f"{command}: in the end {found}"
+        time.sleep(0.2)
+
+
+def message(shell: Terminal, name: str, reason: str, words: str) -> str:
+    """Return the message of a summary's only destination, once it has the reason and *words*."""
+
+    def says(summary: Any) -> bool:
+        (only,) = summary["details"]
+        return only.get("reason") == reason and words in only.get("message", "")
+
+    found = until(shell, f"kubectl -n web get statussummary all-deployments-{name} -o json", says)
+    assert found["details"][0]["healthy"] == "False"
+    return str(found["details"][0]["message"])
+
+
+def test_the_owner_reads_at_the_hub_what_goes_wrong_at_the_edge(terminal: Terminal) -> None:
+    # Somebody at the edge has a ConfigMap of the same name.
+    edge = "kubectl --kubeconfig north.kubeconfig"
+    theirs = json.dumps(config_map("page", text="theirs"))
+    terminal(f"{edge} create namespace web; {edge} create -f - <<'EOF'\n{theirs}\nEOF")
+    terminal.background(_SYNCER)
+    terminal(_BINDINGS)
+    terminal(applied(*PLACED))
+
+    message(terminal, "image", "ImagePullBackOff", "nowhere.example/none:1")
+    crash = message(terminal, "crash", "CrashLoopBackOff", ": ")
+    assert crash == "exit code 7: cannot open the till"
+    large = message(terminal, "large", "Unschedulable", "Insufficient cpu")
+    message(terminal, "lacking", "CreateContainerConfigError", 'configmap "settings" not found')
+
+    explained = terminal("skerry explain placement all")
+    assert "ImagePullBackOff" in explained
+    assert "exit code 7: cannot open the till" in explained
+    assert large in explained
+    assert "NotOurs" in explained
+
+    # What was missing comes, and the cause goes.
+    terminal(applied(config_map("settings", a="1"), deployment("lacking", command=["sleep", "99"])))
+    healed = "kubectl -n web get statussummary all-deployments-lacking -o json"
+    summary = until(terminal, healed, lambda found: found["healthy"] == 1)
+    assert "reason" not in summary["details"][0]
