@@ -19,6 +19,7 @@ SUITES = (
     "translator",
     "summary",
     "syncer",
+    "causes",
     "fleet",
     "memory",
     "adversary",
