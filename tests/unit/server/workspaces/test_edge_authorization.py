@@ -534,6 +534,22 @@ async def test_a_heartbeat_has_the_hubs_time_and_a_bounded_duration(hub: EdgeHub
         times = [found["spec"]["renewTime"], found["spec"]["acquireTime"]]
         times += [entry["time"] for entry in found["metadata"]["managedFields"]]
         assert all(parse_rfc3339(time) < soon for time in times), times
+    # Whoever owns the time that is there already claims to have written it in 2099.
+    claims: list[dict[str, Any]] = [
+        {"f:spec": {"f:renewTime": {}}},
+        {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}},
+        {"f:metadata": {"f:labels": {}}, "f:spec": {"f:renewTime": {}, "f:acquireTime": {}}},
+    ]
+    for fields in claims:
+        present = await hub.get(edge.mailbox, LEASE)
+        entry = {**forged["metadata"]["managedFields"][0], "fieldsV1": fields}
+        for operation in ("Update", "Apply"):
+            present["metadata"]["managedFields"] = [{**entry, "operation": operation}]
+            reply = await edge.ask("PUT", LEASE, present)
+            assert reply.status == 200, reply.body
+            present = await hub.get(edge.mailbox, LEASE)
+            times = [each["time"] for each in present["metadata"]["managedFields"]]
+            assert all(parse_rfc3339(time).year < 2099 for time in times), times
     for seconds in (2**31 - 1, 0, -5):
         change = {"spec": {"leaseDurationSeconds": seconds}}
         assert (await edge.ask("PATCH", LEASE, change, content_type=MERGE)).status == 422
