@@ -220,6 +220,24 @@ def syncer_config() -> Raw:
     status = struct(
         {
             "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
+            "syncerVersion": text("Version of the syncer."),
+            "objects": struct(
+                {
+                    "wanted": whole("To be at the edge.", format="int32"),
+                    "applied": whole("At the edge as wanted.", format="int32"),
+                    "refused": whole("Not taken by the edge.", format="int32"),
+                    "unhealthy": whole("At the edge and not well.", format="int32"),
+                },
+                "How many objects there are.",
+            ),
+            "heldDeletions": struct(
+                {
+                    "count": whole("How many wait.", format="int32"),
+                    "approve": text("The name that approves exactly these."),
+                    "names": listing(text(), "The first of them."),
+                },
+                "Deletions that wait for a person; absent when there are none.",
+            ),
             "conditions": conditions(severity=False),
         }
     )

@@ -94,6 +94,8 @@ class Causes:
 
     def __init__(self, edge: Client, factory: InformerFactory) -> None:
         self.changed = Signal[[ObjectRef]]()
+        # Sent when more or fewer objects are not well.
+        self.counted = Signal[[]]()
         self._edge = edge
         self._factory = factory
         self._followed: dict[ObjectRef, _Followed] = {}
@@ -139,6 +141,11 @@ class Causes:
         return "" if finding.cause is None else finding.cause.text
 
     @property
+    def unwell(self) -> int:
+        """How many objects are not well."""
+        return len(self._followed)
+
+    @property
     def unwelcome(self) -> bool:
         """Whether the hub has refused a cause of late."""
         since = self._refused_at
@@ -155,6 +162,7 @@ class Causes:
         if followed is None:
             return
         self._by_uid.pop(followed.uid, None)
+        self.counted.send()
         place = followed.place
         place.refs.discard(ref)
         if not place.refs and self._tasks is not None:
@@ -189,6 +197,7 @@ class Causes:
         place.refs.add(ref)
         self._by_uid[uid] = ref
         followed = self._followed[ref] = _Followed(uid, place)
+        self.counted.send()
         return followed
 
     def _place(self, namespace: str) -> _Place:

@@ -53,6 +53,7 @@ class EventHandlers:
         s.edge_types.changed.connect(self.edge_types_changed)
         s.rights.granted.connect(self.right_granted)
         s.causes.changed.connect(self.cause_changed)
+        s.causes.counted.connect(self._report)
         s.budget.changed.connect(self._report)
         s.budget.opened.connect(self.budget_opened)
         s.outcomes.changed.connect(self._report)

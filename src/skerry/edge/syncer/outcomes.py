@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.kit.signal import Signal
-from skerry.logic.fleet.syncing.outcome import GONE, SyncOutcome
+from skerry.logic.fleet.syncing.outcome import GONE, LEAVING, SyncOutcome
 
 # Reasons that only say that the hub has not been heard yet: no trouble of the object's.
 _QUIET = frozenset(("HubAway", "NoSyncerConfig", "Deleting"))
@@ -22,12 +22,23 @@ class Outcomes:
         self._all: dict[ObjectRef, SyncOutcome] = {}
         self.troubled: dict[ObjectRef, SyncOutcome] = {}
         self._counts: dict[str, int] = {}
+        self._leaving = 0
         self._gauge = metrics.objects
 
     @property
     def applied(self) -> int:
         """How many objects are at the edge as wanted."""
         return self._counts.get("Applied", 0)
+
+    @property
+    def wanted(self) -> int:
+        """How many objects are to be at the edge."""
+        return len(self._all) - self._leaving
+
+    @property
+    def refused(self) -> int:
+        """How many objects the edge did not take."""
+        return self._counts.get("Failed", 0)
 
     def set(self, ref: ObjectRef, outcome: SyncOutcome) -> None:
         """Take the newest outcome of *ref*."""
@@ -38,6 +49,7 @@ class Outcomes:
             return
         self._count(before.state, -1)
         self._count(outcome.state, 1)
+        self._leaving += (outcome.reason in LEAVING) - (before.reason in LEAVING)
         if outcome.state in _TROUBLED and outcome.reason not in _QUIET:
             self.troubled[ref] = outcome
         else:

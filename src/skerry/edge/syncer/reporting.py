@@ -13,7 +13,13 @@ from skerry.api.errors import ApiError
 from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339
-from skerry.logic.fleet.syncing.conditions import Standing, report
+from skerry.logic.fleet.syncing.conditions import (
+    MAX_HELD_NAMES,
+    HeldDeletions,
+    Objects,
+    Standing,
+    report,
+)
 from skerry.logic.fleet.syncing.deletion_budget import question as deletions_question
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
@@ -34,6 +40,7 @@ class Reporting:
         self._executor = Executor(state.hub, EDGE_FIELD_MANAGER, metrics=state.metrics.runtime)
         self._unknown_kinds = unknown_kinds
         self._changed = asyncio.Event()
+        self._reported: Standing | None = None
         self._log = Logger("syncer-report")
 
     def changed(self) -> None:
@@ -44,17 +51,31 @@ class Reporting:
         """Return how things stand now."""
         s = self._s
         held = s.budget.verdict
-        question = s.trust.question()
+        question = s.trust.question(s.settings.name)
         s.metrics.held.set(held.held)
         s.metrics.identity_changed.set(1 if question else 0)
         return Standing(
-            applied=s.outcomes.applied,
+            edge=s.settings.name,
+            objects=Objects(
+                wanted=s.outcomes.wanted,
+                applied=s.outcomes.applied,
+                refused=s.outcomes.refused,
+                unhealthy=s.causes.unwell,
+            ),
             troubled=dict(s.outcomes.troubled),
             identity_changed=question,
             deletions_held=deletions_question(s.settings.budget, held, s.settings.name),
+            held=self._held(),
             unknown_kinds=self._unknown_kinds(),
             disk_failing=s.records.failure,
         )
+
+    def _held(self) -> HeldDeletions | None:
+        budget = self._s.budget
+        if budget.verdict.allowed:
+            return None
+        names = tuple(ref.text for ref in budget.held(MAX_HELD_NAMES))
+        return HeldDeletions(budget.verdict.held, budget.verdict.name, names)
 
     async def run(self) -> None:
         """Report until cancelled."""
@@ -85,9 +106,12 @@ class Reporting:
         if config is None:
             return False
         now = rfc3339(self._s.hub.clock.now())
-        plan = report(config, self.standing(), now, beat=beat)
+        standing = self.standing()
+        # A hub of an earlier version drops what it does not know; that is no reason to repeat it.
+        plan = report(config, standing, now, beat=beat, before=None if beat else self._reported)
         try:
             await self._executor.execute(plan)
+            self._reported = standing
         except (ApiError, TransportError) as error:
             self._log.debug("report not written", error=error)
             self._changed.set()

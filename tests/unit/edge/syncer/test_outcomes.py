@@ -66,3 +66,17 @@ def test_what_waits_for_a_namespace_is_found_by_it() -> None:
     kept.outcomes.set(PAGE, SyncOutcome("Waiting", "DependencyMissing"))
     kept.outcomes.set(OTHER, REJECTED)
     assert list(kept.outcomes.waiting_in("shop")) == [PAGE]
+
+
+def test_what_is_about_to_go_is_not_wanted_and_what_failed_was_refused() -> None:
+    kept = Kept()
+    kept.outcomes.set(PAGE, APPLIED)
+    kept.outcomes.set(OTHER, REJECTED)
+    assert (kept.outcomes.wanted, kept.outcomes.refused) == (2, 1)
+    for reason in ("Deleting", "DeletionHeld", "Finalizing"):
+        kept.outcomes.set(PAGE, SyncOutcome("Waiting", reason))
+        assert kept.outcomes.wanted == 1
+    kept.outcomes.forget(PAGE)
+    assert kept.outcomes.wanted == 1
+    kept.outcomes.set(PAGE, APPLIED)
+    assert kept.outcomes.wanted == 2

@@ -62,14 +62,15 @@ class Trust:
         self._records.set_fact(_FACT, self.known)
         self.changed.send()
 
-    def question(self) -> str:
-        """Return what a person is to be asked; empty when there is nothing to ask."""
+    def question(self, edge: str) -> str:
+        """Return what a person is to be asked about the *edge*; empty when there is nothing."""
         if not self.current or self.trusted:
             return ""
         return (
             f"the hub answers from store {self.current}, everything here was placed from "
-            f"{self.known}; nothing is deleted at this edge until the SyncerConfig is annotated "
-            f"with {ACCEPT_STORE_IDENTITY}={self.current}"
+            f"{self.known}; nothing is deleted at this edge until a person accepts that: skerry "
+            f"edge accept-store {edge}, which annotates the SyncerConfig with "
+            f"{ACCEPT_STORE_IDENTITY}={self.current}"
         )
 
     def _saw(self, identity: str) -> None:

@@ -1,17 +1,22 @@
-"""The state of an edge, for people: conditions on the SyncerConfig.
+"""The state of an edge, for people and for the hub: the status of the SyncerConfig.
 
 ``Synced`` says in one line whether everything is at the edge. Each object that is not has a
 condition of its own, its type being ``resource.group/namespace.name``; there is room for the
 first hundred. What needs a person stands out under a name of its own: ``HubIdentityChanged``,
-``DeletionsHeld``, ``EdgeForbidden``, ``KindsUnknown``, ``DiskFailing``.
+``DeletionsHeld``, ``ObjectsRefused``, ``EdgeForbidden``, ``KindsUnknown``, ``DiskFailing``.
+
+Beside the conditions there are numbers (``objects``), what is held (``heldDeletions``) and which
+version says so. The hub passes on what concerns others than the edge's own people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import skerry
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -26,17 +31,51 @@ _NAMED = 5
 _LEFT = frozenset(("InUse", "NotRecorded"))
 
 
+MAX_HELD_NAMES = 10
+# What the edge did not take, by what is done about it: the first of these is the reason.
+_REFUSALS = {
+    "NotOurs": "NotOurs",
+    "EdgeForbidden": "Forbidden",
+    "Rejected": "Invalid",
+    "ImmutableField": "Invalid",
+    "FieldConflict": "Invalid",
+}
+_REFUSED = ("NotOurs", "Forbidden", "Invalid")
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """How many objects are to be at the edge, are there as wanted, were refused, are not well."""
+
+    wanted: int = 0
+    applied: int = 0
+    refused: int = 0
+    unhealthy: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDeletions:
+    """How many deletions wait for a person, the name to approve them by, and the first of them."""
+
+    count: int
+    approve: str
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything the conditions are made of."""
+    """Everything the status is made of."""
 
-    # Objects at the edge as wanted, and those that are not.
-    applied: int = 0
+    # The name of the SyncTarget, by which people know the edge.
+    edge: str = ""
+    objects: Objects = Objects()
+    # Objects that are not as wanted.
     troubled: Mapping[ObjectRef, SyncOutcome] = field(default_factory=dict)
     # Set when the hub's store is not the one we know: what to do about it.
     identity_changed: str = ""
     # Set when deletions are held: what to do about it.
     deletions_held: str = ""
+    held: HeldDeletions | None = None
     unknown_kinds: Sequence[str] = ()
     # Set when the syncer's own disk refuses to remember.
     disk_failing: str = ""
@@ -48,6 +87,7 @@ def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str
         _synced(standing),
         _flag("HubIdentityChanged", standing.identity_changed, "OtherStore"),
         _flag("DeletionsHeld", standing.deletions_held, "OverBudget"),
+        _refused(standing),
         _flag("EdgeForbidden", _forbidden(standing), "MissingRule"),
         _flag("KindsUnknown", ", ".join(standing.unknown_kinds), "NotServed"),
         _flag("DiskFailing", standing.disk_failing, "CannotRemember"),
@@ -62,13 +102,27 @@ def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str
     return made
 
 
-def report(config: Mapping[str, Any], standing: Standing, now: str, *, beat: bool) -> Plan:
-    """Return the plan that has a SyncerConfig tell how things stand, and with *beat* when."""
-    before = (config.get("status") or {}).get("conditions") or []
-    made = conditions(standing, before, now)
+def report(
+    config: Mapping[str, Any],
+    standing: Standing,
+    now: str,
+    *,
+    beat: bool,
+    before: Standing | None = None,
+) -> Plan:
+    """Return the plan that has a SyncerConfig tell how things stand, and with *beat* when.
+
+    *before* is what was reported last: numbers that are the same are not repeated.
+    """
+    known = config.get("status") or {}
+    made = conditions(standing, known.get("conditions") or [], now)
     status: Object = {}
-    if not same_conditions(before, made):
+    if not same_conditions(known.get("conditions") or [], made):
         status["conditions"] = made
+    reported = {} if before is None else _figures(before)
+    for name, value in _figures(standing).items():
+        if value != known.get(name) and (before is None or value != reported[name]):
+            status[name] = value
     if beat:
         status["lastSyncerHeartbeatTime"] = now
     if not status:
@@ -76,6 +130,15 @@ def report(config: Mapping[str, Any], standing: Standing, now: str, *, beat: boo
     target = Target(SYNCER_CONFIGS, config["metadata"]["name"])
     patch = {"status": status}
     return Plan([Patch(target, patch, "Reported", subresource="status", quiet=True)])
+
+
+def _figures(standing: Standing) -> Object:
+    held = standing.held
+    return {
+        "objects": asdict(standing.objects),
+        "heldDeletions": None if held is None else {**asdict(held), "names": list(held.names)},
+        "syncerVersion": skerry.__version__,
+    }
 
 
 def same_conditions(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
@@ -90,12 +153,39 @@ def _timeless(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _synced(standing: Standing) -> Object:
     """Say whether all that is wanted is there; what was left behind is reported beside it."""
     troubled = [ref for ref, found in standing.troubled.items() if found.reason not in _LEFT]
+    applied = standing.objects.applied
     if not troubled:
-        return _condition("Synced", "True", "AllApplied", f"{standing.applied} objects applied")
-    named = ", ".join(ref.text for ref in sorted(troubled)[:_NAMED])
-    more = f" and {len(troubled) - _NAMED} more" if len(troubled) > _NAMED else ""
-    message = f"{standing.applied} objects applied; not as wanted: {named}{more}"
+        return _condition("Synced", "True", "AllApplied", f"{applied} objects applied")
+    message = f"{applied} objects applied; not as wanted: {_named(troubled)}"
     return _condition("Synced", "False", "ObjectsNotApplied", message)
+
+
+def _refused(standing: Standing) -> Object:
+    """Say what the edge does not take, and what can be done about the first of it."""
+    found: dict[str, list[ObjectRef]] = {}
+    for ref, outcome in standing.troubled.items():
+        if outcome.state == "Failed" and outcome.reason in _REFUSALS:
+            found.setdefault(_REFUSALS[outcome.reason], []).append(ref)
+    kind = "ObjectsRefused"
+    if not found:
+        return _flag(kind, "", "")
+    said = [f"{name}: {_named(found[name])}" for name in _REFUSED if name in found]
+    reason = next(name for name in _REFUSED if name in found)
+    first = min(found[reason])
+    if reason == "NotOurs":
+        place = f" -n {first.namespace}" if first.namespace else ""
+        resource = first.group_resource
+        advice = f"to take one over: skerry edge adopt {standing.edge} {resource}/{first.name}"
+        advice += place
+    else:
+        advice = f"{first.text}: {standing.troubled[first].message}"
+    return _condition(kind, "True", reason, "; ".join([*said, advice]))
+
+
+def _named(refs: Collection[ObjectRef]) -> str:
+    """Name the first of some objects, and count the others."""
+    named = ", ".join(ref.text for ref in heapq.nsmallest(_NAMED, refs))
+    return named + (f" and {len(refs) - _NAMED} more" if len(refs) > _NAMED else "")
 
 
 def _forbidden(standing: Standing) -> str:

@@ -114,7 +114,10 @@ def needs_inspection(o: Observed) -> bool:
 
 _INSPECTING = SyncOutcome("Waiting", "LookingInside")
 _DELETING = SyncOutcome("Waiting", "Deleting")
-_BEING_DELETED = SyncOutcome("Waiting", "BeingDeleted")
+_BEING_DELETED = SyncOutcome(
+    "Waiting", "BeingDeleted", "it is being deleted at the edge and will be made anew"
+)
+_FINALIZING = SyncOutcome("Waiting", "Finalizing", "it is being deleted and has finalizers")
 _HELD = SyncOutcome("Held", "DeletionHeld", "too much would be deleted at once")
 
 
@@ -152,8 +155,7 @@ def _keep(o: Observed, wanted: Desired, doubted: Doubt | None) -> DownsyncPlan:
         intent = replace(record, edge_uid="", applied="", ours="", created=True)
         return _applied(o, wanted, "Missing", ready, intent, force=False)
     if live["metadata"].get("deletionTimestamp"):
-        message = "it is being deleted at the edge and will be made anew"
-        return _step(o, record, replace(_BEING_DELETED, message=message))
+        return _step(o, record, _BEING_DELETED)
     if not _ours(o, live):
         return _meet(o, wanted, record)
     if wanted.options.create_only:
@@ -222,7 +224,7 @@ def _remove(o: Observed, record: DownsyncRecord) -> DownsyncPlan:
     if options.orphan or options.create_only or not record.created:
         return _step(o, None, ORPHANED)
     if live["metadata"].get("deletionTimestamp"):
-        return _step(o, record, _BEING_DELETED)
+        return _step(o, record, _FINALIZING)
     if o.ref.group_resource in (NAMESPACES, DEFINITIONS):
         if o.in_use is None:
             return _step(o, record, _INSPECTING)

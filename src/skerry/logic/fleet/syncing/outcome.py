@@ -33,6 +33,12 @@ GONE = SyncOutcome("Gone", "Removed")
 ORPHANED = SyncOutcome("Gone", "Orphaned")
 
 
+# Reasons of what is still at the edge and wanted there no more.
+LEAVING = frozenset(
+    ("Deleting", "DeletionHeld", "Finalizing", "InUse", "LookingInside", "NotRecorded")
+)
+
+
 def refused(error: ApiError, verb: str, ref: ObjectRef) -> SyncOutcome:
     """Say in the hub's words what the edge said to *verb* of *ref*."""
     if isinstance(error, Forbidden):

@@ -55,10 +55,12 @@ def test_the_first_store_ever_met_is_trusted_and_remembered(tmp_path: Path) -> N
 def test_another_store_is_a_question_until_a_person_accepts_it(tmp_path: Path) -> None:
     hub = Hub(tmp_path)
     hub.trust.saw_header("a")
-    assert hub.trust.question() == ""
+    assert hub.trust.question("florin") == ""
     hub.trust.saw_header("b")
     assert not hub.trust.trusted
-    assert "edge.kcp.io/accept-store-identity=b" in hub.trust.question()
+    question = hub.trust.question("florin")
+    assert "edge.kcp.io/accept-store-identity=b" in question
+    assert "skerry edge accept-store florin" in question
     before = hub.changes
     hub.trust.accept()
     assert hub.trust.trusted

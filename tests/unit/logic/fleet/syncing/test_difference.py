@@ -318,7 +318,7 @@ def test_what_was_left_is_ours_again_when_it_is_wanted_again() -> None:
 def test_an_unwanted_object_that_is_being_deleted_is_awaited() -> None:
     plan = difference(unwanted(live=edge_object(being_deleted=True)))
     assert not plan
-    assert plan.outcome.reason == "BeingDeleted"
+    assert plan.outcome.reason == "Finalizing"
 
 
 def test_an_intent_stays_while_its_apply_may_still_take_effect() -> None:
