@@ -21,6 +21,7 @@ from skerry.logic.fleet.customization.parameters import (
     expanded,
     expanded_text,
     location_values,
+    missing_names,
 )
 from skerry.logic.fleet.customization.paths import Members, Path, PathError, parse_path
 from skerry.logic.fleet.customization.replacement import UnreachablePath, replaced
@@ -29,6 +30,7 @@ CUSTOMIZER_NOT_FOUND = "CustomizerNotFound"
 LOCATION_NOT_FOUND = "LocationNotFound"
 INVALID_PATH = "InvalidReplacementPath"
 INVALID_VALUE = "InvalidReplacementValue"
+MISSING_PARAMETER = "MissingParameter"
 IDENTITY_REPLACED = "IdentityReplaced"
 
 
@@ -108,6 +110,27 @@ def customize(
     return Customized(work.object, tuple(work.problems))
 
 
+@dataclass(frozen=True, slots=True)
+class _Customizer:
+    """A Customizer at one Location: the parameters it has there, and whether it asks for any."""
+
+    name: str
+    values: Values
+    asks: bool
+
+    def missing(self, text: str) -> Problem | None:
+        """Return that *text* has a parameter nobody gives; None when it has none."""
+        names = missing_names(text, self.values)
+        if not names:
+            return None
+        if not self.asks:
+            how = f"annotate the Customizer with {EXPAND_PARAMETERS}=true"
+            return Problem(MISSING_PARAMETER, f"%({names[0]}) is not expanded: {how}")
+        listed = ", ".join(repr(each) for each in names)
+        text = f"the Location has neither a label nor an annotation {listed}"
+        return Problem(MISSING_PARAMETER, text)
+
+
 class _Customization:
     """One object on its way to one Location."""
 
@@ -137,8 +160,9 @@ class _Customization:
             values = self._values(f"Customizer {name} asks for parameters")
         if values is None:
             return
+        work = _Customizer(str(name), values, asks=wants_parameters(customizer))
         for replacement in customizer.get("replacements") or ():
-            self._replace(replacement, values, name)
+            self._replace(replacement, work)
 
     def _values(self, who: str) -> Values | None:
         if self._location is not None:
@@ -146,21 +170,26 @@ class _Customization:
         self._problem(LOCATION_NOT_FOUND, f"{who} but the Location is not there")
         return None
 
-    def _replace(self, replacement: Mapping[str, str], values: Values, name: object) -> None:
+    def _replace(self, replacement: Mapping[str, str], by: _Customizer) -> None:
+        name, values = by.name, by.values
         path_text = expanded_text(replacement["path"], values)
         value_text = expanded_text(replacement["value"], values)
         try:
             value = json.loads(value_text, parse_constant=_refused)
         except ValueError as error:
-            message = f"Customizer {name}, path {path_text!r}: the value is not JSON: {error}"
-            self._problem(INVALID_VALUE, message)
+            found = by.missing(replacement["value"])
+            why = found or Problem(INVALID_VALUE, f"the value is not JSON: {error}")
+            message = f"Customizer {name}, path {path_text!r}: {why.message}"
+            self._problem(why.reason, message)
             return
         try:
             path = parse_path(path_text)
             kept = copy.deepcopy(self.object) if _touches_identity(path) else None
             result = replaced(self.object, path, value)
         except (PathError, UnreachablePath) as error:
-            self._problem(INVALID_PATH, f"Customizer {name}: {error}")
+            found = by.missing(replacement["path"])
+            why = found or Problem(INVALID_PATH, str(error))
+            self._problem(why.reason, f"Customizer {name}: {why.message}")
             return
         if kept is not None and (_identity(result) != self._identity or not _plain(result)):
             self.object = kept

@@ -38,6 +38,12 @@ def expanded_text(text: str, values: Values) -> str:
     return _PARAMETER.sub(one, text)
 
 
+def missing_names(text: str, values: Values) -> list[str]:
+    """Return the parameters in *text* that *values* do not have, each once, in order."""
+    names = (found[1] for found in _PARAMETER.finditer(text) if found[1] is not None)
+    return list(dict.fromkeys(name for name in names if name not in values))
+
+
 def expanded(value: Any, values: Values) -> Any:
     """Return *value* with the strings in it expanded; keys of maps stay as they are."""
     if isinstance(value, str):

@@ -12,7 +12,12 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.links import Link
-from skerry.logic.fleet.placement.explain import joining_edits
+from skerry.logic.fleet.placement.edits import (
+    LabelEdits,
+    joining_edits,
+    label_words,
+    relabelled,
+)
 from skerry.logic.fleet.placement.terms import Terms, failing, terms_of
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
@@ -27,7 +32,6 @@ from skerry.logic.machinery.selectors import Selector
 _UNHEARD_OF = "other"
 
 Labels = Mapping[str, str]
-Edits = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ def _by_namespace(selector: Selector, name: str, labels: Labels) -> Link:
     if selector.matches(labels):
         return Link("selection", True, edit=_leaving(terms, f"Namespace {name}"))
     edits = joining_edits(terms, labels)
+    if edits is not None and not selector.matches(relabelled(labels, edits)):
+        edits = None
     return Link(
         "selection",
         False,
@@ -147,6 +153,7 @@ def _by_name(named: Sequence[NamedObjects], subject: Subject) -> Link:
         if _about(each, item)
         for selector in each.selectors
         if (edits := joining_edits(terms_of(selector) or (), labels)) is not None
+        and each.selects(item, relabelled(labels, edits))
     ]
     who = f"{item.group_resource} {item.name}"
     edit = label_edit(who, min(found, key=len, default=None))
@@ -188,9 +195,6 @@ def _leaving(terms: Terms, who: str) -> str:
     return ""
 
 
-def label_edit(who: str, edits: Edits | None) -> str:
+def label_edit(who: str, edits: LabelEdits | None) -> str:
     """Return a label change in words; empty when there is none."""
-    if not edits:
-        return ""
-    words = [f"{key}-" if value is None else f"{key}={value}" for key, value in edits]
-    return f"label {who}: {' '.join(words)}"
+    return f"label {who}: {label_words(edits)}" if edits else ""

@@ -3,31 +3,23 @@
 The answer follows the rule itself: some selector must match the Location, its workspace must
 match, some SyncTarget must be an instance of it, a grant must admit the placement where the
 Location's workspace enforces grants, and a strategy, if there is one, must choose it.
-Every link that fails is named, not only the first. An edit is minimal in the number of labels that
-it touches, and always one that suffices.
+Every link that fails is named, not only the first. The edit that is offered has been tried
+(``edits``): it suffices, and takes nothing else away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import combinations, product
-from typing import Literal
 
 from pyroaring import BitMap
 
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.destination import NOWHERE, DestinationTable
+from skerry.logic.fleet.placement.edits import AnyEdit, edit_for
 from skerry.logic.fleet.placement.records import Location, Placement
-from skerry.logic.fleet.placement.terms import Term, Terms, failing, matches
-
-Subject = Literal["Location", "SyncTarget", "Workspace"]
-
-# Labels that have to change together to leave every selector; more is more than anybody would do.
-_MAX_EDITED = 3
-# Stands for any value nobody mentions.
-_OTHER = "other"
+from skerry.logic.fleet.placement.terms import Terms, failing, matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +37,12 @@ class FailedTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """A change of labels of one object; None removes a label."""
-
-    subject: Subject
-    name: str
-    labels: tuple[tuple[str, str | None], ...]
-
-    def __str__(self) -> str:
-        words = [f"{key}-" if value is None else f"{key}={value}" for key, value in self.labels]
-        return f"label {self.subject} {self.name}: {' '.join(words)}"
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
     """The answer for one placement and one Location.
 
     ``selected``: labels and workspace match. ``chosen``: a strategy took it, or there is none.
     ``sync_targets``: by which it is a destination. ``edit`` is the smallest that would turn
-    ``selected`` (or, if that holds, the lack of SyncTargets) around; None when labels cannot.
+    ``placed`` around; None when no edit of one object does.
     """
 
     selected: bool
@@ -71,7 +50,7 @@ class Explanation:
     sync_targets: tuple[str, ...]
     reasons: tuple[str, ...]
     failed: tuple[FailedTerm, ...]
-    edit: Edit | None
+    edit: AnyEdit | None
     # No grant admits the placement; ``held``: it keeps what it has there.
     refused: bool = False
     held: bool = False
@@ -131,10 +110,10 @@ def _explained(
         tuple(target.sync_target for target in targets),
         tuple(reasons),
         tuple(failed),
-        # No label of ours to change makes a grant.
+        # No edit of ours makes a grant.
         None
         if refused
-        else _edit(index, placement, location, by_labels, by_workspace, bool(targets)),
+        else edit_for(index, placement, location, present, placed=chosen and bool(targets)),
         refused,
         refused and chosen,
     )
@@ -192,115 +171,3 @@ def _without_instances(index: DestinationTable, location: Location) -> list[str]
         for target in targets
         for failed in _terms("instanceSelector", location.instances, target.labels)
     ]
-
-
-# -- edits -------------------------------------------------------------------------------------
-
-
-def _edit(
-    index: DestinationTable,
-    placement: Placement,
-    location: Location,
-    by_labels: bool,
-    by_workspace: bool,
-    has_instances: bool,
-) -> Edit | None:
-    """Return the smallest edit that turns the answer around; None when no one object's can."""
-    if by_labels and by_workspace and has_instances:
-        return _leaving(placement, location)
-    lacking = (by_labels, by_workspace, has_instances)
-    if not by_labels and by_workspace:
-        labels = _smallest(joining_edits(terms, location.labels) for terms in placement.selectors)
-        return None if labels is None else Edit("Location", location.ref.name, labels)
-    if by_labels and not by_workspace and placement.workspaces is not None:
-        workspace = index.workspace_labels(location.ref.cluster)
-        labels = joining_edits(placement.workspaces, workspace)
-        return None if labels is None else Edit("Workspace", location.ref.cluster, labels)
-    if lacking == (True, True, False) and location.instances is not None:
-        return _instance_edit(index, location, location.instances)
-    return None
-
-
-def _instance_edit(index: DestinationTable, location: Location, terms: Terms) -> Edit | None:
-    best: Edit | None = None
-    for target in index.inventory.sync_targets_in(location.ref.cluster):
-        labels = joining_edits(terms, target.labels)
-        if labels is not None and (best is None or len(labels) < len(best.labels)):
-            best = Edit("SyncTarget", target.ref.name, labels)
-    return best
-
-
-def joining_edits(
-    terms: Terms, labels: Mapping[str, str]
-) -> tuple[tuple[str, str | None], ...] | None:
-    """Return the minimal label changes after which *labels* satisfy *terms*; None if none can."""
-    edits: list[tuple[str, str | None]] = []
-    for key, term in failing(terms, labels):
-        if term.impossible:
-            return None
-        edits.append((key, _welcome(term)))
-    return tuple(edits)
-
-
-def _welcome(term: Term) -> str | None:
-    """Return a value *term* admits, absence if it admits that."""
-    if term.absent:
-        return None
-    if not term.complement:
-        return min(term.values)
-    return _unmentioned(term.values)
-
-
-def _unmentioned(values: AbstractSet[str]) -> str:
-    number = 0
-    while (value := f"{_OTHER}-{number}" if number else _OTHER) in values:
-        number += 1
-    return value
-
-
-def _smallest(
-    found: Iterator[tuple[tuple[str, str | None], ...] | None],
-) -> tuple[tuple[str, str | None], ...] | None:
-    usable = [edits for edits in found if edits is not None]
-    return min(usable, key=len, default=None)
-
-
-def _leaving(placement: Placement, location: Location) -> Edit | None:
-    """Return the smallest edit after which no selector matches the Location."""
-    matching = [terms for terms in placement.selectors if matches(terms, location.labels)]
-    if any(not terms for terms in matching):
-        return None  # an empty selector lets nothing go
-    choices = {
-        key: _alternatives(placement.selectors, key, location.labels.get(key))
-        for key in sorted({key for terms in matching for key, _ in terms})
-    }
-    for size in range(1, min(_MAX_EDITED, len(choices)) + 1):
-        for keys in combinations(choices, size):
-            for values in product(*(choices[key] for key in keys)):
-                edited = _edited(location.labels, keys, values)
-                if not any(matches(terms, edited) for terms in placement.selectors):
-                    edits = tuple(zip(keys, values, strict=True))
-                    return Edit("Location", location.ref.name, edits)
-    return None
-
-
-def _alternatives(selectors: Sequence[Terms], key: str, present: str | None) -> list[str | None]:
-    """Return the values that may make a difference: absence, those mentioned, and one that is not.
-
-    Removing a label comes first, as the edit that is easiest to say.
-    """
-    mentioned = {value for terms in selectors for k, t in terms if k == key for value in t.values}
-    values: list[str | None] = [None, *sorted(mentioned), _unmentioned(mentioned)]
-    return [value for value in values if value != present]
-
-
-def _edited(
-    labels: Mapping[str, str], keys: Sequence[str], values: Sequence[str | None]
-) -> dict[str, str]:
-    edited = dict(labels)
-    for key, value in zip(keys, values, strict=True):
-        if value is None:
-            edited.pop(key, None)
-        else:
-            edited[key] = value
-    return edited

@@ -13,6 +13,7 @@ from skerry.logic.fleet.customization.customize import (
     INVALID_PATH,
     INVALID_VALUE,
     LOCATION_NOT_FOUND,
+    MISSING_PARAMETER,
     Customized,
     CustomizerName,
     Withheld,
@@ -89,7 +90,7 @@ def test_a_customizer_is_expanded_only_when_it_asks_itself() -> None:
     pairs = [("$.data['%(loc-name)']", "%(n)")]
     expanded = _sent(_object(NAMED), _customizer(*pairs, expand=True))
     assert expanded["data"] == {"florin": 3}
-    assert _reason(_object(NAMED), _customizer(*pairs)) == INVALID_VALUE
+    assert _reason(_object(NAMED), _customizer(*pairs)) == MISSING_PARAMETER
 
 
 def test_a_customizer_is_named_within_the_objects_namespace_or_by_its_own() -> None:
@@ -141,3 +142,32 @@ def test_without_strictness_a_missing_customizer_ships_the_object_as_it_is() -> 
     assert isinstance(outcome, Customized)
     assert outcome.object == obj
     assert outcome.undone[0].message == "there is no Customizer shop/c"
+
+
+def _problem(customizer: Any) -> tuple[str, str]:
+    outcome = customize(_object(NAMED, data={}), customizer, LOCATION)
+    assert isinstance(outcome, Withheld)
+    return outcome.problem.reason, outcome.problem.message
+
+
+def test_a_parameter_that_the_location_does_not_give_is_named() -> None:
+    reason, message = _problem(_customizer(("$.data.k", "%(replicas)"), expand=True))
+    assert reason == MISSING_PARAMETER
+    assert message == (
+        "Customizer shop/c, path '$.data.k': "
+        "the Location has neither a label nor an annotation 'replicas'"
+    )
+    assert _problem(_customizer(("%(where)", "1"), expand=True)) == (
+        MISSING_PARAMETER,
+        "Customizer shop/c: the Location has neither a label nor an annotation 'where'",
+    )
+
+
+def test_a_parameter_that_the_customizer_does_not_ask_for_is_named() -> None:
+    reason, message = _problem(_customizer(("$.data.k", "%(n)")))
+    assert reason == MISSING_PARAMETER
+    assert message.endswith(
+        "%(n) is not expanded: annotate the Customizer with edge.kcp.io/expand-parameters=true"
+    )
+    # What is no JSON for another reason is still called that.
+    assert _problem(_customizer(("$.data.k", "%(n)x"), expand=True))[0] == INVALID_VALUE

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.customization.parameters import expanded, expanded_text, location_values
+from skerry.logic.fleet.customization.parameters import (
+    expanded,
+    expanded_text,
+    location_values,
+    missing_names,
+)
 
 VALUES = {"a": "X", "loc-name": "florin", "": "nothing", "dotted.io/key": "K"}
 
@@ -72,3 +77,8 @@ JSON = st.recursive(
 @given(JSON)
 def test_expansion_keeps_the_shape_of_a_document(document: Any) -> None:
     assert expanded(document, {}) == document
+
+
+def test_the_parameters_nobody_gives_are_named_once_in_order() -> None:
+    text = "%(b) %(a) %(b) %%(c) %(known)"
+    assert missing_names(text, {"known": "1"}) == ["b", "a"]

@@ -12,7 +12,8 @@ from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.destination import DestinationTable
-from skerry.logic.fleet.placement.explain import Edit, explain, joining_edits
+from skerry.logic.fleet.placement.edits import Edit, joining_edits, relabelled
+from skerry.logic.fleet.placement.explain import explain
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.terms import matches, read_selector
@@ -39,16 +40,6 @@ def index_of(
     return index
 
 
-def relabelled(labels: dict[str, str], edit: Edit) -> dict[str, str]:
-    changed = dict(labels)
-    for key, value in edit.labels:
-        if value is None:
-            changed.pop(key, None)
-        else:
-            changed[key] = value
-    return changed
-
-
 @given(st.lists(building.selectors, min_size=1, max_size=3), building.labels)
 def test_the_edit_turns_the_answer_around(selectors: list[Object], labels: dict[str, str]) -> None:
     index = index_of(*selectors, labels=labels, instances={}, target={})
@@ -56,10 +47,11 @@ def test_the_edit_turns_the_answer_around(selectors: list[Object], labels: dict[
     assert before.placed == bool(index.destinations(HERE))
     if before.edit is None:
         return
+    assert isinstance(before.edit, Edit)
     assert before.edit.subject == "Location"
-    changed = relabelled(labels, before.edit)
+    changed = relabelled(labels, before.edit.labels)
     index.put_location(location_of(building.location("l", changed, {})))
-    assert explain(index, HERE, THERE).selected != before.selected
+    assert explain(index, HERE, THERE).placed != before.placed
 
 
 @given(building.selectors, building.labels)
@@ -72,7 +64,7 @@ def test_no_smaller_edit_joins(selector: Object, labels: dict[str, str]) -> None
         return
     wrong = [key for key, term in terms if not term.admits(labels.get(key))]
     assert sorted(key for key, _ in edits) == sorted(wrong), "each failing key must change"
-    assert matches(terms, relabelled(labels, Edit("Location", "l", edits)))
+    assert matches(terms, relabelled(labels, edits))
 
 
 def test_each_failing_term_is_named_with_what_was_seen() -> None:
