@@ -23,6 +23,7 @@ from skerry.app.edge_config import (
     load_config,
     save_config,
 )
+from skerry.app.edge_syncer import EdgeSyncer
 from skerry.app.ports import NoPortFree, lasting_port
 from skerry.app.supervised import READY, NotStarted, Supervised
 from skerry.edge.agent.leftovers import end_all
@@ -64,6 +65,11 @@ class EdgeProcess:
     def process(self) -> Supervised:
         """The edge's server, supervised."""
         return Supervised(self.directory / _RECORD, self.directory / LOG)
+
+    @property
+    def syncer(self) -> EdgeSyncer:
+        """The edge's syncer, once it has joined a hub."""
+        return EdgeSyncer(self.name, self.directory / "syncer", self.kubeconfig)
 
     @property
     def running(self) -> bool:
@@ -113,6 +119,7 @@ class EdgeProcess:
     def _start(self) -> None:
         process = self.process
         if process.supervised and process.running:
+            self.syncer.start()
             return
         # One that lost its supervisor; its pods are taken over by the next.
         process.end()
@@ -122,13 +129,15 @@ class EdgeProcess:
         except NotStarted as error:
             self._end_pods()
             raise EdgeError(f"edge {self.name} did not start: {error}") from error
+        self.syncer.start()
 
     def stop(self) -> None:
-        """End the edge's server and every pod of it; harmless when it does not run."""
+        """End the edge's syncer, its server and every pod; harmless when nothing runs."""
         with self._alone():
             self._stop()
 
     def _stop(self) -> None:
+        self.syncer.stop()
         self.process.stop()
         self._end_pods()
 

@@ -26,6 +26,8 @@ from skerry.wire.kubeconfig import (
     with_entry,
 )
 
+# The context of a plain server's admin.kubeconfig that is the server's own.
+ADMIN_CONTEXT = "skerry"
 # kubectl holds its lock for milliseconds; a lock older than this was left by something that died.
 _LOCK_PATIENCE_SECONDS = 5.0
 _LOCK_RETRY_SECONDS = 0.02

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import yaml
-
 from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     STATUS_SUMMARIES,
@@ -46,11 +44,9 @@ from skerry.app.scenario_objects import (
     workload_objects,
 )
 from skerry.app.stack import Stack, StackError
-from skerry.app.standalone import ADMIN_CONTEXT
 from skerry.app.supervised import Supervised, note
 from skerry.edge.agent.network import Published
 from skerry.kit.clock import SystemClock
-from skerry.kit.secret_files import write_secret
 from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
@@ -102,11 +98,6 @@ class Scenario:
     def edge(self, name: str) -> EdgeProcess:
         """Return one of the two edges."""
         return EdgeProcess(name, self.directory / "edges" / name)
-
-    def syncer(self, name: str) -> Supervised:
-        """Return the syncer of one of the two edges."""
-        home = self.directory / "syncers" / name
-        return Supervised(home / "process.json", home / "syncer.log")
 
     def stops(self) -> list[tuple[str, Callable[[], Awaitable[str]]]]:
         """Return title and action of every stage."""
@@ -197,18 +188,9 @@ class Scenario:
     async def start_syncers(self) -> str:
         hub = edge_identity.open_hub([self.stack.kubeconfig], "base")
         for name, (target, *_) in _TARGETS.items():
-            home = self.directory / "syncers" / name
-            home.mkdir(parents=True, exist_ok=True)
-            identity = await edge_identity.issue(hub, target, self._mailboxes[name])
-            write_secret(home / "hub.kubeconfig", yaml.safe_dump(identity).encode())
-            command = [
-                *("skerry.cli", "syncer"),
-                *("--from-kubeconfig", str(home / "hub.kubeconfig")),
-                *("--to-kubeconfig", str(self.edge(name).kubeconfig)),
-                *("--to-context", ADMIN_CONTEXT),
-                *("--sync-target-name", name, "--data-dir", str(home / "data")),
-            ]
-            await _to_its_end(partial(self.syncer(name).start, command))
+            syncer = self.edge(name).syncer
+            syncer.join(await edge_identity.issue(hub, target, self._mailboxes[name]))
+            await _to_its_end(syncer.start)
         return "both dial out, with an identity that reaches their own mailbox and nothing else"
 
     # -- stage 2 -----------------------------------------------------------------------------
@@ -348,7 +330,7 @@ class Scenario:
     def stop(self) -> None:
         """End every process of the scenario; harmless when none runs."""
         for name in _TARGETS:
-            self.syncer(name).stop()
+            self.edge(name).syncer.stop()
         self.stack.down()
         for name in _TARGETS:
             self.edge(name).stop()

@@ -34,6 +34,7 @@ from skerry.app.keys import (
     open_keys,
     renew_certificates,
 )
+from skerry.app.kubeconfig_files import ADMIN_CONTEXT
 from skerry.app.kubernetes_service import KubernetesService
 from skerry.app.observability import AuditPolicyError, Observability, build_observability
 from skerry.app.restart import restart_on_unavailable
@@ -89,8 +90,6 @@ from skerry.store.open import open_store
 
 log = Logger("server")
 
-# The context of a plain server's admin.kubeconfig that is the server's own.
-ADMIN_CONTEXT = "skerry"
 # Others wait while a lock is waited for; kubectl holds its own for a millisecond.
 _BRIEFLY = 0.2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,34 +11,24 @@ from typing import Any
 
 import click
 
-from skerry.app.edge_config import (
-    RUNTIMES,
-    EdgeConfig,
-    EdgeConfigError,
-    load_warning,
-    parse_config,
-    plain_config,
-)
-from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
-from skerry.app.kubeconfig_files import load, remove, store
+from skerry.app.edge_config import RUNTIMES, EdgeConfig, EdgeConfigError
+from skerry.app.edge_process import EdgeError, EdgeProcess
+from skerry.app.kubeconfig_files import load, remove
 from skerry.cli.columns import print_columns
-from skerry.cli.edge_identity import approve, bootstrap, join, manifest, revoke
+from skerry.cli.edge_identity import approve, bootstrap, manifest, revoke
+from skerry.cli.edge_join import join
+from skerry.cli.embedded_edges import (
+    configuration,
+    edge_home,
+    existing_edge,
+    kubeconfig_files,
+    start_edge,
+)
 from skerry.cli.extras import require_extra
-from skerry.wire.kubeconfig import Entry, KubeconfigError, kubeconfig_paths
+from skerry.wire.kubeconfig import KubeconfigError
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _environment() -> dict[str, str]:
-    return dict(os.environ)  # noqa: TID251 - commands find a user's files by it
-
-
-def _home() -> EdgeHome:
-    environment = _environment()
-    named = environment.get("SKERRY_HOME")
-    root = Path(named) if named else Path(environment.get("HOME") or "/") / ".skerry"
-    return EdgeHome(root / "edges")
 
 
 @contextmanager
@@ -61,7 +50,7 @@ def _with_name(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _known_names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Offer the edges there are."""
-    return [found.name for found in _home().edges() if found.name.startswith(begun)]
+    return [found.name for found in edge_home().edges() if found.name.startswith(begun)]
 
 
 _kubeconfig_option = click.option(
@@ -135,22 +124,15 @@ def create(
     """Create and start the edge cluster NAME."""
     require_extra("skerry edge create", "edge")
     with _reporting_errors():
-        wanted, ignored = plain_config(name), list[str]()
-        if config is not None:
-            try:
-                wanted, ignored = parse_config(name, config.read_text())
-            except EdgeConfigError as error:
-                raise EdgeError(f"{config}: {error}") from error
-        if ignored:
-            print(f"Ignored in {config}: {', '.join(ignored)}")
+        wanted = configuration(name, config)
         if catalogue is not None:
             wanted = replace(wanted, catalogue=str(catalogue.resolve()))
-        home = _home()
+        home = edge_home()
         found = home.edge(name, data_dir)
         wanted = _with_access(replace(wanted, runtime=runtime), found, host_paths, host_network)
         found.create(wanted)
         home.register(found)
-        _started(found, kubeconfig)
+        start_edge(found, kubeconfig, choose=True)
 
 
 def _with_access(
@@ -175,7 +157,7 @@ def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
     """Start the edge cluster NAME again."""
     require_extra("skerry edge start", "edge")
     with _reporting_errors():
-        _started(_existing(name, data_dir), kubeconfig)
+        start_edge(existing_edge(name, data_dir), kubeconfig, choose=True)
 
 
 @edge.command()
@@ -183,7 +165,7 @@ def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
 def stop(name: str, data_dir: Path | None) -> None:
     """Stop the edge cluster NAME and its pods; its state is kept."""
     with _reporting_errors():
-        _existing(name, data_dir).stop()
+        existing_edge(name, data_dir).stop()
         print(f"Edge {name} is stopped")
 
 
@@ -193,10 +175,10 @@ def stop(name: str, data_dir: Path | None) -> None:
 def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
     """Stop the edge cluster NAME and remove all of it."""
     with _reporting_errors():
-        home = _home()
+        home = edge_home()
         home.edge(name, data_dir).delete()
         home.forget(name)
-        files = load(_files(kubeconfig))
+        files = load(kubeconfig_files(kubeconfig))
         contexts = [f"kind-{name}", f"skerry-{name}"]
         remove(files, clusters=contexts[:1], users=contexts[:1], contexts=contexts)
         print(f"Edge {name} is deleted")
@@ -205,14 +187,17 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
 @edge.command(name="list")
 def list_edges() -> None:
     """List the edge clusters of this machine."""
-    rows = [("NAME", "STATUS", "NODES", "PORTS", "DIRECTORY")]
+    rows = [("NAME", "STATUS", "SYNCER", "NODES", "PORTS", "DIRECTORY")]
     with _reporting_errors():
-        for found in _home().edges():
+        for found in edge_home().edges():
             config = found.config
             ports = ",".join(f"{p.host_port}->{p.container_port}" for p in config.published)
             status = "Running" if found.running else "Stopped"
             nodes = str(len(config.nodes))
-            rows.append((found.name, status, nodes, ports or "-", str(found.directory)))
+            syncer = "-"
+            if found.syncer.mailbox:
+                syncer = "Running" if found.syncer.process.running else "Stopped"
+            rows.append((found.name, status, syncer, nodes, ports or "-", str(found.directory)))
     print_columns(rows)
 
 
@@ -221,7 +206,7 @@ def list_edges() -> None:
 def kubeconfig(name: str, data_dir: Path | None) -> None:
     """Print the kubeconfig of the edge cluster NAME."""
     with _reporting_errors():
-        found = _existing(name, data_dir)
+        found = existing_edge(name, data_dir)
         if not found.kubeconfig.exists():
             raise EdgeError(
                 f"edge {name} has not been started yet; first: skerry edge start {name}"
@@ -237,39 +222,3 @@ def run(directory: Path) -> None:
     from skerry.app.edge_run import run_edge
 
     sys.exit(run_edge(directory))
-
-
-def _existing(name: str, data_dir: Path | None) -> EdgeProcess:
-    found = _home().edge(name, data_dir)
-    if not found.exists:
-        raise EdgeError(f"there is no edge {name}; first: skerry edge create {name}")
-    return found
-
-
-def _started(found: EdgeProcess, kubeconfig: str) -> None:
-    """Start an edge and put its contexts where kubectl looks."""
-    found.start()
-    files = load(_files(kubeconfig))
-    own = load([found.kubeconfig])
-    name, alias = f"kind-{found.name}", f"skerry-{found.name}"
-    context: Entry = {"cluster": name, "user": name}
-    store(
-        files,
-        clusters={name: next(iter(own.clusters.values()))},
-        users={name: next(iter(own.users.values()))},
-        contexts={name: context, alias: context},
-        current=name,
-    )
-    config = found.config
-    print(f"Edge {found.name} is ready: {len(config.nodes)} node(s), context {name!r} ({alias!r})")
-    for port in config.published:
-        where = f"{port.address}:{port.host_port}"
-        print(f"  {where} leads to port {port.container_port} of {port.node}")
-    if warning := load_warning(found.directory):
-        print(f"Warning: {warning}", file=sys.stderr)
-
-
-def _files(kubeconfig: str) -> list[Path]:
-    environment = _environment()
-    home = Path(environment.get("HOME", ""))
-    return kubeconfig_paths(kubeconfig, environment.get("KUBECONFIG", ""), home)

@@ -1,4 +1,4 @@
-"""skerry edge bootstrap, join, manifest, approve, revoke: identity of edges that join a hub.
+"""skerry edge bootstrap, manifest, approve, revoke: identity of edges that join a hub.
 
 ``cli.edge`` adds these commands to its group.
 """
@@ -30,11 +30,9 @@ from skerry.app.edge_approval import (
     approved,
     waiting_keys,
 )
-from skerry.app.edge_join import Joined
+from skerry.app.kubestellar import CommandFailed
 from skerry.app.syncer_data import SyncerStartError
 from skerry.cli.columns import print_columns
-from skerry.kit import log as logging
-from skerry.kit.timestamps import rfc3339
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
@@ -50,7 +48,7 @@ _HUB_FLAGS = [
 _wait_for_mailbox = click.option("--wait-seconds", type=float, default=30.0, hidden=True)
 
 
-_output = click.option(
+output_flag = click.option(
     "-o",
     "--output",
     type=click.Choice(["text", "json"]),
@@ -58,7 +56,7 @@ _output = click.option(
     show_default=True,
     help="Form of the output.",
 )
-_require_approval = click.option(
+require_approval_flag = click.option(
     "--require-approval",
     is_flag=True,
     help="Let a person approve the edge's key: skerry edge approve NAME.",
@@ -66,10 +64,11 @@ _require_approval = click.option(
 
 
 def _hub_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("name")(_hub_options(command))
+    return click.argument("name")(hub_options(command))
 
 
-def _hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags by which a hub and its workspaces for edges are found."""
     for flag in reversed(_HUB_FLAGS):
         command = flag(command)
     return command
@@ -94,6 +93,8 @@ def reporting_errors(command: str, work: Callable[[], Awaitable[T]]) -> T:
         text, code = str(error), 2
     except (NothingWaits, edge_join.NotApproved) as error:
         text, code = str(error), 6
+    except CommandFailed as error:
+        text, code = str(error), error.code
     except (edge_join.NotJoined, SyncerStartError, WrongKey) as error:
         text = str(error)
     except (ApiError, TransportError, KubeconfigError, OSError) as error:
@@ -124,7 +125,7 @@ Example:
     type=click.FloatRange(min=0.17, max=168),
     help="How long the credential can be used  [default: 1; at a hub that is not ours: 168]",
 )
-@_require_approval
+@require_approval_flag
 @_wait_for_mailbox
 def bootstrap(
     *,
@@ -176,7 +177,7 @@ def bootstrap(
     help="Rights at the edge: for what is placed, or for everything.",
 )
 @click.option("--rights-only", is_flag=True, help="Print the rights alone, without a credential.")
-@_require_approval
+@require_approval_flag
 @_wait_for_mailbox
 def manifest(
     *,
@@ -234,7 +235,7 @@ does the same in the mailbox, kubectl certificate deny refuses.
 """
 )
 @click.argument("name", default="")
-@_hub_options
+@hub_options
 @click.option("--list", "only_list", is_flag=True, help="List what waits, of NAME or of all edges.")
 @click.option("--key", default="", help="Fingerprint of the key, or how it begins.")
 @click.option(
@@ -244,7 +245,7 @@ does the same in the mailbox, kubectl certificate deny refuses.
     show_default=True,
     help="How long to wait for the edge to ask.",
 )
-@_output
+@output_flag
 def approve(
     *,
     name: str,
@@ -320,61 +321,6 @@ def revoke(name: str, kubeconfig: str, context: str, imw: str, espw: str) -> Non
 
     reporting_errors("skerry edge revoke", work)
     print(f"edge {name} revoked")
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  skerry edge join florin --from-kubeconfig florin-hub.kubeconfig --data-dir .florin-syncer
-  skerry edge join florin --from-kubeconfig florin-hub.kubeconfig --wait-seconds 60 -o json
-
-Exit code 6: nobody has approved the key within --wait-seconds. Run it again: the key stays the
-same. A syncer does all this by itself; this command is for seeing the key and for scripts.
-"""
-)
-@click.argument("name")
-@click.option(
-    "--from-kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    required=True,
-    help="What skerry edge bootstrap NAME has made at the hub.",
-)
-@click.option(
-    "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(".skerry-syncer"),
-    show_default=True,
-    help="Folder of the syncer; key and certificate are kept there.",
-)
-@click.option("--wait-seconds", type=click.FloatRange(min=0), help="[default: until approved]")
-@_output
-def join(
-    name: str, from_kubeconfig: Path, data_dir: Path, wait_seconds: float | None, output: str
-) -> None:
-    """Make the key of the edge NAME on this machine and get a certificate for it.
-
-    The key does not leave the machine. Where a person has to approve it, its fingerprint is shown
-    and the command waits.
-    """
-
-    def waiting(fingerprint: str) -> None:
-        print(f"key {fingerprint}", file=sys.stderr)
-        print(f"waiting for approval: skerry edge approve {name}", file=sys.stderr, flush=True)
-
-    # Only what is wrong: what is right is said below.
-    logging.configure(verbosity=-1)
-
-    async def work() -> Joined:
-        return await edge_join.join(
-            name, from_kubeconfig, data_dir, wait_seconds=wait_seconds, waiting=waiting
-        )
-
-    joined = reporting_errors("skerry edge join", work)
-    expires = rfc3339(joined.expires)
-    if output == "json":
-        print(json.dumps({"edge": name, "mailbox": joined.mailbox, "expires": expires}))
-        return
-    print(f"edge {name} has joined; its certificate is good until {expires} and renews itself")
 
 
 def write_output(path: str, text: str) -> None:

@@ -22,6 +22,7 @@ EXTRAS_OF_COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": ("all",),
     "docs": ("all",),
     "explain": ("hub",),
+    "fleet": ("hub",),
     "grants": ("hub",),
     "hub": ("hub",),
     "manifests": ("hub",),

@@ -47,8 +47,8 @@ class World:
         return {
             "hub": Supervised(hub / "hub.json", hub / "hub.log"),
             "controllers": Supervised(hub / "controllers.json", hub / "controllers.log"),
-            "syncer of florin": s.syncer("florin"),
-            "syncer of guilder": s.syncer("guilder"),
+            "syncer of florin": s.edge("florin").syncer.process,
+            "syncer of guilder": s.edge("guilder").syncer.process,
             "edge florin": s.edge("florin").process,
             "edge guilder": s.edge("guilder").process,
         }

@@ -1,0 +1,294 @@
+"""skerry edge join: one command from nothing to an edge that its hub places workloads on.
+
+With a hub's kubeconfig it does every step: the embedded edge cluster, its SyncTarget and Location,
+its identity, its supervised syncer; for a cluster elsewhere it prints what to apply there. With
+--from-kubeconfig it does the edge's own share of the identity and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skerry.api.edge_identity import EdgeName
+from skerry.api.errors import Forbidden, NotFound
+from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.api.objects import Object
+from skerry.app import edge_identity as identity
+from skerry.app import edge_join
+from skerry.app.edge_config import EdgeConfigError
+from skerry.app.edge_join import Joined
+from skerry.app.edge_process import EdgeError, EdgeProcess
+from skerry.app.kubestellar import CommandFailed, checked_labels, checked_name, ensure_location
+from skerry.cli.edge_identity import (
+    DEFAULT_IMAGE,
+    hub_options,
+    opened,
+    output_flag,
+    reporting_errors,
+    require_approval_flag,
+    write_output,
+)
+from skerry.cli.embedded_edges import configuration, edge_home, start_edge
+from skerry.cli.extras import require_extra
+from skerry.kit import log as logging
+from skerry.kit.timestamps import rfc3339
+from skerry.runtime.client import Client, Selection
+
+_COMMAND = "skerry edge join"
+# The mailbox is made, the syncer makes its key, is certified and renews its Lease: some seconds.
+_WAIT_SECONDS = 60.0
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  skerry edge join berlin env=prod region=eu --imw root:imw
+  skerry edge join berlin env=prod --config berlin-kind.yaml
+  skerry edge join berlin env=prod --manifest | kubectl --context berlin apply -f -
+  skerry edge join berlin --from-kubeconfig berlin-hub.kubeconfig --data-dir .berlin-syncer
+
+Exit code 5: the edge has no mailbox yet, see skerry controllers. Exit code 6: nobody has approved
+the key within --wait-seconds. Run it again: what was done stays done, and the key stays the same.
+"""
+)
+@click.argument("name")
+@click.argument("labels", nargs=-1, metavar="[KEY=VALUE]...")
+@hub_options
+@click.option(
+    "--wait-seconds",
+    type=click.FloatRange(min=0),
+    help="How long to wait for mailbox and approval  [default: 60; with --from-kubeconfig: until "
+    "approved]",
+)
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="kind configuration file of the embedded edge, when it is created.",
+)
+@click.option(
+    "--manifest", is_flag=True, help="The cluster is elsewhere: print what to apply there."
+)
+@click.option(
+    "--syncer-image", default=DEFAULT_IMAGE, show_default=True, help="Image in that manifest."
+)
+@require_approval_flag
+@click.option(
+    "--from-kubeconfig",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="At the edge: what skerry edge bootstrap NAME has made at the hub; get a certificate.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the embedded edge; with --from-kubeconfig of the syncer "
+    "[default: .skerry-syncer].",
+)
+@output_flag
+def join(name: str, labels: tuple[str, ...], output: str, **flags: Any) -> None:
+    """Let the edge NAME join: make it, its SyncTarget, Location, identity and syncer.
+
+    An embedded edge cluster of that name is created unless there is one; the Location gets the
+    labels. May be repeated. With --manifest the cluster is yours, and what to apply there is
+    printed. With --from-kubeconfig only the key of the edge is made on this machine, which it does
+    not leave, and a certificate got for it; where a person has to approve it, its fingerprint is
+    shown and the command waits.
+    """
+    if flags["from_kubeconfig"] is not None:
+        if labels or flags["manifest"] or flags["config"]:
+            raise click.UsageError("--from-kubeconfig is the edge's part alone: it takes no labels")
+        _get_certificate(name, flags, output)
+    elif flags["manifest"]:
+        _print_manifest(name, labels, flags)
+    else:
+        _join_embedded(name, labels, flags, output)
+
+
+# -- at the hub -------------------------------------------------------------------------------
+
+
+class _Enlisting:
+    """What is done at the hub for an edge that joins."""
+
+    def __init__(self, name: str, labels: Mapping[str, str], flags: dict[str, Any]) -> None:
+        self.access = opened(flags["kubeconfig"], flags["context"])
+        self.imw: str = flags["imw"] or self.access.current
+        waits = flags["wait_seconds"]
+        self.wait_seconds: float = _WAIT_SECONDS if waits is None else waits
+        self._name = name
+        self._labels = labels
+        self._flags = flags
+
+    async def check(self) -> None:
+        """Raise unless the inventory workspace can have SyncTargets."""
+        if not self.imw:
+            raise CommandFailed(2, "the current context names no workspace: give one with --imw")
+        try:
+            await self.access.at(self.imw).list_page(SYNC_TARGETS, limit=1)
+        except (NotFound, Forbidden) as error:
+            # The hub does not say which, to somebody who may not enter.
+            raise CommandFailed(
+                2,
+                f"{self.imw} is no inventory workspace that you can use (there is none, or it has "
+                f"no SyncTargets, or you may not read them): name another with --imw; {error}",
+            ) from error
+
+    async def enlist(self) -> EdgeName:
+        """Make sure of SyncTarget and Location, and wait for the mailbox."""
+        for line in await ensure_location(self.access, self.imw, self._name, self._labels):
+            print(line, file=sys.stderr)
+        return await identity.edge_of(
+            self.access,
+            self._name,
+            self.imw,
+            self._flags["espw"],
+            wait_seconds=self.wait_seconds,
+        )
+
+    async def credential(self, edge: EdgeName) -> Object:
+        """Return the kubeconfig by which the edge begins."""
+        terms = identity.CredentialTerms(approved=not self._flags["require_approval"])
+        return await identity.issue(self.access, self._name, edge, terms)
+
+
+@asynccontextmanager
+async def _enlisting(
+    name: str, labels: tuple[str, ...], flags: dict[str, Any]
+) -> AsyncIterator[_Enlisting]:
+    """Open the hub; what is wrong with the call is reported before anything is made."""
+    found = _Enlisting(checked_name(name), checked_labels(labels) if labels else {}, flags)
+    try:
+        await found.check()
+        yield found
+    finally:
+        await found.access.client.transport.close()
+
+
+# -- an embedded edge -------------------------------------------------------------------------
+
+
+def _join_embedded(name: str, labels: tuple[str, ...], flags: dict[str, Any], output: str) -> None:
+    async def work() -> None:
+        async with _enlisting(name, labels, flags) as hub:
+            edge = await asyncio.to_thread(_running_edge, name, flags)
+            found = await hub.enlist()
+            await _start_syncer(edge, hub, found)
+            if flags["require_approval"]:
+                print(f"Its key waits for approval: skerry edge approve {name}", file=sys.stderr)
+            await _heard(hub.access.at(hub.imw), name, hub.wait_seconds)
+
+    reporting_errors(_COMMAND, work)
+    if output == "json":
+        print(json.dumps({"edge": name}))
+    else:
+        print(f"edge {name} has joined: the hub hears of it and can place workloads on it")
+
+
+async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> None:
+    """Run the edge's syncer; one that runs for this very mailbox is left alone."""
+    syncer, mailbox = edge.syncer, f"{hub.access.base}/clusters/{found.mailbox}"
+    if syncer.mailbox not in ("", mailbox):
+        raise CommandFailed(
+            1,
+            f"edge {edge.name} has joined {syncer.mailbox}, another hub or another SyncTarget; "
+            f"first: skerry edge delete {edge.name}",
+        )
+    if not syncer.mailbox or not syncer.process.running:
+        syncer.join(await hub.credential(found))
+    await asyncio.to_thread(syncer.start)
+
+
+def _running_edge(name: str, flags: dict[str, Any]) -> EdgeProcess:
+    """Return the embedded edge, created and started where it was not."""
+    require_extra(_COMMAND, "edge")
+    home = edge_home()
+    edge = home.edge(name, flags["data_dir"])
+    try:
+        if not edge.exists:
+            edge.create(configuration(name, flags["config"]))
+            home.register(edge)
+        # The current context stays the hub's.
+        start_edge(edge, flags["kubeconfig"], choose=False)
+    except (EdgeError, EdgeConfigError) as error:
+        raise CommandFailed(1, str(error)) from error
+    return edge
+
+
+async def _heard(inventory: Client, name: str, seconds: float) -> None:
+    """Wait until the hub has heard of an edge."""
+    selection = Selection(fields=f"metadata.name={name}")
+    try:
+        async with asyncio.timeout(seconds):
+            found = await inventory.list(SYNC_TARGETS, selection)
+            if any(map(_is_ready, found.items)):
+                return
+            revision = found.resource_version
+            async with inventory.watch(
+                SYNC_TARGETS, selection, resource_version=revision
+            ) as events:
+                async for event in events:
+                    if event.kind in ("ADDED", "MODIFIED") and _is_ready(event.object):
+                        return
+    except TimeoutError as error:
+        raise edge_join.NotApproved(
+            f"the hub has not heard of edge {name} yet: see skerry fleet, and "
+            f"skerry edge approve --list"
+        ) from error
+
+
+def _is_ready(sync_target: dict[str, Any]) -> bool:
+    conditions = (sync_target.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+# -- a cluster elsewhere ----------------------------------------------------------------------
+
+
+def _print_manifest(name: str, labels: tuple[str, ...], flags: dict[str, Any]) -> None:
+    async def work() -> str:
+        async with _enlisting(name, labels, flags) as hub:
+            found = await hub.enlist()
+            return await identity.manifest(
+                hub.access,
+                name,
+                found.mailbox,
+                image=flags["syncer_image"],
+                kubeconfig=await hub.credential(found),
+            )
+
+    write_output("-", reporting_errors(_COMMAND, work))
+
+
+# -- the edge's own part ----------------------------------------------------------------------
+
+
+def _get_certificate(name: str, flags: dict[str, Any], output: str) -> None:
+    def waiting(fingerprint: str) -> None:
+        print(f"key {fingerprint}", file=sys.stderr)
+        print(f"waiting for approval: skerry edge approve {name}", file=sys.stderr, flush=True)
+
+    # Only what is wrong: what is right is said below.
+    logging.configure(verbosity=-1)
+
+    async def work() -> Joined:
+        return await edge_join.join(
+            name,
+            flags["from_kubeconfig"],
+            flags["data_dir"] or Path(".skerry-syncer"),
+            wait_seconds=flags["wait_seconds"],
+            waiting=waiting,
+        )
+
+    joined = reporting_errors(_COMMAND, work)
+    expires = rfc3339(joined.expires)
+    if output == "json":
+        print(json.dumps({"edge": name, "mailbox": joined.mailbox, "expires": expires}))
+        return
+    print(f"edge {name} has joined; its certificate is good until {expires} and renews itself")
