@@ -30,7 +30,7 @@ from skerry.app.edge_approval import (
     approved,
     waiting_keys,
 )
-from skerry.app.kubestellar import CommandFailed
+from skerry.app.inventory import CommandFailed
 from skerry.app.syncer_data import SyncerStartError
 from skerry.cli.columns import print_columns
 from skerry.runtime.transport import TransportError

@@ -26,7 +26,7 @@ from skerry.app import edge_join
 from skerry.app.edge_config import EdgeConfigError
 from skerry.app.edge_join import Joined
 from skerry.app.edge_process import EdgeError, EdgeProcess
-from skerry.app.kubestellar import CommandFailed, checked_labels, checked_name, ensure_location
+from skerry.app.inventory import CommandFailed, checked_labels, checked_name, ensure_location
 from skerry.cli.edge_identity import (
     DEFAULT_IMAGE,
     hub_options,

@@ -18,7 +18,7 @@ import click
 from skerry.api.errors import ApiError
 from skerry.app import kubestellar
 from skerry.app.edge_identity import HubAccess, open_hub
-from skerry.app.kubestellar import CommandFailed
+from skerry.app.inventory import CommandFailed
 from skerry.app.supervised import NotStarted, Supervised
 from skerry.cli import workspace
 from skerry.cli.extras import require_extra

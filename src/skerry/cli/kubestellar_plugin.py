@@ -17,8 +17,8 @@ from pathlib import Path
 
 from skerry.api.errors import ApiError
 from skerry.app import edge_identity as identity
-from skerry.app import kubestellar
-from skerry.app.kubestellar import CommandFailed
+from skerry.app import inventory, kubestellar
+from skerry.app.inventory import CommandFailed
 from skerry.cli import workspace
 from skerry.cli.edge_identity import DEFAULT_IMAGE, write_output
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
@@ -102,15 +102,15 @@ async def _ensure_location(call: Call) -> None:
     words = call.parsed.arguments
     if not words:
         raise CommandFailed(1, "a location name must be given")
-    name = kubestellar.checked_name(words[0])
-    labels = kubestellar.checked_labels(words[1:])
-    _print(await kubestellar.ensure_location(call.hub, call.imw, name, labels))
+    name = inventory.checked_name(words[0])
+    labels = inventory.checked_labels(words[1:])
+    _print(await inventory.ensure_location(call.hub, call.imw, name, labels))
     call.enter(call.imw)
 
 
 async def _remove_location(call: Call) -> None:
-    name = kubestellar.checked_name(call.only("location name"))
-    _print(await kubestellar.remove_location(call.hub, call.imw, name))
+    name = inventory.checked_name(call.only("location name"))
+    _print(await inventory.remove_location(call.hub, call.imw, name))
     call.enter(call.imw)
 
 

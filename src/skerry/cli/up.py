@@ -86,7 +86,8 @@ def _populate(stack: Stack) -> None:
     # Only here: what these load is of no use to the other commands.
     from skerry.api.errors import ApiError
     from skerry.app.edge_identity import open_hub
-    from skerry.app.kubestellar import CommandFailed, populate
+    from skerry.app.inventory import CommandFailed
+    from skerry.app.kubestellar import populate
     from skerry.runtime.transport import TransportError
 
     async def populated() -> None:
