@@ -27,11 +27,12 @@ from skerry.api.edge_identity import (
     account_name,
     bootstrap_secret,
 )
-from skerry.api.errors import NotFound
+from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import LOGICAL_CLUSTERS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.app.missing_workspace import missing_workspace
 from skerry.kit.ids import SystemIds
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.fleet.syncing.access import edge_access
@@ -123,6 +124,10 @@ async def mailbox_for(hub: HubAccess, sync_target: str, imw: str) -> Mailbox:
     """Return the mailbox that belongs to a SyncTarget; it may be still to be made."""
     try:
         return mailbox_of(await hub.at(imw).get(SYNC_TARGETS, sync_target))
+    except Forbidden:
+        if missing := await missing_workspace(hub.client, imw):
+            raise NoMailbox(f'workspace "{missing}" not found') from None
+        raise
     except NotFound as error:
         raise NoMailbox(
             f"workspace {imw} has no SyncTarget {sync_target!r}: make it with kubectl kubestellar "

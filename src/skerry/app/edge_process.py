@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ from skerry.edge.agent.pod_network import end_network
 from skerry.kit.secret_files import secret_directory
 
 _RECORD = "processes.json"
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z")
+# Its nodes are called NAME-control-plane and NAME-worker2, which are labels of 63 characters.
+_NAME_LENGTH = 48
 LOG = "edge.log"
 
 
@@ -78,6 +82,7 @@ class EdgeProcess:
 
     def create(self, config: EdgeConfig) -> None:
         """Make the edge's directory; an edge that is there already must be the same."""
+        check_name(self.name)
         if self.exists:
             known = self.config
             if (config.host_paths, config.host_network) != (known.host_paths, known.host_network):
@@ -101,7 +106,12 @@ class EdgeProcess:
         config = replace(config, api_port=port)
         # Before anything is kept: a user who must change a port need not delete an edge first.
         _check_ports(config)
-        save_config(self.directory, config)
+        try:
+            save_config(self.directory, config)
+        except OSError as error:
+            raise EdgeError(
+                f"edge {self.name} cannot be kept in {self.directory}: {error.strerror}"
+            ) from error
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -146,14 +156,24 @@ class EdgeProcess:
         end_all(self.directory / PODS_DIRECTORY)
         end_network(self.directory / NETWORK_DIRECTORY)
 
-    def delete(self) -> None:
-        """Stop the edge and remove its directory."""
-        if not self.directory.exists():
-            return
+    def delete(self) -> bool:
+        """Stop the edge and remove its directory; False when there is no such edge."""
+        if not self.exists:
+            return False
         with self._alone():
             self._stop()
-            if self.exists:
-                shutil.rmtree(self.directory, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
+        return True
+
+
+def check_name(name: str) -> None:
+    """Raise unless nodes, contexts and folders can be called after an edge of this name."""
+    if len(name) > _NAME_LENGTH or not _NAME.match(name):
+        raise EdgeError(
+            f"edge name {name!r}: want a lower-case RFC 1123 label of at most {_NAME_LENGTH} "
+            "characters: letters a to z, digits and '-', with a letter or digit at either end, "
+            "such as florin or shop-12"
+        )
 
 
 def _check_ports(config: EdgeConfig) -> None:
@@ -186,6 +206,8 @@ class EdgeHome:
         """Return an edge by name; *directory* is where it is, when not here."""
         if directory is not None:
             return EdgeProcess(name, directory.resolve())
+        if "/" in name or name in ("", ".", ".."):
+            raise EdgeError(f"edge name {name!r}: want a name, not a path; see --data-dir")
         return EdgeProcess(name, (self.root / name).resolve())
 
     def register(self, edge: EdgeProcess) -> None:
@@ -199,11 +221,13 @@ class EdgeHome:
         if not place.exists():
             place.symlink_to(edge.directory)
 
-    def forget(self, name: str) -> None:
-        """Forget where an edge was."""
+    def forget(self, name: str) -> bool:
+        """Forget where an edge was; False when nothing was known of it."""
         place = self.root / name
-        if place.is_symlink():
-            place.unlink()
+        if not place.is_symlink():
+            return False
+        place.unlink()
+        return True
 
     def edges(self) -> Iterator[EdgeProcess]:
         """Yield every edge, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import socket
 from pathlib import Path
@@ -31,11 +32,20 @@ def lasting_port(address: str, directory: Path) -> int:
 
 def is_free(address: str, port: int) -> bool:
     """Tell whether a server could listen there now."""
-    with socket.socket() as probe:
+    return not obstacle(address, port)
+
+
+def obstacle(address: str, port: int) -> str:
+    """Return why a server cannot listen there now; empty when it can."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as probe:
         # As servers do: a port whose connections of before are still fading is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
-        except OSError:
-            return False
-        return True
+        except PermissionError:
+            return "needs rights that you do not have here"
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            return "is taken by another program" if taken else f"cannot be had: {error.strerror}"
+        return ""

@@ -145,9 +145,14 @@ def _flag(words: Sequence[str], name: str) -> str | None:
     return found
 
 
+def log_format(words: Sequence[str]) -> str | None:
+    """Return the form of log lines that *words* ask a hub for."""
+    return _flag(words, "--log-format")
+
+
 def _log_flags(words: Sequence[str]) -> list[str]:
     """Return what *words* say about log lines, in words that every command of ours reads."""
-    form, verbosity = _flag(words, "--log-format"), _flag(words, "--v") or _flag(words, "-v")
+    form, verbosity = log_format(words), _flag(words, "--v") or _flag(words, "-v")
     found = [] if form is None else ["--log-format", form]
     return found if verbosity is None else [*found, "-v", verbosity]
 

@@ -183,6 +183,9 @@ async def serving(
     clock, ids = clock or SystemClock(), SystemIds()
     try:
         secret_directory(settings.data_dir)
+    except OSError as error:
+        raise StartError(f"cannot keep data in {settings.data_dir}: {error.strerror}") from error
+    try:
         store = await open_store(settings.store, clock, ids)
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error

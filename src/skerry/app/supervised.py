@@ -19,12 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skerry.edge.agent.processes import Process, alive, opened, start_time
+from skerry.kit import log
 
 _SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 # A start is about a second of work; a machine that needs a minute has other problems.
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
 _LOG_BYTES = 10 * 1024 * 1024
+# Less than this is no space: not even the reason could be written down.
+_LITTLE_BYTES = 64 * 1024
+# How lines begin that say why a command ended: its own, and those about how it was called.
+_SENTENCES = ("skerry ", "Error: ")
 # Stands, in a command, for the descriptor to speak on; only the first start is waited for.
 READY = "{ready}"
 
@@ -157,8 +162,13 @@ class Supervised:
                 lines = file.read().decode(errors="replace").strip().splitlines()
         except FileNotFoundError:
             lines = []
-        sentences = [line for line in lines[-40:] if line.startswith("skerry ")]
-        return sentences[-1] if sentences else f"see {self.log}"
+        sentences = [line for line in map(_message, lines[-40:]) if line.startswith(_SENTENCES)]
+        if sentences:
+            return sentences[-1]
+        disk = os.statvfs(self.log.parent)
+        if disk.f_bavail * disk.f_frsize < _LITTLE_BYTES:
+            return f"no space is left on the disk of {self.log.parent}"
+        return f"see {self.log}"
 
     def ending(self) -> int | None:
         """Return a descriptor that tells of the supervisor's end; None when there is none."""
@@ -195,13 +205,23 @@ def announcing(descriptor: int) -> Callable[[str], None]:
     waiting = [descriptor] if descriptor >= 0 else []
 
     def announce(line: str) -> None:
-        print(line, flush=True)  # noqa: T201 - the log's own line
+        log.announce(line)
         while waiting:
             ready_writer = waiting.pop()
             os.write(ready_writer, b"ready\n")
             os.close(ready_writer)
 
     return announce
+
+
+def _message(line: str) -> str:
+    """Return what a line of a log says, be it text or JSON."""
+    if not line.startswith("{"):
+        return line
+    try:
+        return str(json.loads(line).get("msg", ""))
+    except json.JSONDecodeError:
+        return line
 
 
 def wait_any(processes: Sequence[Supervised], stop: int) -> bool:

@@ -55,10 +55,7 @@ class _Supervisor:
                 return 0
             ran = time.clock_gettime(time.CLOCK_MONOTONIC) - began
             pause = _SHORTEST_PAUSE if ran > _CALM_SECONDS else min(_MAX_PAUSE, 2 * pause)
-            sys.stderr.write(
-                f"supervisor: exit code {code} after {ran:.1f} s; again in {pause} s\n"
-            )
-            sys.stderr.flush()
+            self._say(f"supervisor: exit code {code} after {ran:.1f} s; again in {pause} s")
             if signal.sigtimedwait({signal.SIGTERM}, pause) is not None:
                 return 0
 
@@ -73,6 +70,15 @@ class _Supervisor:
         # Only the first start is waited for; its end of the pipe must be the last one open.
         self._hang_up()
         self._note(self._child)
+
+    def _say(self, line: str) -> None:
+        """Write a line in the form that the command's own lines have."""
+        words = " ".join(self._command).replace("=", " ")
+        if "--log-format json" in words:
+            now = time.clock_gettime(time.CLOCK_REALTIME)
+            line = json.dumps({"ts": now, "severity": "warning", "msg": line})
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
     def _hang_up(self) -> None:
         if self._inherited >= 0:

@@ -14,6 +14,7 @@ import uvloop
 
 from skerry.app.hub_credential import HubLine, IdentitySecret, hub_line
 from skerry.app.syncer_data import SyncerStartError, data_directory
+from skerry.app.syncer_ends import same_ends
 from skerry.edge.syncer.identity.credential import HubCredential
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
@@ -125,6 +126,7 @@ async def syncing(
     """
     clock, ids = clock or SystemClock(), SystemIds()
     hub_config, edge_config = _configs(options)
+    await _refuse_same(hub_config, edge_config)
     with data_directory(options.data_dir):
         edge = Client(connect(edge_config, clock=clock), clock=clock, user_agent="skerry-syncer")
         journal = Journal(options.data_dir / "journal")
@@ -152,6 +154,18 @@ async def syncing(
             journal.close()
             await hub.transport.close()
             await edge.transport.close()
+
+
+async def _refuse_same(hub: ClientConfig, edge: ClientConfig) -> None:
+    try:
+        why = await same_ends(hub, edge)
+    except KubeconfigError as error:
+        raise SyncerStartError(str(error)) from error
+    if why:
+        raise SyncerStartError(
+            f"{why}: a syncer brings what a hub says to another cluster; --from-kubeconfig is the "
+            "hub's, --to-kubeconfig the edge's"
+        )
 
 
 def _line(

@@ -17,8 +17,12 @@ class SyncerStartError(Exception):
 @contextmanager
 def data_directory(folder: Path) -> Iterator[None]:
     """Hold the data directory for this process alone."""
-    secret_directory(folder)
-    with (folder / "lock").open("w") as lock:
+    try:
+        secret_directory(folder)
+        held = (folder / "lock").open("w")
+    except OSError as error:
+        raise SyncerStartError(f"cannot keep data in {folder}: {error.strerror}") from error
+    with held as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

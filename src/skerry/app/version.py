@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 
 KUBERNETES = "v1.32.0"
-# What scripts written for kcp look for in a hub.
-KCP = "v1.24.3+kcp-v0.11.0"
+# Scripts written for kcp look for its name in a hub's version; kubectl compares the numbers with
+# its own, and what is served is the API of that Kubernetes.
+KCP = f"{KUBERNETES}+kcp-v0.11.0"
 
 
 def version_document(git_version: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from skerry.app.edge_controllers import (
 )
 from skerry.app.edge_environment import ROLE_PREFIXES, ClientFlags, Role
 from skerry.cli.options import Command
+from skerry.kit.log import announce, report_failure
 
 _PARTS = ("kubeconfig", "context", "user", "cluster")
 
@@ -163,7 +164,7 @@ def controllers(
         verbosity=verbosity,
     )
     try:
-        run_controllers(settings, announce=lambda line: print(line, flush=True))
+        run_controllers(settings, announce=announce)
     except StartError as error:
-        print(f"skerry controllers: {error}", file=sys.stderr)
+        report_failure("skerry controllers", error)
         sys.exit(1)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.status import Status
 
 from skerry.app.demo import Narrator, run_demo
-from skerry.app.ports import is_free
+from skerry.app.ports import obstacle
 from skerry.app.scenario import Ports, Scenario, run_scenario, temporary_home
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError
@@ -102,7 +102,7 @@ Examples:
 )
 @click.option(
     "--ports",
-    type=int,
+    type=click.IntRange(1, 65535),
     nargs=3,
     default=(8081, 8082, 8083),
     show_default=True,
@@ -116,10 +116,9 @@ def demo(
     Everything stays up until Ctrl-C, to be used with kubectl and curl. With --once the exit code
     is 0 only if every stage held.
     """
-    if data_dir is not None and data_dir.exists() and any(data_dir.iterdir()):
-        raise click.ClickException(
-            f"{data_dir} holds the state of an earlier run: remove it, or name another folder"
-        )
+    if story != "server":
+        _check_machine([*ports, port])
+    _check_folder(data_dir)
     log.configure(verbosity=-1)
     narrator = _narrator()
     with temporary_home(narrator.say) as temporary:
@@ -127,7 +126,6 @@ def demo(
         if story == "server":
             held = _played(home, port, narrator, once=once)
         else:
-            _check_machine([*ports, port])
             scenario = Scenario(home.resolve(), Ports(*ports), port)
             held = asyncio.run(run_scenario(scenario, narrator, once=once))
     sys.exit(0 if held else 1)
@@ -140,13 +138,33 @@ def _check_machine(ports: Sequence[int]) -> None:
             f"the edges of the demo run on Linux and this is {sys.platform}: use a Linux machine, "
             "or skerry demo --story server"
         )
-    taken = [str(port) for port in ports if port and not is_free("127.0.0.1", port)]
-    if taken:
-        which = f"port {taken[0]} is" if len(taken) == 1 else f"ports {', '.join(taken)} are"
+    named = [port for port in ports if port]
+    twice = sorted({str(port) for port in named if named.count(port) > 1})
+    if twice:
+        raise click.UsageError(f"port {', '.join(twice)} is named twice; each page needs its own")
+    problems = [(port, obstacle("127.0.0.1", port)) for port in named]
+    reasons = [f"port {port} {problem}" for port, problem in problems if problem]
+    if reasons:
         raise click.ClickException(
-            f"{which} taken by another program: end it, or name three others with --ports "
+            f"{', '.join(reasons)}: name three others with --ports "
             '(make demo PORTS="9081 9082 9083")'
         )
+
+
+def _check_folder(data_dir: Path | None) -> None:
+    """Say in one sentence why a folder cannot be the demo's, before anything starts."""
+    if data_dir is None:
+        return
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        if any(data_dir.iterdir()):
+            raise click.ClickException(
+                f"{data_dir} holds the state of an earlier run: remove it, or name another folder"
+            )
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot keep data in {data_dir}: {error.strerror}; name another with --data-dir"
+        ) from error
 
 
 def _played(data_dir: Path, port: int, narrator: Narrator, *, once: bool) -> bool:

@@ -176,10 +176,12 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
     """Stop the edge cluster NAME and remove all of it."""
     with _reporting_errors():
         home = edge_home()
-        home.edge(name, data_dir).delete()
-        home.forget(name)
+        deleted = home.edge(name, data_dir).delete()
+        forgotten = home.forget(name)
         files = load(kubeconfig_files(kubeconfig))
         contexts = [f"kind-{name}", f"skerry-{name}"]
+        if not (deleted or forgotten or contexts[0] in files.contexts):
+            raise EdgeError(f"there is no edge {name}; skerry edge list shows those there are")
         remove(files, clusters=contexts[:1], users=contexts[:1], contexts=contexts)
         print(f"Edge {name} is deleted")
 

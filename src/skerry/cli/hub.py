@@ -12,6 +12,7 @@ from skerry.app.stack import hub_record
 from skerry.app.standalone import StartError, run_server
 from skerry.app.supervised import announcing, noted
 from skerry.cli.options import server_flags
+from skerry.kit.log import report_failure
 
 
 @click.command(
@@ -41,5 +42,5 @@ def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:
         with noted(record, announcing(-1)) as announce:
             run_server(settings, kind, announce)
     except StartError as error:
-        print(f"skerry hub: {error}", file=sys.stderr)
+        report_failure("skerry hub", error)
         sys.exit(1)

@@ -1,8 +1,9 @@
 """``kubectl kubestellar``: locations, workload workspaces and syncers, in the original's words.
 
 Arguments, outputs and exit codes are those of the original's scripts; fixed sleeps are not, and
-``--context`` is accepted. Commands move the kubeconfig's current workspace where the original
-does: ``ensure location`` to the inventory workspace, ``ensure wmw`` into the new one.
+``--context`` is accepted. Unlike the original's, commands leave the kubeconfig's current workspace
+as it is, whatever ``--imw`` names, unless ``--enter`` asks for it. ``ensure wmw`` is about
+entering: what comes next is meant for the new workspace, so ``--enter`` is its default.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from skerry.api.errors import ApiError
+from skerry.api.errors import ApiError, Forbidden
 from skerry.app import edge_identity as identity
 from skerry.app import inventory, kubestellar
 from skerry.app.inventory import CommandFailed
+from skerry.app.missing_workspace import missing_workspace
 from skerry.cli import workspace
 from skerry.cli.edge_identity import DEFAULT_IMAGE, write_output
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
@@ -31,19 +33,23 @@ from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 HELP = """Usage: kubectl kubestellar COMMAND
 
 Commands:
-  ensure location NAME KEY=VALUE...   [--imw PATH]
+  ensure location NAME KEY=VALUE...   [--imw PATH] [--enter]
   remove location NAME                [--imw PATH]
-  ensure wmw NAME                     [--with-kube true|false]
+  ensure wmw NAME                     [--with-kube true|false] [--enter=false]
   remove wmw NAME
   prep-for-syncer NAME                [--imw PATH] [--espw PATH] [--syncer-image IMAGE]
                                       [-o FILE] [--trust placed|admin] [--require-approval]
   prep-for-cluster NAME KEY=VALUE...  as ensure location and prep-for-syncer
+
+The current workspace stays what it is; with --enter, the default of ensure wmw, it becomes the one
+that was made or worked in.
 
 All accept kubectl's own flags, such as --kubeconfig and --context, and -h.
 """
 _OWN = {
     "imw": False,
     "espw": False,
+    "enter": True,
     "with-kube": False,
     "syncer-image": False,
     "output": False,
@@ -105,13 +111,13 @@ async def _ensure_location(call: Call) -> None:
     name = inventory.checked_name(words[0])
     labels = inventory.checked_labels(words[1:])
     _print(await inventory.ensure_location(call.hub, call.imw, name, labels))
-    call.enter(call.imw)
+    if call.parsed.on("enter"):
+        call.enter(call.imw)
 
 
 async def _remove_location(call: Call) -> None:
     name = inventory.checked_name(call.only("location name"))
     _print(await inventory.remove_location(call.hub, call.imw, name))
-    call.enter(call.imw)
 
 
 async def _ensure_wmw(call: Call) -> None:
@@ -123,7 +129,8 @@ async def _ensure_wmw(call: Call) -> None:
     if warning := await kubestellar.namesake_warning(call.hub, parent, name):
         print(f"Warning: {warning}", file=sys.stderr)
     _print(await kubestellar.ensure_wmw(call.hub, parent, name, with_kube=wish == "true"))
-    call.enter(f"{parent}:{name}")
+    if call.parsed.value("enter", "true") == "true":
+        call.enter(f"{parent}:{name}")
 
 
 async def _remove_wmw(call: Call) -> None:
@@ -214,6 +221,11 @@ async def _carried_out(parsed: Parsed) -> int:
             call = Call(" ".join(name), parsed)
             try:
                 await command(call)
+            except Forbidden as error:
+                missing = await missing_workspace(call.hub.client, call.imw)
+                raise CommandFailed(
+                    1, f'workspace "{missing}" not found' if missing else str(error)
+                ) from error
             finally:
                 await call.hub.client.transport.close()
             return 0

@@ -27,6 +27,7 @@ from skerry.cli.options import (
     log_flags,
     with_flags,
 )
+from skerry.kit.log import announce
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.flags import Flags
 from skerry.scheduler.config.gates import GateError, Gates, parse_gates
@@ -186,7 +187,7 @@ def scheduler(ctx: click.Context, /, **values: Any) -> None:
         ctx.obj = settings
         return
     try:
-        run_pod_scheduler(settings, announce=lambda line: print(line, flush=True))
+        run_pod_scheduler(settings, announce=announce)
     except StartError as error:
         log.error("command failed", err=str(error))
         sys.exit(1)

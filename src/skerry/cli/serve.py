@@ -9,6 +9,7 @@ import click
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import PLAIN_SERVER, StartError, run_server
 from skerry.cli.options import server_flags
+from skerry.kit.log import announce, report_failure
 
 
 @click.command(
@@ -28,7 +29,7 @@ def serve(settings: ServerSettings) -> None:
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     try:
-        run_server(settings, PLAIN_SERVER, announce=lambda line: print(line, flush=True))
+        run_server(settings, PLAIN_SERVER, announce=announce)
     except StartError as error:
-        print(f"skerry serve: {error}", file=sys.stderr)
+        report_failure("skerry serve", error)
         sys.exit(1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from skerry.app.kubeconfig_files import load
 from skerry.cli.flags import Parsed
 from skerry.cli.hub_client import HubClient, Overrides, Target, target_of
-from skerry.wire.kubeconfig import Kubeconfig, kubeconfig_paths
+from skerry.wire.kubeconfig import Kubeconfig, KubeconfigError, kubeconfig_paths
 
 PREFIX = "/clusters/"
 PATH = re.compile(r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?:)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
@@ -31,6 +31,10 @@ class Session:
 
     @classmethod
     def open(cls, flags: Parsed, environment: Mapping[str, str]) -> Session:
+        explicit = flags.value("kubeconfig")
+        if explicit and not Path(explicit).exists():
+            # In kubectl's own words.
+            raise KubeconfigError(f"stat {explicit}: no such file or directory")
         config = load(
             kubeconfig_paths(
                 flags.value("kubeconfig"),

@@ -12,6 +12,7 @@ import click
 from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.app.syncer import SyncerOptions, run_syncer
 from skerry.app.syncer_data import SyncerStartError
+from skerry.kit.log import announce, report_failure
 
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -102,7 +103,7 @@ def syncer(metrics_bind_address: str, **flags: Any) -> None:
         **flags,
     )
     try:
-        run_syncer(options, announce=lambda line: print(line, flush=True))
+        run_syncer(options, announce=announce)
     except SyncerStartError as error:
-        print(f"skerry syncer: {error}", file=sys.stderr)
+        report_failure("skerry syncer", error)
         sys.exit(1)

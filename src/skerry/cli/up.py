@@ -13,8 +13,9 @@ from pathlib import Path
 import click
 
 from skerry.api.edge import USUAL_PROVIDER
-from skerry.app.stack import HUB_CONTEXT, Part, Stack, StackError
+from skerry.app.stack import HUB_CONTEXT, Part, Stack, StackError, log_format
 from skerry.app.supervised import Interrupted, stop_signals
+from skerry.kit.log import announce, configure, report_failure
 from skerry.wire.kubeconfig import KubeconfigError
 
 # What a shell says of a program that Ctrl-C has ended.
@@ -63,6 +64,8 @@ def up(
     data_dir: Path, init: bool, espw_path: str, detach: bool, hub_flags: tuple[str, ...]
 ) -> None:
     """Run a hub and its controllers, started again whenever they fail."""
+    if log_format(hub_flags) == "json":
+        configure(format="json")
     stack = Stack(data_dir.resolve())
     with reporting(), contextlib.ExitStack() as held:
         with stack.alone():
@@ -71,7 +74,9 @@ def up(
             begun = stack.up(flags, ["--espw-path", espw_path], stop)
         if init and not begun:
             _populate(stack)
-        print(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})", flush=True)
+        # A terminal that was closed meanwhile has sent its signal.
+        with contextlib.suppress(OSError):
+            announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})")
         if detach:
             return
         asked = stack.wait(stop)
@@ -109,10 +114,10 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except Interrupted:
-        print("skerry up: interrupted before the hub was ready; nothing runs", file=sys.stderr)
+        report_failure("skerry up", "interrupted before the hub was ready; nothing runs")
         sys.exit(INTERRUPTED)
     except StackError as error:
-        print(f"skerry up: {error}", file=sys.stderr)
+        report_failure("skerry up", error)
         sys.exit(1)
 
 

@@ -8,6 +8,7 @@ a tunnel, another name) still does afterwards.
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 import time
@@ -103,10 +104,22 @@ def _destination(session: Session, name: str) -> tuple[str, str]:
         return f"{base}{PREFIX}{name}", ""
     if name == "root":
         return f"{base}{PREFIX}root", ""
-    workspace = session.client.get(session.url(current, f"{_WORKSPACES}/{name}"))
+    workspace = _child(session, current, name)
     if (workspace.get("status") or {}).get("phase") != "Ready":
         raise CommandError(f'workspace "{name}" is not ready')
     return f"{base}{PREFIX}{current}:{name}", type_of(workspace)
+
+
+def _child(session: Session, parent: str, name: str) -> Mapping[str, Any]:
+    """Return the Workspace *name* below *parent*."""
+    try:
+        return session.client.get(session.url(parent, f"{_WORKSPACES}/{name}"))
+    except RequestFailed as error:
+        _refuse_missing(session, parent)
+        like = difflib.get_close_matches(name, [word for word in _OWN_FLAGS if word], cutoff=0.8)
+        if error.code != 404 or not like:
+            raise
+        raise CommandError(f"{error}; there is a command kubectl ws {like[0]}") from error
 
 
 def _parent(path: str) -> str:
@@ -120,14 +133,7 @@ def _parent(path: str) -> str:
 
 def _check_reachable(session: Session, path: str) -> None:
     """Raise unless the workspace exists, as far as one may know, and lets us in."""
-    parent, _, name = path.rpartition(":")
-    try:
-        session.client.get(session.url(parent, f"{_WORKSPACES}/{name}"))
-    except RequestFailed as error:
-        if error.code == 404:
-            raise CommandError(f'workspace "{path}" not found') from error
-        if error.code == 0:
-            raise
+    _refuse_missing(session, path)
     try:
         groups = session.client.get(session.url(path, "apis"))
     except RequestFailed as error:
@@ -136,6 +142,24 @@ def _check_reachable(session: Session, path: str) -> None:
         groups = {}
     if not groups.get("groups"):
         raise CommandError(f"access to workspace {path} denied")
+
+
+def _refuse_missing(session: Session, path: str) -> None:
+    """Raise if one of the workspaces on the way to *path* is known not to exist.
+
+    The hub denies access to what is not there as it does to what others have. But whoever may read
+    the workspaces of a parent may know which it has, so they are asked for from the top down.
+    """
+    names = path.split(":")
+    for number in range(1, len(names)):
+        parent, whole = ":".join(names[:number]), ":".join(names[: number + 1])
+        try:
+            session.client.get(session.url(parent, f"{_WORKSPACES}/{names[number]}"))
+        except RequestFailed as error:
+            if error.code == 404:
+                raise CommandError(f'workspace "{whole}" not found') from error
+            if error.code == 0:
+                raise
 
 
 def type_of(workspace: Mapping[str, Any]) -> str:
@@ -395,10 +419,14 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
     arguments = flags.arguments
     if command == "create" and len(arguments) != 1 and not flags.on("help"):
         raise UsageError(f"accepts 1 arg(s), received {len(arguments)}")
-    max_arguments = {"current": 0, "tree": 0}.get(command, 1)
-    if flags.on("help") or len(arguments) > max_arguments or (command == "use" and not arguments):
+    if flags.on("help") or (command == "use" and not arguments):
         print(HELP)
         return
+    max_arguments = {"current": 0, "tree": 0}.get(command, 1)
+    if len(arguments) > max_arguments:
+        if not command:
+            raise UsageError(_unknown_command(arguments[0]))
+        raise UsageError(f"accepts {max_arguments} arg(s), received {len(arguments)}")
     session = Session.open(flags, environment)
     name = arguments[0] if arguments else ""
     actions: dict[str, Callable[[], None]] = {
@@ -422,6 +450,17 @@ def _command(words: Sequence[str]) -> tuple[str, list[str]]:
         rest.remove(first)
         return first, rest
     return "", list(words)
+
+
+def _unknown_command(word: str) -> str:
+    """Return what kubectl says of a command it does not have, with those that are much like it."""
+    like = difflib.get_close_matches(word, [name for name in _OWN_FLAGS if name])
+    hint = "".join(f"\n\t{name}" for name in like)
+    did_you_mean = f"\n\nDid you mean this?{hint}\n" if like else ""
+    return (
+        f'unknown command "{word}" for "workspace"{did_you_mean}\n'
+        "Run 'kubectl ws --help' for usage."
+    )
 
 
 # What a shell says of a program that a broken pipe has ended.

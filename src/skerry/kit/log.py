@@ -5,16 +5,22 @@ operator wants to see, 4 and more for debugging. Nothing secret and no whole obj
 
     log = Logger("edge-scheduler")
     log.info("updated SinglePlacementSlice", key=key, rv=rv)
+
+Where lines are JSON, everything a process writes is: what it announces, the sentence it ends with,
+warnings of libraries, exceptions nobody caught.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Literal, TextIO
 
 from skerry.kit.clock import Clock, SystemClock
@@ -54,6 +60,62 @@ def configure(
         _sink.write = stream.write
     if clock is not None:
         _sink.clock = clock
+    if format == "json":
+        _capture()
+
+
+def current_format() -> Format:
+    """Return the form of lines, for processes that this one starts."""
+    return _sink.format
+
+
+def announce(line: str) -> None:
+    """Print a line for whoever started this process."""
+    print(_form("I", line), flush=True)  # noqa: T201 - what it is for
+
+
+def report_failure(command: str, error: object) -> None:
+    """Print the sentence that *command* ends with."""
+    line = _form("E", f"{command}: {error}")
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - what it is for
+
+
+def _form(severity: str, line: str) -> str:
+    if _sink.format == "text":
+        return line
+    where = f"{os.path.basename(sys._getframe(2).f_code.co_filename)}:{sys._getframe(2).f_lineno}"
+    return _json_line(severity, "", where, line, {}).rstrip("\n")
+
+
+def _capture() -> None:
+    """Have what Python itself would print as text become lines."""
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda args: _log_uncaught(
+        args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback
+    )
+    logging.basicConfig(handlers=[_Bridge(logging.WARNING)], force=True)
+    logging.captureWarnings(True)
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    stack = "".join(traceback.format_exception(kind, error, trace))
+    Logger().error("uncaught exception", error=f"{kind.__name__}: {error}", stack=stack)
+
+
+class _Bridge(logging.Handler):
+    """Writes what libraries log, asyncio's complaints and Python's warnings among them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        severity = "E" if record.levelno >= logging.ERROR else "W"
+        values: dict[str, object] = {"logger": record.name}
+        if record.exc_info and record.exc_info[0] is not None:
+            values["stack"] = "".join(traceback.format_exception(*record.exc_info))
+        where = f"{record.filename}:{record.lineno}"
+        _sink.write(_json_line(severity, "", where, record.getMessage().strip(), values))
 
 
 class Logger:

@@ -76,6 +76,10 @@ def load(paths: Sequence[Path], overrides: Overrides = Overrides()) -> ClientCon
     """Return what the merged files say of one context."""
     merged = kubeconfig.merged(paths, [(p, _document(p)) for p in paths if p.exists()])
     shown = ", ".join(str(path) for path in paths)
+    if not overrides.server and not any(path.exists() for path in paths):
+        raise KubeconfigError(
+            f"kubeconfig {shown}: there is no such file; name one with --kubeconfig"
+        )
     name = overrides.context or merged.current
     if not name and not (overrides.cluster or overrides.server):
         raise KubeconfigError(f"kubeconfig {shown}: no current-context and none was asked for")

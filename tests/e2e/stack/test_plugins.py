@@ -18,6 +18,8 @@ from tests.kit.e2e.installed import installed
 from tests.kit.e2e.person import Person
 from tests.kit.e2e.processes import refuse_old_kubectl
 
+_WORKSPACES = "workspaces.tenancy.kcp.io"
+
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -57,12 +59,16 @@ def test_a_location_is_made_labelled_and_removed_and_nothing_is_said_twice(perso
     ]
     rows = person("kubectl get synctargets,locations --show-labels").out
     assert "env=prod,id=demo1" in rows
-    # From elsewhere, by path; the inventory's workspace is the current one afterwards.
+    # From elsewhere, by path; the current workspace stays what it is.
     person("kubectl ws root")
+    assert person.lines(f"kubectl kubestellar ensure location demo1 env=prod --imw {home}") == []
+    assert person.workspace == "root"
     assert person.lines(f"kubectl kubestellar remove location demo1 --imw {home}") == [
         'location.scheduling.kcp.io "demo1" deleted',
         'synctarget.workload.kcp.io "demo1" deleted',
     ]
+    assert person.workspace == "root"
+    person(f"kubectl kubestellar ensure location demo2 env=prod --imw {home} --enter")
     assert person.workspace == home
     assert person.lines("kubectl kubestellar remove location demo1") == []
     assert "demo1" not in person("kubectl get synctargets,locations").out
@@ -157,6 +163,74 @@ def approved(person: Person, manifest: str) -> str:
     path = f"{urlsplit(server).path}/api/v1/namespaces/default/secrets/{name}"
     secret = json.loads(person(f"kubectl --context base get --raw {path}").out)
     return base64.b64decode(secret["data"]["approved"]).decode()
+
+
+def test_a_workload_workspace_is_entered_unless_asked_not_to(person: Person) -> None:
+    home = person.workspace
+    person("kubectl kubestellar ensure wmw quiet --enter=false")
+    assert person.workspace == home
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "kubectl kubestellar ensure location x a=b --imw root:nothere",
+        "kubectl kubestellar ensure location x a=b --imw root:nothere:deeper",
+        "kubectl kubestellar remove location x --imw root:nothere",
+        "kubectl ws root:nothere",
+        "kubectl ws root:nothere:deeper",
+        "kubectl ws use root:nothere:deeper:still",
+    ],
+)
+def test_a_workspace_that_is_missing_is_not_found(person: Person, words: str) -> None:
+    home = person.workspace
+    said = person(words, code=1)
+    assert 'workspace "root:nothere" not found' in said.err.splitlines()[0]
+    assert person.workspace == home
+
+
+def test_a_syncer_of_a_missing_workspace_is_refused_likewise(person: Person) -> None:
+    for words in (
+        "kubectl kubestellar prep-for-syncer x --imw root:nothere",
+        "skerry edge bootstrap x --imw root:nothere",
+        "skerry edge revoke x --imw root:nothere",
+    ):
+        assert 'workspace "root:nothere" not found' in person(words, code=5).err
+
+
+def test_those_without_rights_do_not_learn_what_is_missing(person: Person) -> None:
+    person("kubectl create serviceaccount stranger")
+    token = person("kubectl create token stranger").out.strip()
+    answers = {
+        person(f"kubectl ws {path} --token {token}", code=1).err.replace(path, "PATH")
+        for path in ("root:nothere", "root:espw", "root:espw:nothere")
+    }
+    assert len(answers) == 1, "what is there and what is not look the same to them"
+    assert "not found" not in answers.pop()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("creat x", 'unknown command "creat" for "workspace"\n\nDid you mean this?\n\tcreate\n'),
+        ("x y", 'unknown command "x" for "workspace"\nRun'),
+        ("tree x", "accepts 0 arg(s), received 1"),
+        ("use a b", "accepts 1 arg(s), received 2"),
+        ("create", "accepts 1 arg(s), received 0"),
+        (
+            "creat",
+            f'{_WORKSPACES} "creat" not found; there is a command kubectl ws create',
+        ),
+        ("nothere", f'{_WORKSPACES} "nothere" not found\n'),
+        (". --kubeconfig nofile", "stat nofile: no such file or directory"),
+    ],
+)
+def test_a_wrong_word_for_a_workspace_is_no_success(
+    person: Person, words: str, expected: str
+) -> None:
+    said = person(f"kubectl ws {words}", code=1)
+    assert said.out == ""
+    assert said.err.startswith(f"Error: {expected}")
 
 
 def test_what_stands_in_the_way_of_a_syncer_has_its_own_exit_code(person: Person) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from skerry.api.errors import ServiceUnavailable, TooManyRequests
-from skerry.kit.log import Logger
+from skerry.kit.log import Logger, current_format
 from skerry.server.offload.framing import HEAD, FrameError, framed, length
 from skerry.server.offload.messages import Job, Missing, Result, decode_result, encode
 from skerry.server.offload.offload import OffloadSettings
@@ -84,6 +84,7 @@ class SystemWorker:
                 f"--memory-bytes={settings.memory_bytes}",
                 f"--cpu-seconds={settings.cpu_seconds}",
                 f"--stamp={stamp}",
+                f"--log-format={current_format()}",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=_READ_BYTES,

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import BinaryIO, Final
 
 from skerry.api.errors import RequestEntityTooLarge
+from skerry.kit import log as logging
 from skerry.logic.machinery.resource import Extend, as_is
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
 from skerry.server.offload.framing import HEAD, framed, length
@@ -98,7 +99,9 @@ def main(extend: Extend = as_is, arguments: Sequence[str] | None = None) -> None
     parser.add_argument("--memory-bytes", type=int, required=True)
     parser.add_argument("--cpu-seconds", type=float, required=True)
     parser.add_argument("--stamp", choices=sorted(_STAMPS), required=True)
+    parser.add_argument("--log-format", choices=["text", "json"], default="text")
     wanted = parser.parse_args(arguments)
+    logging.configure(format=wanted.log_format)
     limit(wanted.memory_bytes)
     signal.signal(signal.SIGPROF, _expire)
     # What JSON makes has no cycles; collections would look at all of it again and again.
