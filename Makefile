@@ -12,10 +12,10 @@ TEST_ARGS ?=
 TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fmt sim e2e bench lock docs sbom
+.PHONY: help install demo test check fmt sim e2e bench lock docs manifests sbom
 
 help: ## Show what can be made
-	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
 
 # Two stamps, one on the other: who only runs skerry gets nothing that is for its developers, and who
 # develops it adds to that. Both locks agree on every version, so the second step replaces nothing.
@@ -75,6 +75,10 @@ bench: $(STAMP) ## Run the benchmarks; BENCH_ARGS="--peer-kubeconfig F" adds a p
 docs: $(RUN_STAMP) ## Regenerate the reference pages that come from code
 	$(BIN)/skerry docs --write docs/reference
 	$(BIN)/python docs/rooms.py --write
+
+manifests: $(STAMP) ## Render config/ from the code, and deploy/kubernetes from the chart
+	$(BIN)/skerry manifests --write config
+	$(BIN)/python deploy/render.py
 
 sbom: $(RUN_STAMP) ## Write a bill of materials of the locked dependencies to dist/skerry.cdx.json
 	$(BIN)/python requirements/sbom.py requirements/run.txt dist/skerry.cdx.json

@@ -39,6 +39,7 @@ from skerry.logic.fleet.syncing.access import edge_access
 from skerry.logic.fleet.syncing.manifest import (
     ManifestTerms,
     edge_manifest,
+    helm_values,
     hub_kubeconfig,
     mailbox_objects,
 )
@@ -278,8 +279,13 @@ async def manifest(
     namespace: str = "",
     admin: bool = False,
     replicas: int = 1,
+    storage_class: str = "",
+    for_helm: bool = False,
 ) -> str:
-    """Return the YAML to apply at the edge, with rights for what is placed there now."""
+    """Return the YAML to apply at the edge, with rights for what is placed there now.
+
+    *for_helm* returns the chart's values for the same objects instead.
+    """
     try:
         configs = (await hub.at(mailbox).list(SYNCER_CONFIGS)).items
     except NotFound:
@@ -295,7 +301,10 @@ async def manifest(
         makes_key=await issues_certificates(hub, mailbox),
         replicas=replicas,
         admin=admin,
+        storage_class=storage_class,
     )
+    if for_helm:
+        return yaml.safe_dump(helm_values(terms), sort_keys=False)
     return "---\n".join(yaml.safe_dump(doc, sort_keys=False) for doc in edge_manifest(terms))
 
 

@@ -164,7 +164,14 @@ def bootstrap(
     write_output(output_file, reporting_errors("skerry edge bootstrap", work))
 
 
-@click.command(epilog="\b\nExample:\n  skerry edge manifest florin | kubectl apply -f -\n")
+@click.command(
+    epilog="""\b
+Examples:
+  skerry edge manifest florin | kubectl --context florin apply -f -
+  skerry edge manifest florin --helm-values | helm --kube-context florin install florin \\
+      deploy/helm/skerry --namespace skerry --create-namespace -f -
+"""
+)
 @_hub_flags
 @click.option("-o", "--output-file", default="-", show_default=True, help="Where to write it.")
 @click.option("--syncer-image", default=DEFAULT_IMAGE, show_default=True, help="Image to run.")
@@ -177,6 +184,10 @@ def bootstrap(
     help="Rights at the edge: for what is placed, or for everything.",
 )
 @click.option("--rights-only", is_flag=True, help="Print the rights alone, without a credential.")
+@click.option(
+    "--storage-class", default="", help="Of the journal's volume  [default: the cluster's default]"
+)
+@click.option("--helm-values", is_flag=True, help="Print values of the chart for the same objects.")
 @require_approval_flag
 @_wait_for_mailbox
 def manifest(
@@ -192,6 +203,8 @@ def manifest(
     namespace: str,
     trust: str,
     rights_only: bool,
+    storage_class: str,
+    helm_values: bool,
     require_approval: bool,
 ) -> None:
     """Print what to apply at the real cluster NAME so that a syncer runs there.
@@ -215,6 +228,8 @@ def manifest(
             kubeconfig=credential,
             namespace=namespace,
             admin=trust == "admin",
+            storage_class=storage_class,
+            for_helm=helm_values,
         )
         await hub.client.transport.close()
         return text

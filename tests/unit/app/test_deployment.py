@@ -13,6 +13,8 @@ import click
 import pytest
 import yaml
 
+from skerry import __version__
+from skerry.cli.edge_identity import DEFAULT_IMAGE
 from skerry.cli.main import main
 from tests.kit.server.harness import serving
 
@@ -66,49 +68,78 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def manifests() -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all((DEPLOY / "kubernetes" / "hub.yaml").read_text()))
+KUBERNETES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+PLURALS = {
+    "ClusterRole": ("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
+    "ClusterRoleBinding": ("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
+    "Deployment": ("apis/apps/v1", "deployments", True),
+    "Namespace": ("api/v1", "namespaces", False),
+    "PersistentVolumeClaim": ("api/v1", "persistentvolumeclaims", True),
+    "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets", True),
+    "Role": ("apis/rbac.authorization.k8s.io/v1", "roles", True),
+    "RoleBinding": ("apis/rbac.authorization.k8s.io/v1", "rolebindings", True),
+    "Secret": ("api/v1", "secrets", True),
+    "Service": ("api/v1", "services", True),
+    "ServiceAccount": ("api/v1", "serviceaccounts", True),
+}
 
 
-def test_the_program_understands_what_the_pods_start(tmp_path: Path) -> None:
-    (deployment,) = [obj for obj in manifests() if obj["kind"] == "Deployment"]
-    configuration = {obj["metadata"]["name"]: obj for obj in manifests()
-                     if obj["kind"] == "ConfigMap"}  # fmt: skip
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    values = {
-        each["name"]: configuration[source["name"]]["data"][source["key"]]
-        for each in container["env"]
-        for source in [each["valueFrom"]["configMapKeyRef"]]
-    }
-    arguments = [
-        re.sub(r"\$\((\w+)\)", lambda found: values[found[1]], text) for text in container["args"]
-    ]
-    # Files that a Secret brings must be there to be named.
-    for name in ("ca.crt", "tls.crt", "tls.key"):
+def objects(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(file.read_text()))
+
+
+def deployments(file: Path) -> list[dict[str, Any]]:
+    return [obj for obj in objects(file) if obj["kind"] == "Deployment"]
+
+
+@pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: file.name)
+def test_the_program_understands_what_the_pods_start(file: Path, tmp_path: Path) -> None:
+    # Files that Secrets bring must be there to be named.
+    for name in ("ca.crt", "tls.crt", "tls.key", "kubeconfig"):
         (tmp_path / name).touch()
-    arguments = [text.replace("=/etcd/", f"={tmp_path}/") for text in arguments]
+    (deployment,) = deployments(file)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["skerry"]
-    given = understood(arguments).params
-    assert given["etcd_servers"] == values["ETCD_SERVERS"]
-    assert given["external_hostname"] == values["HOSTNAME_OUTSIDE"]
+    arguments = [re.sub(r"=/etc(d|/skerry)/", f"={tmp_path}/", text) for text in container["args"]]
+    assert understood(arguments).info_name == arguments[0]
 
 
-async def test_a_server_takes_the_manifests_as_they_are() -> None:
-    plurals = {
-        "Namespace": "api/v1/namespaces",
-        "ConfigMap": "api/v1/namespaces/skerry/configmaps",
-        "Deployment": "apis/apps/v1/namespaces/skerry/deployments",
-        "Service": "api/v1/namespaces/skerry/services",
-        "PodDisruptionBudget": "apis/policy/v1/namespaces/skerry/poddisruptionbudgets",
-    }
+@pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: file.name)
+def test_pods_run_images_that_the_containerfile_builds(file: Path) -> None:
+    built = re.findall(r"-t (\S+) \.", (DEPLOY / "Containerfile").read_text())
+    (deployment,) = deployments(file)
+    pod = deployment["spec"]["template"]["spec"]
+    used = {each["image"] for each in (*pod.get("initContainers", []), *pod["containers"])}
+    assert used == {DEFAULT_IMAGE if file.stem == "syncer" else f"skerry-hub:{__version__}"}
+    assert used <= set(built)
+
+
+@pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: file.name)
+async def test_a_server_takes_the_manifests_as_they_are_and_admits_their_pods(file: Path) -> None:
     async with serving() as server:
-        for obj in manifests():
-            path = f"/{plurals[obj['kind']]}?fieldValidation=Strict"
-            reply = await server.create(path, obj)
+        for obj in objects(file):
+            root, plural, namespaced = PLURALS[obj["kind"]]
+            within = f"/namespaces/{obj['metadata']['namespace']}" if namespaced else ""
+            reply = await server.create(f"/{root}{within}/{plural}?fieldValidation=Strict", obj)
             assert (reply.status, reply.warnings) == (201, []), reply.body
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        await server.create("/api/v1/namespaces/skerry/serviceaccounts", account)
+        # The namespace enforces the policy "restricted".
+        (deployment,) = deployments(file)
+        template = deployment["spec"]["template"]
+        metadata = {**template["metadata"], "name": "one"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        reply = await server.create("/api/v1/namespaces/skerry/pods", pod)
+        assert (reply.status, reply.warnings) == (201, []), reply.body
 
 
 def test_every_flag_the_text_names_is_one_the_hub_knows() -> None:
     known = {flag for option in understood(["hub"]).command.params for flag in option.opts}
+    known |= {
+        "--from-file",
+        "--namespace",
+        "--preserve-status",
+        "--set",
+    }  # of kubectl, helm, timeout
     used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (DEPLOY / "README.md").read_text()))
     assert used <= known

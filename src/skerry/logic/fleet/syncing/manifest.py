@@ -22,6 +22,15 @@ _SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 _EDGE_EXTENSION = "edge.kcp.io/edge"
 _UID = "syncTargetUID"
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+# The user of the image; a volume is given to its group.
+_USER = 65532
+# The journal of ten thousand objects is a tenth of this.
+_JOURNAL_SIZE = "64Mi"
+_RESOURCES: Object = {
+    "requests": {"cpu": "10m", "memory": "64Mi"},
+    "limits": {"memory": "512Mi"},
+}
 
 
 def syncer_id(sync_target: str, mailbox_cluster: str) -> str:
@@ -110,6 +119,8 @@ class ManifestTerms:
     namespace: str = ""
     replicas: int = 1
     admin: bool = False
+    # Of the journal's volume; empty is the edge's default.
+    storage_class: str = ""
 
 
 def edge_manifest(terms: ManifestTerms) -> list[Object]:
@@ -117,7 +128,7 @@ def edge_manifest(terms: ManifestTerms) -> list[Object]:
     name = syncer_id(terms.sync_target, terms.mailbox_cluster)
     namespace = terms.namespace or name
     made: list[Object] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        _namespace(namespace, own=not terms.namespace),
         {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
@@ -129,14 +140,59 @@ def edge_manifest(terms: ManifestTerms) -> list[Object]:
         made.append(_identity_secret(name, namespace))
     if terms.kubeconfig is not None:
         made.append(_secret(name, namespace, terms.kubeconfig))
+        made.append(_claim(name, namespace, terms.storage_class))
         made.append(_deployment(name, namespace, terms))
     return made
 
 
+def helm_values(terms: ManifestTerms) -> Object:
+    """Return the values by which the chart makes the same objects as ``edge_manifest``.
+
+    Without a kubeconfig they are the rights alone, for an upgrade that reuses the other values.
+    """
+    access = terms.access
+    everywhere = _everywhere(terms)
+    within = [] if terms.admin else list(access.within)
+    rights = {
+        "everywhere": everywhere,
+        "within": within,
+        "namespaces": list(access.namespaces) if within else [],
+    }
+    if terms.kubeconfig is None:
+        return {"syncer": {"rights": rights}}
+    repository, _, tag = terms.image.rpartition(":")
+    return {
+        "image": {"syncer": repository, "tag": tag},
+        "hub": {"enabled": False},
+        "controllers": {"enabled": False},
+        "syncer": {
+            "enabled": True,
+            "name": syncer_id(terms.sync_target, terms.mailbox_cluster),
+            "syncTarget": terms.sync_target,
+            "kubeconfig": terms.kubeconfig,
+            "identitySecret": terms.makes_key,
+            "storage": {"className": terms.storage_class},
+            "rights": rights,
+        },
+    }
+
+
+def _namespace(name: str, *, own: bool) -> Object:
+    """Return the syncer's namespace; one that is others' too is not held to a policy of ours."""
+    metadata: Object = {"name": name}
+    if own:
+        metadata["labels"] = dict(_RESTRICTED)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _everywhere(terms: ManifestTerms) -> list[Object]:
+    if not terms.admin:
+        return list(terms.access.everywhere)
+    return [dict(_ANYTHING), {"nonResourceURLs": ["*"], "verbs": ["*"]}]
+
+
 def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
-    everywhere = [dict(_ANYTHING)] if terms.admin else list(terms.access.everywhere)
-    if terms.admin:
-        everywhere.append({"nonResourceURLs": ["*"], "verbs": ["*"]})
+    everywhere = _everywhere(terms)
     lease = {
         "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],
@@ -229,29 +285,28 @@ def _secret(name: str, namespace: str, kubeconfig: str) -> Object:
     }
 
 
+def _claim(name: str, namespace: str, storage_class: str) -> Object:
+    """Return the claim of the journal's volume.
+
+    The journal must outlive the pod: it says what may be deleted and what must be restored. A claim
+    and not a path of the node, which no policy for pods allows and no user but root may write.
+    """
+    spec: Object = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": _JOURNAL_SIZE}},
+    }
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
 def _deployment(name: str, namespace: str, terms: ManifestTerms) -> Object:
     labels = {"app": name}
-    arguments = [
-        "syncer",
-        "--from-kubeconfig=/etc/skerry/kubeconfig",
-        f"--sync-target-name={terms.sync_target}",
-        "--data-dir=/var/lib/skerry",
-        f"--lock-namespace={namespace}",
-    ]
-    if terms.makes_key:
-        arguments.append(f"--identity-secret={identity_secret_name(name)}")
-    container = {
-        "name": "kcp-syncer",
-        "image": terms.image,
-        "command": ["skerry"],
-        "args": arguments,
-        "volumeMounts": [
-            {"name": "kubeconfig", "mountPath": "/etc/skerry", "readOnly": True},
-            {"name": "data", "mountPath": "/var/lib/skerry"},
-        ],
-    }
-    # The journal must outlive the pod: it says what may be deleted and what must be restored.
-    data = {"path": f"/var/lib/skerry-syncer/{name}", "type": "DirectoryOrCreate"}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -264,12 +319,54 @@ def _deployment(name: str, namespace: str, terms: ManifestTerms) -> Object:
                 "metadata": {"labels": labels},
                 "spec": {
                     "serviceAccountName": name,
-                    "containers": [container],
+                    "enableServiceLinks": False,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": _USER,
+                        "runAsGroup": _USER,
+                        "fsGroup": _USER,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [_container(name, namespace, terms)],
                     "volumes": [
-                        {"name": "kubeconfig", "secret": {"secretName": name}},
-                        {"name": "data", "hostPath": data},
+                        {
+                            "name": "kubeconfig",
+                            "secret": {"secretName": name, "defaultMode": 0o440},
+                        },
+                        {"name": "data", "persistentVolumeClaim": {"claimName": name}},
+                        {"name": "tmp", "emptyDir": {}},
                     ],
                 },
             },
         },
+    }
+
+
+def _container(name: str, namespace: str, terms: ManifestTerms) -> Object:
+    arguments = [
+        "syncer",
+        "--from-kubeconfig=/etc/skerry/kubeconfig",
+        f"--sync-target-name={terms.sync_target}",
+        "--data-dir=/var/lib/skerry",
+        f"--lock-namespace={namespace}",
+    ]
+    if terms.makes_key:
+        arguments.append(f"--identity-secret={identity_secret_name(name)}")
+    return {
+        "name": "kcp-syncer",
+        "image": terms.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["skerry"],
+        "args": arguments,
+        "resources": _RESOURCES,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "kubeconfig", "mountPath": "/etc/skerry", "readOnly": True},
+            {"name": "data", "mountPath": "/var/lib/skerry"},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the pod's own
+        ],
     }
