@@ -194,6 +194,9 @@ SYNC_ERROR: Final = "edge.kcp.io/sync-error"
 CAUSE: Final = "edge.kcp.io/cause"
 MAX_CAUSE_BYTES: Final = 256
 
+# On an object at the edge: what of it has no effect there. The syncer brings it up as the cause.
+NOT_ENFORCED: Final = "edge.kcp.io/not-enforced"
+
 # On the SyncerConfig, by a person who was asked.
 APPROVE_DELETIONS: Final = "edge.kcp.io/approve-deletions"
 ACCEPT_STORE_IDENTITY: Final = "edge.kcp.io/accept-store-identity"

@@ -16,6 +16,7 @@ from types import ModuleType
 import click
 from prometheus_client import CollectorRegistry
 
+from skerry.api.edge import NOT_ENFORCED
 from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
@@ -23,6 +24,7 @@ from skerry.app.scheduler_reference import configuration_page
 from skerry.logic.machinery import oidc as oidc_settings
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.resource import Resource
+from skerry.logic.workloads import not_enforced
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.metrics import SchedulerMetrics
 from skerry.server.flow import FairFlow
@@ -41,6 +43,7 @@ def pages(commands: click.Group) -> dict[str, str]:
         "metrics.md": _metrics(),
         "edge-api.md": _edge_api(),
         "scheduler-configuration.md": f"{_HEAD}\n{configuration_page()}",
+        "not-enforced.md": _not_enforced(),
     }
 
 
@@ -178,6 +181,26 @@ def _edge_api() -> str:
                 lines += _described_fields(name, schema["properties"][name], required=required)
         lines.append("")
     return "\n".join(lines)
+
+
+def _not_enforced() -> str:
+    lines = [
+        _HEAD,
+        "# What an embedded edge does not enforce\n",
+        "An edge of `skerry edge create` accepts these and does not act upon them. Each such",
+        f"object has the annotation `{NOT_ENFORCED}`, a Warning Event",
+        f"`{not_enforced.REASON}` and, where the kind has one, a condition. The syncer brings",
+        "it up as the cause, so StatusSummaries, `skerry explain` and conditions at the hub say it",
+        "to the owner. Another cluster's operator may set the annotation for the same end.\n",
+        "| kind | field | instead | condition |",
+        "|---|---|---|---|",
+    ]
+    for row in not_enforced.TABLE:
+        condition = "`: ".join(row.condition) if row.condition else ""
+        said = f"`{condition}" if condition else "-"
+        field = f"`{row.field}`" if row.field else "all"
+        lines.append(f"| {row.kind} | {field} | {row.message} | {said} |")
+    return "\n".join([*lines, ""])
 
 
 def _described_fields(path: str, schema: Raw, *, required: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import Runnable, embedded_transport
-from skerry.controllers.workload import replicaset
+from skerry.controllers.workload import not_enforced, replicaset
 from skerry.controllers.workload.cronjob import controller as cronjob
 from skerry.controllers.workload.daemonset import controller as daemonset
 from skerry.controllers.workload.deployment import controller as deployment
@@ -39,7 +39,8 @@ def build_workload_controllers(
     """Return every workload controller, and the recorders of their events.
 
     Each has a recorder of its own, so that an Event names who it comes from. Local volumes are
-    directories below *volumes*; without it nobody makes any.
+    directories below *volumes*; without it nobody makes any. An embedded edge has some, and there
+    objects that nobody acts upon say so.
     """
     found: list[Runnable] = []
     recorders: list[EventRecorder] = []
@@ -47,7 +48,13 @@ def build_workload_controllers(
     def build_volume(context: ControllerContext) -> Runnable:
         return volume.build(context, volumes)
 
-    builders = {**_BUILDERS, volume.NAME: build_volume} if volumes else _BUILDERS
+    builders = _BUILDERS
+    if volumes:
+        builders = {
+            **_BUILDERS,
+            volume.NAME: build_volume,
+            not_enforced.NAME: not_enforced.build,
+        }
     for name, build in builders.items():
         recorder = EventRecorder(client, name, metrics=factory.metrics)
         recorders.append(recorder)

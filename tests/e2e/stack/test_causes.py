@@ -83,6 +83,12 @@ PLACED: list[dict[str, Any]] = [
     *TROUBLED,
     config_map("page", text="ours"),
     {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "door", "namespace": "web"},
+        "spec": {"defaultBackend": {"service": {"name": "image", "port": {"number": 80}}}},
+    },
+    {
         "apiVersion": "edge.kcp.io/v1alpha1",
         "kind": "EdgePlacement",
         "metadata": {"name": "all"},
@@ -154,7 +160,11 @@ def test_the_owner_reads_at_the_hub_what_goes_wrong_at_the_edge(terminal: Termin
     large = message(terminal, "large", "Unschedulable", "Insufficient cpu")
     message(terminal, "lacking", "CreateContainerConfigError", 'configmap "settings" not found')
 
+    inert = "kubectl -n web get statussummary all-ingresses-door -o json"
+    until(terminal, inert, lambda found: found["details"][0].get("reason") == "NotEnforced")
+
     explained = terminal("skerry explain placement all")
+    assert "no ingress controller runs" in explained
     assert "ImagePullBackOff" in explained
     assert "exit code 7: cannot open the till" in explained
     assert large in explained

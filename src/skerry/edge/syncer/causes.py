@@ -33,6 +33,7 @@ from skerry.logic.fleet.syncing.cause import (
     LogLine,
     Seen,
     find,
+    inert,
     is_fine,
     last_line,
     lean_event,
@@ -126,8 +127,10 @@ class Causes:
 
         *copy* is the mailbox's object, *live* the row of ``present`` if it is ours.
         """
-        if ref.group_resource not in WITH_CAUSES or self.unwelcome:
+        if self.unwelcome:
             return None
+        if ref.group_resource not in WITH_CAUSES:
+            return inert(live)
         if live is None or not _is_unwell(ref, copy, live):
             self.forget(ref)
             return ""

@@ -168,6 +168,24 @@ def _stuck_container(status: Raw) -> Health | None:
     return None
 
 
+def _autoscaler(_: Raw, status: Raw) -> Health:
+    for kind in ("AbleToScale", "ScalingActive"):
+        condition = _condition(status, kind)
+        if condition is not None and condition.get("status") == "False":
+            if condition.get("reason") == "ScalingDisabled":  # its target has no replicas
+                return Health("Unknown", "ScalingDisabled", "scaling is switched off")
+            return _unhealthy(condition, f"Not{kind}")
+    return HEALTHY if _condition(status, "ScalingActive") else NOT_REPORTED
+
+
+def _disruption_budget(_: Raw, status: Raw) -> Health:
+    """Judge whether disruptions are counted; that none is allowed now is what a budget is for."""
+    condition = _condition(status, "DisruptionAllowed") or {}
+    if condition.get("reason") in ("SyncFailed", "NotEnforced"):
+        return _unhealthy(condition, "SyncFailed")
+    return HEALTHY if "expectedPods" in status else NOT_REPORTED
+
+
 def _service(spec: Raw, status: Raw) -> Health:
     if spec.get("type") != "LoadBalancer" or _map(status, "loadBalancer").get("ingress"):
         return HEALTHY
@@ -213,6 +231,8 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,
     ("", "Pod"): _pod,
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("policy", "PodDisruptionBudget"): _disruption_budget,
     ("", "Service"): _service,
     ("", "Namespace"): _in_phase("Active"),
     ("", "PersistentVolumeClaim"): _in_phase("Bound"),

@@ -67,14 +67,15 @@ _UNDELIVERED = Report()
 
 def report_of(group: str, kind: str, obj: Raw) -> Report:
     """Read the copy *obj* of a mailbox."""
-    delivered, error = is_delivered(obj), _said(obj, SYNC_ERROR)
+    delivered, error, cause = is_delivered(obj), _said(obj, SYNC_ERROR), _said(obj, CAUSE)
     status = obj.get("status")
     if not isinstance(status, Mapping) or not status:
-        return Report(delivered=delivered, health=error or _unreported(delivered))
+        found = because(_unreported(delivered), cause if delivered else None)
+        return Report(delivered=delivered, health=error or found)
     return Report(
         delivered=delivered,
         reported=True,
-        health=error or because(health(group, kind, obj), _said(obj, CAUSE)),
+        health=error or because(health(group, kind, obj), cause),
         time=reported_at(obj),
         numbers=tuple(sorted(_first(MAX_NUMBERS, _numbers(status)))),
         conditions=tuple(sorted(_first(MAX_CONDITIONS, _conditions(status)))),
@@ -83,10 +84,13 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
 
 
 def delivery_of(obj: Raw) -> Report:
-    """Read of a copy whether it was delivered, or why not: all that kinds without status tell."""
-    delivered, error = is_delivered(obj), _said(obj, SYNC_ERROR)
-    if error is not None:
-        return Report(delivered=delivered, health=error)
+    """Read of a copy whether it was delivered, or why not: all that kinds without status tell.
+
+    Where it has no effect at its edge, that is a cause too.
+    """
+    delivered, wrong = is_delivered(obj), _said(obj, SYNC_ERROR) or _said(obj, CAUSE)
+    if wrong is not None:
+        return Report(delivered=delivered, health=wrong)
     return _DELIVERED if delivered else _UNDELIVERED
 
 

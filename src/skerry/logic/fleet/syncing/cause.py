@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from skerry.api.edge import MAX_CAUSE_BYTES
+from skerry.api.edge import MAX_CAUSE_BYTES, NOT_ENFORCED
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.kit.text import one_line
@@ -147,6 +147,13 @@ def _in_context(cause: Cause, seen: Seen) -> Cause:
         if reason == cause.reason and ": " not in cause.message and image in before:
             return Cause(reason, before)
     return cause
+
+
+def inert(live: Raw | None) -> str:
+    """Return what a row of ``present`` says has no effect at its edge, as a cause."""
+    notes = _map(_map(live or {}, "metadata"), "annotations")
+    message = _text(notes, NOT_ENFORCED)
+    return Cause("NotEnforced", message).text if message else ""
 
 
 # -- pods ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from skerry.api.edge import EDGE_FIELD_MANAGER
+from skerry.api.edge import EDGE_FIELD_MANAGER, NOT_ENFORCED
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.carrying import digest
 
@@ -54,6 +54,9 @@ def present(obj: Object) -> Object:
     }
     if obj.get("status"):
         kept["status"] = obj["status"]
+    inert = (metadata.get("annotations") or {}).get(NOT_ENFORCED)
+    if inert:
+        kept["metadata"]["annotations"] = {NOT_ENFORCED: inert}
     return kept
 
 

@@ -91,6 +91,37 @@ def test_a_replica_set_is_healthy_when_enough_replicas_are_available() -> None:
     assert verdict("apps", "ReplicaSet", {}, failed) == ("False", "FailedCreate")
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"conditions": [condition("ScalingActive", "True", "ValidMetricFound")]}, ("True", "")),
+        (
+            {"conditions": [condition("ScalingActive", "False", "FailedGetResourceMetric")]},
+            ("False", "FailedGetResourceMetric"),
+        ),
+        (
+            {"conditions": [condition("ScalingActive", "False", "ScalingDisabled")]},
+            ("Unknown", "ScalingDisabled"),
+        ),
+        ({"currentReplicas": 1}, ("Unknown", "NotReported")),
+    ],
+)
+def test_an_autoscaler_is_healthy_while_it_can_scale(
+    status: Raw, expected: tuple[str, str]
+) -> None:
+    assert verdict("autoscaling", "HorizontalPodAutoscaler", {}, status) == expected
+
+
+def test_a_disruption_budget_is_healthy_while_disruptions_are_counted() -> None:
+    none_left = condition("DisruptionAllowed", "False", "InsufficientPods")
+    counted = {"expectedPods": 1, "disruptionsAllowed": 0, "conditions": [none_left]}
+    assert verdict("policy", "PodDisruptionBudget", {}, counted) == ("True", "")
+    for reason in ("SyncFailed", "NotEnforced"):
+        failed = {"conditions": [condition("DisruptionAllowed", "False", reason)]}
+        assert verdict("policy", "PodDisruptionBudget", {}, failed) == ("False", reason)
+    assert verdict("policy", "PodDisruptionBudget", {}, {"observedGeneration": 1})[0] == "Unknown"
+
+
 def test_a_stateful_set_may_keep_old_replicas_below_its_partition() -> None:
     status = {
         "currentRevision": "a",
@@ -214,6 +245,8 @@ KINDS = [
     ("", "Pod"),
     ("", "Service"),
     ("", "Namespace"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("policy", "PodDisruptionBudget"),
     ("x", "Y"),
 ]
 

@@ -11,6 +11,7 @@ from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import (
     MAX_CONDITIONS,
     MAX_NUMBERS,
+    Report,
     delivery_of,
     digest_of,
     report_of,
@@ -70,6 +71,19 @@ def test_a_refusal_is_reported_of_kinds_without_status_too() -> None:
     assert not found.delivered
     assert found.health == Health("False", "NotOurs", "it was there before")
     assert delivery_of(applied(copy)).health == found.health
+
+
+def test_what_has_no_effect_at_its_edge_is_not_healthy_with_or_without_a_status() -> None:
+    inert = {CAUSE: "NotEnforced: traffic of pods is not filtered"}
+    copy: Raw = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "p", "generation": 1, "annotations": inert},
+    }
+    wanted = Health("False", "NotEnforced", "traffic of pods is not filtered")
+    assert delivery_of(applied(copy)) == Report(delivered=True, health=wanted)
+    assert report_of("networking.k8s.io", "Ingress", applied(copy)).health == wanted
+    assert report_of("networking.k8s.io", "Ingress", copy).health.reason == "NotApplied"
 
 
 STUCK = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 0}

@@ -8,17 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.api.edge import MAX_CAUSE_BYTES
+from skerry.api.edge import MAX_CAUSE_BYTES, NOT_ENFORCED
 from skerry.logic.fleet.syncing.cause import (
     Cause,
     LogLine,
     Seen,
     find,
+    inert,
     is_fine,
     last_line,
     lean_event,
     lean_pod,
 )
+from skerry.logic.fleet.syncing.present import present
 
 Raw = dict[str, Any]
 
@@ -224,6 +226,13 @@ def test_a_job_that_gave_up_says_so_with_what_its_pods_ended_with() -> None:
     wanted = "BackoffLimitExceeded: exit code 4: cannot connect"
     assert text(failed, verdict="BackoffLimitExceeded") == wanted
     assert text(verdict="BackoffLimitExceeded") == ""
+
+
+def test_what_has_no_effect_at_the_edge_is_a_cause() -> None:
+    policy = {"metadata": {"name": "p", "annotations": {NOT_ENFORCED: "not filtered", "a": "b"}}}
+    assert inert(present(policy)) == "NotEnforced: not filtered"
+    assert inert(present({"metadata": {"name": "p"}})) == ""
+    assert inert(None) == ""
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
