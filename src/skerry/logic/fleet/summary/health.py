@@ -40,7 +40,7 @@ _RUNNING: Final = "Running"
 Rule = Callable[[Raw, Raw], Health]
 
 # Types whose being True means trouble, whatever else is said.
-_BAD = ("Failed", "Degraded", "Stalled", "ReplicaFailure")
+TROUBLE: Final = ("Failed", "Degraded", "Stalled", "ReplicaFailure")
 # Types that stand for the whole object, the most specific first.
 _GOOD = ("Ready", "Available", "Healthy", "Complete", "Succeeded", "Established", "Programmed")
 
@@ -204,7 +204,7 @@ def _in_phase(*healthy: str) -> Rule:
 
 def _by_conditions(_: Raw, status: Raw) -> Health:
     """Judge by the conditions Kubernetes recommends every kind to have."""
-    for kind in _BAD:
+    for kind in TROUBLE:
         condition = _condition(status, kind)
         if condition is not None and condition.get("status") == "True":
             return _unhealthy(condition, kind)
