@@ -160,6 +160,9 @@ HAND_OVER_TO: Final = "edge.kcp.io/hand-over-to"
 # On a copy, by the translator: the cluster whose object it is, and the hand-overs that took effect.
 OWNER_WORKSPACE: Final = "edge.kcp.io/owner-workspace"
 HANDED_OVER: Final = "edge.kcp.io/handed-over"
+# On a copy, by the translator, where the state of all copies becomes that of their source: the
+# generation of the source that the copy was made of.
+SOURCE_GENERATION: Final = "edge.kcp.io/source-generation"
 # Customization: the name of a Customizer, and whether ``%(…)`` in the object itself is expanded.
 CUSTOMIZER: Final = "edge.kcp.io/customizer"
 EXPAND_PARAMETERS: Final = "edge.kcp.io/expand-parameters"

@@ -140,7 +140,7 @@ def _report(kind: Kind, spec: Object, status: Object) -> Report:
 
 
 def places(kind: Kind, spec: Object) -> st.SearchStrategy[list[There]]:
-    """Some destinations, of which most are up to date."""
+    """Some destinations, of which some lag behind."""
     there = st.builds(
         There,
         st.sampled_from([True, True, True, False]),
@@ -177,8 +177,8 @@ def gathered_plainly(found: Sequence[There]) -> Gathered:
         healthy=len(heard) - len(ill),
         worst=Detail(destination(ill[0][0]), ill[0][1].report) if ill else None,
         generation=min((there.generation for _, there in heard), default=0),
-        least={field: min(each.get(field, 0) for each in numbers) for field in fields},
-        most={field: max(each.get(field, 0) for each in numbers) for field in fields},
+        min={field: min(each.get(field, 0) for each in numbers) for field in fields},
+        max={field: max(each.get(field, 0) for each in numbers) for field in fields},
         conditions=tuple(_totals(there.report for _, there in heard)),
     )
 

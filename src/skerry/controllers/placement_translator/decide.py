@@ -18,6 +18,7 @@ from skerry.logic.fleet.translation.copies import digest, replacement
 from skerry.logic.fleet.translation.difference import ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.ownership import owned_of
+from skerry.logic.fleet.translation.source_generation import recorded_generation
 from skerry.logic.machinery.plan import (
     Action,
     Create,
@@ -121,7 +122,8 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
     kind = row.item.group_resource
     if is_projected(live):
         owned = owned_of(live)
-        if digest(kind, live) == digest(kind, desired) and owned == owned_of(desired):
+        counted = recorded_generation(desired) in (0, recorded_generation(live))
+        if digest(kind, live) == digest(kind, desired) and owned == owned_of(desired) and counted:
             return []  # somebody was faster
         if owned != row.owned:
             return []  # whose it is was decided anew; the event that says so is on its way

@@ -35,7 +35,7 @@ from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAM
 from skerry.logic.fleet.translation.desired import DEFINING
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
 from skerry.logic.fleet.translation.route import Route, Touched, destinations_of
-from skerry.logic.fleet.translation.selected import CHOSEN, Malformed, placement_row
+from skerry.logic.fleet.translation.selected import CHOSEN, Malformed, What, placement_row
 from skerry.logic.fleet.translation.sources import Record, Records, WatchKey
 from skerry.logic.fleet.translation.workspaces import (
     BASIC_WATCHES,
@@ -163,7 +163,7 @@ class EventHandlers:
             return
         _log.info("Put", map="what", key=shown_placement(placement))
         is_new = placement not in self._route.placements
-        row = placement_row(new)
+        before, row = self._route.what(placement), placement_row(new)
         scope = selection_scope(placement)
         (self._dirty.incomplete if isinstance(row, Malformed) else self._dirty.complete)(scope)
         if is_new:
@@ -173,6 +173,8 @@ class EventHandlers:
         if is_new:
             self._route.put_destinations(placement, destinations_of(self._slices(placement)))
         self._settle()
+        if before is not None and isinstance(row, What) and before.aggregates != row.aggregates:
+            self._mark_all(self._route.items(placement), self._route.destination.of(placement))
         # What comes up from the edge, and whose versions count, is not among what is selected.
         definitions = (
             served.definition

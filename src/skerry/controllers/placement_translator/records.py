@@ -47,10 +47,15 @@ def is_source(record: Record | None) -> bool:
 
 def is_same(old: Record, new: Record) -> bool:
     """Tell whether a copy is still what it was, its status and the like aside."""
-    return (old.uid, old.digest, old.projected, old.being_deleted, old.owned) == (
-        new.uid,
-        new.digest,
-        new.projected,
-        new.being_deleted,
-        new.owned,
+    return _standing(old) == _standing(new)
+
+
+def _standing(copy: Record) -> tuple[object, ...]:
+    return (
+        copy.uid,
+        copy.digest,
+        copy.projected,
+        copy.being_deleted,
+        copy.owned,
+        copy.generation,
     )

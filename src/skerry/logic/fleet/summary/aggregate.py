@@ -62,7 +62,7 @@ class Gathered:
     ``delivered`` and ``healthy`` count destinations that were heard of: those that have applied the
     content at hand, and of these the ones that are healthy or have no health to wait for. ``worst``
     is the first that is not among the latter. ``generation`` is the oldest of the source that a
-    copy was made of. ``least`` and ``most`` are the extremes of numbers; a zero counts whether it
+    copy was made of. ``min`` and ``max`` are the extremes of numbers; a zero counts whether it
     is reported or left out.
     """
 
@@ -72,8 +72,8 @@ class Gathered:
     healthy: int = 0
     worst: Detail | None = None
     generation: int = 0
-    least: Mapping[str, Number] = field(default_factory=dict)
-    most: Mapping[str, Number] = field(default_factory=dict)
+    min: Mapping[str, Number] = field(default_factory=dict)
+    max: Mapping[str, Number] = field(default_factory=dict)
     conditions: tuple[ConditionTotal, ...] = ()
 
     @property
@@ -117,7 +117,7 @@ class _Making:
     def counted(self, group: str, kind: str) -> Object:
         """Return the status of a kind that is judged by numbers."""
         found, worst = self._found, self._found.worst
-        extent = Extent(found.least, found.most, dict(worst.report.numbers) if worst else {})
+        extent = Extent(found.min, found.max, dict(worst.report.numbers) if worst else {})
         counts = COUNTING[group, kind](self._spec, extent, self._healthy)
         if (group, kind) == _DEPLOYMENT:
             conditions = self._deployment_conditions()
@@ -151,17 +151,17 @@ class _Making:
         if len(ended) > 1:
             ended.pop("Failed" if self._stated("Complete") else "Complete")
         status: Object = {}
-        for name, seen in (("succeeded", found.least), ("failed", found.most)):
+        for name, seen in (("succeeded", found.min), ("failed", found.max)):
             if number := max(count(seen, name), count(before, name)):
                 status[name] = number
-        if not ended and (active := count(found.most, "active")):
+        if not ended and (active := count(found.max, "active")):
             status["active"] = active
         if ended or self._healthy or before.get("startTime"):
             status["startTime"] = before.get("startTime") or self._now
         if "Complete" in ended:
             status["completionTime"] = before.get("completionTime") or self._now
-        told = [self._condition(kind, "True", *ended[kind]) for kind in ended]
-        return {**status, **self._dated(told or list(self._reconciling()))}
+        conditions = [self._condition(kind, "True", *ended[kind]) for kind in ended]
+        return {**status, **self._dated(conditions or list(self._reconciling()))}
 
     def _ended(self, kind: str) -> tuple[str, str] | None:
         """Return reason and message of a Job's end, if it has come to that."""
@@ -219,11 +219,11 @@ class _Making:
         healthy = self._counted(self._found.healthy)
         if self._healthy:
             reasons = {"Available": "MinimumReplicasAvailable", "Progressing": _NEW_AVAILABLE}
-            told = [self._condition(kind, "True", reasons[kind], healthy) for kind in reasons]
-            return told + others
+            found = [self._condition(kind, "True", reasons[kind], healthy) for kind in reasons]
+            return found + others
         progressing, failing = totals.get("Progressing"), totals.get("ReplicaFailure")
         stuck = progressing is not None and progressing.false > 0
-        told = [
+        found = [
             self._of_all(totals.get("Available", ConditionTotal("Available", 0, 0, 0))),
             self._condition(
                 "Progressing",
@@ -233,8 +233,8 @@ class _Making:
             ),
         ]
         if failing is not None and failing.true:
-            told.append(self._of_all(failing))
-        return told + others
+            found.append(self._of_all(failing))
+        return found + others
 
     def _reconciling(self) -> Iterator[Object]:
         if not self._healthy:

@@ -23,8 +23,8 @@ _MAX = 2**31 - 1
 class Extent(NamedTuple):
     """The numbers that destinations report: their extremes, and those of the worst destination."""
 
-    least: Mapping[str, Number]
-    most: Mapping[str, Number]
+    min: Mapping[str, Number]
+    max: Mapping[str, Number]
     worst: Mapping[str, Number]
 
 
@@ -53,7 +53,7 @@ def deployment(spec: Raw, extent: Extent, healthy: bool) -> Counts:
     if healthy:
         return _all(wanted, "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
     updated, ready, available = _worst(extent, wanted, "updatedReplicas")
-    total = max(count(extent.most, "replicas"), updated, ready)
+    total = max(count(extent.max, "replicas"), updated, ready)
     fields = {
         "replicas": total,
         "updatedReplicas": updated,
@@ -71,8 +71,8 @@ def stateful_set(spec: Raw, extent: Extent, healthy: bool) -> Counts:
     if healthy:
         return _all(wanted, *names)
     updated, ready, available = _worst(extent, wanted, "updatedReplicas")
-    current = min(wanted, count(extent.least, "currentReplicas"))
-    total = max(count(extent.most, "replicas"), updated, ready, current)
+    current = min(wanted, count(extent.min, "currentReplicas"))
+    total = max(count(extent.max, "replicas"), updated, ready, current)
     fields = dict(zip(names, (total, ready, current, updated, available), strict=True))
     strategy = _section(spec, "updateStrategy")
     partition = _section(strategy, "rollingUpdate").get("partition")
@@ -87,7 +87,7 @@ def replica_set(spec: Raw, extent: Extent, healthy: bool) -> Counts:
     if healthy:
         return _all(wanted, *names)
     labelled, ready, available = _worst(extent, wanted, "fullyLabeledReplicas")
-    total = max(count(extent.most, "replicas"), labelled, ready)
+    total = max(count(extent.max, "replicas"), labelled, ready)
     fields = dict(zip(names, (total, labelled, ready, available), strict=True))
     return Counts(fields, available < wanted)
 
@@ -95,7 +95,7 @@ def replica_set(spec: Raw, extent: Extent, healthy: bool) -> Counts:
 def daemon_set(spec: Raw, extent: Extent, healthy: bool) -> Counts:
     """Count nodes, of one destination: how many there are differs from edge to edge."""
     names = ("currentNumberScheduled", "updatedNumberScheduled", "numberReady", "numberAvailable")
-    wanted = count(extent.most if healthy else extent.worst, "desiredNumberScheduled")
+    wanted = count(extent.max if healthy else extent.worst, "desiredNumberScheduled")
     found = [wanted if healthy else min(wanted, count(extent.worst, name)) for name in names]
     fields = {
         "desiredNumberScheduled": wanted,
@@ -122,9 +122,9 @@ def _all(wanted: int, *names: str) -> Counts:
 
 
 def _worst(extent: Extent, wanted: int, first: str) -> tuple[int, int, int]:
-    """Return *first*, what is ready and of that what is available, where each is the least."""
+    """Return *first*, what is ready and of that what is available, where it is least."""
     of_first, ready, available = (
-        min(wanted, count(extent.least, name))
+        min(wanted, count(extent.min, name))
         for name in (first, "readyReplicas", "availableReplicas")
     )
     return of_first, ready, min(ready, available)

@@ -27,6 +27,7 @@ from skerry.api.edge import (
     OWNER_WORKSPACE,
     PROJECTED,
     PROJECTED_VALUE,
+    SOURCE_GENERATION,
     SYNC_ERROR,
     UPSYNCED,
     is_tool_key,
@@ -39,7 +40,7 @@ from skerry.logic.fleet.translation.categories import NAMESPACES
 _SYNCERS_OWN = frozenset((APPLIED, CAUSE, SYNC_ERROR, UPSYNCED))
 # Whose a copy is, and what is asked of the source about that; nobody's content.
 _OWNERSHIP = frozenset((HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE))
-_LOCAL = _SYNCERS_OWN | _OWNERSHIP
+_LOCAL = _SYNCERS_OWN | _OWNERSHIP | {SOURCE_GENERATION}
 
 _NOT_CONTENT = frozenset(("apiVersion", "kind", "metadata", "status"))
 _KEPT_METADATA = ("finalizers", "generateName", "ownerReferences", "resourceVersion", "uid")

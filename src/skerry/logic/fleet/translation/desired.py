@@ -34,7 +34,7 @@ from skerry.logic.fleet.translation.categories import (
 )
 from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled
 from skerry.logic.fleet.translation.grants import Consent, Kind, permitted
-from skerry.logic.fleet.translation.holders import Holders, Sent
+from skerry.logic.fleet.translation.holders import Holders, Sent, asked_generation
 from skerry.logic.fleet.translation.merging import (
     Copy,
     Origin,
@@ -79,7 +79,8 @@ class DesiredRow:
     ``refused`` are placements that want the object, or more of it, than grants let through. With
     ``frozen`` a copy that is there stays as it is. ``owned`` is to be recorded on the copy, which
     matters at once where the name is ``contested``. ``missing`` has to be read before the row means
-    anything; what is there ``stays`` until that has been read.
+    anything; what is there ``stays`` until that has been read. ``generation`` is recorded on the
+    copy too, unless it is 0.
     """
 
     digest: bytes | None
@@ -91,6 +92,7 @@ class DesiredRow:
     contested: bool = False
     missing: Scope | None = None
     stays: Scope | None = None
+    generation: int = 0
 
 
 NOTHING = DesiredRow(None)
@@ -211,7 +213,7 @@ class DesiredThere:
         if not sent:
             return NOTHING
         if not self.enforced:
-            return self._merged(item, sent)
+            return self._recording(self._merged(item, sent), sent)
         granted = list(self._permitted(item, sent))
         refused = _placements(sent) - _placements(granted)
         if not granted:
@@ -221,7 +223,7 @@ class DesiredThere:
         if holder is not None and self.table.stays(self.mailbox, item):
             found = self._held_by(holder, item, granted)
         else:
-            holder, found = None, self._merged(item, granted)
+            holder, found = None, self._recording(self._merged(item, granted), granted)
         frozen = bool(unnamed) or holder is not None
         return replace(found, refused=tuple(sorted({*refused, *unnamed})), frozen=frozen)
 
@@ -242,6 +244,17 @@ class DesiredThere:
             and self.route.placements_of(self.mailbox, cluster, item)
             for cluster, record in sources
         )
+
+    def _recording(self, row: DesiredRow, sent: list[Sent]) -> DesiredRow:
+        """Return *row* with the generation of its source, if a placement of its owner asks so."""
+        generation = asked_generation(sent, row.owned, self._aggregating)
+        return replace(row, generation=generation) if generation else row
+
+    @cached_property
+    def _aggregating(self) -> frozenset[ObjectRef]:
+        """The placements that ask for it."""
+        whats = ((each, self.route.what(each)) for each in self.placements)
+        return frozenset(each for each, what in whats if what is not None and what.aggregates)
 
     def _merged(self, item: ObjectRef, sent: list[Sent]) -> DesiredRow:
         kind = item.group_resource

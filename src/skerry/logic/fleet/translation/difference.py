@@ -37,6 +37,7 @@ from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.grants import not_granted
 from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.fleet.translation.ownership import Owned
+from skerry.logic.fleet.translation.source_generation import with_generation
 from skerry.logic.fleet.translation.sources import Record
 from skerry.logic.fleet.translation.workspaces import Scope, Workspaces, selection_scope
 
@@ -148,7 +149,8 @@ class Difference:
             missing = self._missing_to_delete(there, cluster, item)
         found = verdict(row.digest, copy, same=False, missing=missing)
         uid, owned = (copy.uid, copy.owned) if copy else ("", None)
-        return ItemDiff(item, found, gvr, row.render, uid, missing, problems, hold, owned)
+        render = _rendering(row)
+        return ItemDiff(item, found, gvr, render, uid, missing, problems, hold, owned)
 
     def _gvr(
         self, there: DesiredThere, cluster: ClusterName, item: ObjectRef
@@ -171,6 +173,8 @@ class Difference:
         if copy.being_deleted:
             return True  # it is made anew when it has gone
         if not copy.projected or not _is_recorded(row, copy):
+            return False
+        if row.generation not in (0, copy.generation):
             return False
         return copy.digest == digest or self.accepted.get((mailbox, item)) == (digest, copy.digest)
 
@@ -267,6 +271,14 @@ class Difference:
         uid = live["metadata"]["uid"] if live else ""
         render: Callable[[], Object] = lambda: {"spec": spec}  # noqa: E731 - as rows of copies have
         return ItemDiff(CONFIG, found, SYNCER_CONFIGS, render, uid, missing, desired.problems)
+
+
+def _rendering(row: DesiredRow) -> Callable[[], Object] | None:
+    """Return what makes the copy, with all that is recorded on it."""
+    render, generation = row.render, row.generation
+    if render is None or not generation:
+        return render
+    return lambda: with_generation(render(), generation)
 
 
 def _is_recorded(row: DesiredRow, copy: Record) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.ownership import Claim, first
+from skerry.logic.fleet.translation.ownership import Claim, Owned, first
 from skerry.logic.fleet.translation.sources import Record
 
 
@@ -61,3 +61,17 @@ class Holders:
             return None
         same = (each for each in without.values() if each.record.digest == there.content)
         return next(same, None)
+
+
+def asked_generation(
+    sent: Iterable[Sent], owned: Owned | None, asking: Collection[ObjectRef]
+) -> int:
+    """Return the generation that a copy is to record; 0 when none of its owner's *asking* sends it.
+
+    *owned* None: the copy records no owner, so everybody who sends it is.
+    """
+    for each in sent if asking else ():
+        owns = owned is None or owned.cluster == each.cluster
+        if owns and any(placement in asking for placement in each.placements):
+            return each.record.generation
+    return 0

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from skerry.api.edge import AGGREGATE
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
@@ -67,6 +69,8 @@ class What:
     namespaces: Selector
     named: tuple[NamedObjects, ...] = ()
     upsync: tuple[UpsyncSet, ...] = ()
+    # Whether the copies have to tell which generation of their source they are of.
+    aggregates: bool = False
 
     def names(self, item: ObjectRef, labels: Mapping[str, str]) -> bool:
         """Tell whether ``nonNamespacedObjects`` means the cluster-scoped *item*."""
@@ -86,6 +90,7 @@ def what_of(placement: Object) -> What:
             for index, entry in enumerate(spec.get("nonNamespacedObjects") or ())
         ),
         tuple(map(_upsync, spec.get("upsync") or ())),
+        reported_state(spec) == AGGREGATE,
     )
 
 

@@ -35,6 +35,7 @@ from skerry.logic.fleet.customization.customize import (
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, is_never_copied
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
 from skerry.logic.fleet.translation.ownership import Claim, Owned, claim_of, owned_of
+from skerry.logic.fleet.translation.source_generation import recorded_generation
 
 # The cluster of a watch that shows a kind in all workspaces.
 EVERYWHERE = "*"
@@ -94,6 +95,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     # Of a copy that records no owner: a digest by which its source is known, where tools' notes
     # that were copied once make the other one differ.
     plain: bytes | None
+    # Of a source: its own. Of a copy: that of the source it was made of, where it records one.
+    generation: int
 
     @property
     def content(self) -> bytes:
@@ -153,6 +156,7 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         owned,
         claim,
         plain,
+        recorded_generation(obj) if projected else metadata.get("generation", 0),
     )
 
 

@@ -136,8 +136,8 @@ def test_an_unknown_destination_changes_nothing_but_what_is_counted(
 
 
 def _without_words(status: Object) -> Object:
-    told = [(each["type"], each["status"]) for each in status.get("conditions", ())]
-    return {**status, "conditions": told}
+    found = [(each["type"], each["status"]) for each in status.get("conditions", ())]
+    return {**status, "conditions": found}
 
 
 # -- what people read --------------------------------------------------------------------------
