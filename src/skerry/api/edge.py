@@ -231,6 +231,13 @@ REPORTED_STATES: Final[tuple[ReportedState, ...]] = get_args(ReportedState)
 SINGLETON: Final = "Singleton"
 AGGREGATE: Final = "Aggregate"
 
+# -- conditions ------------------------------------------------------------------------------
+
+# Of SyncTargets, Locations and EdgePlacements: an edge waits for a person before it goes on.
+HELD: Final = "Held"
+# Of SyncTargets: the edge did not take some objects.
+OBJECTS_REFUSED: Final = "ObjectsRefused"
+
 # -- slices ----------------------------------------------------------------------------------
 
 # On every slice but the one that has the placement's own name.

@@ -159,8 +159,12 @@ def _offers_grants(edge: View) -> bool:
 async def _mailbox(environment: EdgeEnvironment) -> Runnable:
     workload = await environment.root_view(_WORKLOAD)
     edge = await environment.provider_view(_EDGE, quiet=True)
+    # Events about SyncTargets are written in the workspaces themselves.
+    recorder = EventRecorder(
+        environment.client("base"), "mailbox-controller", metrics=environment.metrics
+    )
     views = mailbox.Views(
-        environment.context(environment.following("base", "")),
+        environment.context(environment.following("base", ""), recorder=recorder),
         environment.following("espw", environment.provider),
         workload.factory,
         edge.factory,

@@ -67,6 +67,17 @@ def sync_target() -> Raw:
             "capacity": mapping(_QUANTITY, "What is there."),
             "conditions": conditions(),
             "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
+            "objects": struct(
+                {
+                    "wanted": whole("To be there.", format="int32"),
+                    "applied": whole("There as wanted.", format="int32"),
+                    "refused": whole("Not taken by the cluster.", format="int32"),
+                    "unhealthy": whole("There and not well.", format="int32"),
+                    "held": whole("Waiting for a person to be deleted.", format="int32"),
+                },
+                "How many objects the cluster has, as its syncer last reported.",
+            ),
+            "syncerVersion": text("Version of the syncer."),
             "syncedResources": listing(synced, "Resources that are synced."),
             "virtualWorkspaces": listing(views, "Views for the syncer."),
         }
@@ -81,6 +92,7 @@ def sync_target() -> Raw:
             column("Location", ".metadata.name", priority=1),
             column("Ready", '.status.conditions[?(@.type=="Ready")].status', priority=1),
             column("Synced API resources", ".status.syncedResources", priority=2),
+            column("Held", '.status.conditions[?(@.type=="Held")].status', priority=1),
             column("Key", ".metadata.labels['internal\\.workload\\.kcp\\.io/key']", priority=3),
             AGE,
         ],
@@ -125,6 +137,7 @@ def location() -> Raw:
         {
             "availableInstances": whole("Instances that are ready.", format="int32"),
             "instances": whole("Instances there are.", format="int32"),
+            "conditions": conditions(),
         }
     )
     return definition(

@@ -1,9 +1,10 @@
-"""Keeps one mailbox workspace per SyncTarget, and passes on that its edge lives.
+"""Keeps one mailbox workspace per SyncTarget, and passes on that its edge lives and how it stands.
 
 Reads SyncTargets in the view of root's export ``workload.kcp.io``, the Workspaces of the provider
-workspace, the APIBindings to the provider's export ``edge.kcp.io``, and the heartbeat Leases of
-all mailboxes. Writes Workspaces ``<cluster>-mb-<UID>``, their annotation, their APIBinding
-``bind-edge``, and ``status.lastSyncerHeartbeatTime`` of SyncTargets.
+workspace, the APIBindings to the provider's export ``edge.kcp.io``, the SyncerConfigs in its view,
+and the heartbeat Leases of all mailboxes. Writes Workspaces ``<cluster>-mb-<UID>``, their
+annotation, their APIBinding ``bind-edge``, and of SyncTargets ``status.lastSyncerHeartbeatTime``,
+``objects``, ``syncerVersion`` and the conditions ``Held`` and ``ObjectsRefused``.
 
 Invariants: a mailbox that is missing, unbound or unmarked is repaired at once. A workspace is
 deleted only if its name is a mailbox's (a logical cluster, ``-mb-`` and a UUID), its SyncTarget

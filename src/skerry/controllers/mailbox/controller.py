@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from skerry.api.edge import HEARTBEAT_LEASE, Mailbox
+from skerry.api.edge import HEARTBEAT_LEASE, SYNCER_CONFIGS, Mailbox
 from skerry.api.kcp.resources import API_BINDINGS, SYNC_TARGETS, WORKSPACES
-from skerry.controllers.mailbox import relay
+from skerry.controllers.mailbox import relay, standing
 from skerry.controllers.mailbox.decide import decide
 from skerry.controllers.mailbox.events import (
     BY_CONTENT,
@@ -26,7 +26,6 @@ from skerry.controllers.mailbox.logging_executor import MailboxExecutor
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.heartbeat import LEASES
-from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -56,12 +55,14 @@ class Views:
 
 
 class MailboxController:
-    """The two loops, mailboxes and heartbeats, and what they share."""
+    """The three loops, mailboxes, heartbeats and standings, and what they share."""
 
     def __init__(self, views: Views, provider: Provider, *, workers: int = WORKERS) -> None:
         self._views = views
         workload, edge = views.workload, views.edge
-        self._targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+        self._targets = workload.informer(
+            SYNC_TARGETS, transform=standing.with_standing, packed=True
+        )
         self._workspaces = views.provider.informer(
             WORKSPACES, transform=lean_workspace, packed=True
         )
@@ -71,6 +72,7 @@ class MailboxController:
         self.queue: WorkQueue[Mailbox] = views.base.queue(NAME)
         self._mailboxes = self._mailbox_loop(provider, workers)
         self._heartbeats = self._heartbeat_loop()
+        self._standings = self._standing_loop()
 
     def _mailbox_loop(self, provider: Provider, workers: int) -> Controller[Mailbox, Observed]:
         base = self._views.base
@@ -103,6 +105,24 @@ class MailboxController:
             f"{NAME}-heartbeats", reconciler, queue, [*self._informers(), leases]
         )
 
+    def _standing_loop(self) -> Controller[relay.MailboxContent, standing.Standing]:
+        base = self._views.base
+        configs = self._views.edge.informer(
+            SYNCER_CONFIGS, transform=standing.lean_config, packed=True
+        )
+        name = f"{NAME}-standings"
+        queue: WorkQueue[relay.MailboxContent] = base.queue(name)
+        configs.add_handler(standing.enqueue_on_report(queue.add))
+        self._workspaces.add_handler(relay.enqueue_on_mailbox(queue.add))
+        clock = base.client.clock
+        observer = standing.StandingObserver(configs, self._workspaces, self._targets, clock)
+        reconciler = Reconciler(
+            observer.observe,
+            lambda observed: standing.decide(observed, clock.now()),
+            base.executor(NAME),
+        )
+        return base.controller(name, reconciler, queue, [*self._informers(), configs])
+
     def _informers(self) -> list[Informer]:
         return [self._targets, self._workspaces, self._bindings]
 
@@ -119,3 +139,6 @@ class MailboxController:
             tasks.create_task(self._mailboxes.run())
             if self._heartbeats is not None:
                 tasks.create_task(self._heartbeats.run())
+            tasks.create_task(self._standings.run())
+            if self._views.base.recorder is not None:
+                tasks.create_task(self._views.base.recorder.run())

@@ -1,0 +1,163 @@
+"""Passing on how an edge stands: its SyncerConfig's status becomes a part of its SyncTarget's.
+
+Those who own an edge look at its SyncTarget and cannot see into mailboxes. What is held and what is
+refused there is passed on at once, and announced; numbers change with every object, so they are
+passed on now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from skerry.api.edge import HELD, OBJECTS_REFUSED, SYNCER_CONFIG_NAME, mailbox_named
+from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID
+from skerry.controllers.mailbox.relay import MailboxContent
+from skerry.kit.clock import Clock
+from skerry.kit.timestamps import rfc3339
+from skerry.logic.fleet.placement.records import lean_sync_target
+from skerry.logic.fleet.syncing.reported import Reason, Reported, lean_status, reported
+from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
+from skerry.logic.machinery.plan import Announcement, Patch, Plan, Target
+from skerry.runtime.client import cluster_of
+from skerry.runtime.index import Key
+from skerry.runtime.informer import Handler, Informer
+
+# Numbers are for a glance at the fleet: nobody needs them sooner, and every write wakes others.
+_SPACING_SECONDS: Final = 10.0
+_QUIET: Final = {HELD: "NothingHeld", OBJECTS_REFUSED: "NothingRefused"}
+
+
+def lean_config(obj: Object) -> Object:
+    """Return what is worth keeping of a SyncerConfig: what it reports."""
+    metadata = obj["metadata"]
+    kept = {name: metadata[name] for name in ("name", "uid", "resourceVersion")}
+    cluster = (metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
+    kept["annotations"] = {CLUSTER_ANNOTATION: cluster}
+    return {"metadata": kept, "status": lean_status(obj)}
+
+
+def with_standing(obj: Object) -> Object:
+    """Return what is worth keeping of a SyncTarget, with all that is said of how it stands."""
+    lean, status = lean_sync_target(obj), obj.get("status") or {}
+    lean["status"]["conditions"] = status.get("conditions") or []
+    lean["status"]["objects"] = status.get("objects") or {}
+    lean["status"]["syncerVersion"] = status.get("syncerVersion") or ""
+    return lean
+
+
+def enqueue_on_report(add: Callable[[MailboxContent], None]) -> Handler:
+    """Enqueue a mailbox whose SyncerConfig reports something else than before."""
+
+    def handle(old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None or obj["metadata"]["name"] != SYNCER_CONFIG_NAME:
+            return
+        if old is None or new is None or old["status"] != new["status"]:
+            add(MailboxContent(cluster_of(obj)))
+
+    return handle
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an edge reports, and what its SyncTarget says so far."""
+
+    sync_target: Object
+    reported: Reported
+    # Seconds until numbers may be passed on again.
+    due: float = 0.0
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The SyncTarget's."""
+        return dict(self.sync_target["status"])
+
+
+class StandingObserver:
+    """Finds the SyncTarget that a report is of, and remembers when one was last passed on."""
+
+    def __init__(
+        self, configs: Informer, workspaces: Informer, sync_targets: Informer, clock: Clock
+    ) -> None:
+        self._configs = configs
+        self._workspaces = workspaces
+        self._sync_targets = sync_targets
+        self._clock = clock
+        # By mailbox; of those that are gone none is kept.
+        self._passed_on: dict[str, float] = {}
+
+    async def observe(self, content: MailboxContent) -> Standing | None:
+        config = self._configs.index.get(Key(content.cluster, "", SYNCER_CONFIG_NAME))
+        found = None if config is None else reported(config)
+        target = self._sync_target(content)
+        if found is None or target is None:
+            self._passed_on.pop(content.cluster, None)
+            return None
+        now = self._clock.monotonic()
+        due = self._passed_on.get(content.cluster, now - _SPACING_SECONDS) + _SPACING_SECONDS - now
+        if due <= 0:
+            self._passed_on[content.cluster] = now
+        return Standing(target, found, max(0.0, due))
+
+    def _sync_target(self, content: MailboxContent) -> Object | None:
+        for workspace in self._workspaces.index.by(BY_CONTENT, content.cluster):
+            for target in self._sync_targets.index.by(
+                BY_UID, mailbox_named(workspace["metadata"]["name"])
+            ):
+                return target
+        return None
+
+
+def decide(observed: Standing, now: datetime) -> Plan:
+    """Have a SyncTarget say how its edge stands."""
+    found, known = observed.reported, observed.status
+    wanted = [_condition(HELD, found.hold), _condition(OBJECTS_REFUSED, found.refusal)]
+    conditions = set_conditions(known["conditions"], wanted, rfc3339(now))
+    figures = {"objects": found.objects, "syncerVersion": found.version}
+    news = {name: value for name, value in figures.items() if value != known[name]}
+    patch: Object = {"status": news}
+    if conditions == known["conditions"]:
+        if news and observed.due:
+            return Plan(look_again_seconds=observed.due)
+    else:
+        # Others write conditions too, and a list is replaced as a whole.
+        version = observed.sync_target["metadata"]["resourceVersion"]
+        patch = {
+            "metadata": {"resourceVersion": version},
+            "status": {**news, "conditions": conditions},
+        }
+    if not patch["status"]:
+        return Plan()
+    target = observed.sync_target
+    action = Patch(
+        Target(SYNC_TARGETS, target["metadata"]["name"], cluster=cluster_of(target)),
+        patch,
+        reason="StandingReported",
+        subresource="status",
+        absent_is_fine=True,
+    )
+    return Plan([action], list(_announced(target, known["conditions"], wanted)))
+
+
+def _condition(kind: str, found: Reason | None) -> Object:
+    if found is None:
+        return condition(kind, False, _QUIET[kind], "")
+    return condition(kind, True, found.reason, found.message)
+
+
+def _announced(target: Object, old: list[Object], new: list[Object]) -> Iterator[Announcement]:
+    """Yield an Event for each change of mind; that nothing is held is none at the beginning."""
+    version = f"{SYNC_TARGETS.group}/{SYNC_TARGETS.version}"
+    about = {**target, "apiVersion": version, "kind": "SyncTarget"}
+    for each in new:
+        before = condition_of(old, each["type"]) or {"status": "False", "reason": ""}
+        if each["status"] == "True" and each["reason"] != before["reason"]:
+            yield Announcement(about, "Warning", each["reason"], each["message"])
+        elif each["status"] != before["status"]:
+            yield Announcement(about, "Normal", each["reason"], "nothing waits for a person")
