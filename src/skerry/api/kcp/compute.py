@@ -33,6 +33,19 @@ _QUANTITY: Raw = {
 }
 
 
+def _counts() -> Raw:
+    return struct(
+        {
+            "wanted": whole("To be there.", format="int32"),
+            "applied": whole("There as wanted.", format="int32"),
+            "refused": whole("Not taken by the cluster.", format="int32"),
+            "unhealthy": whole("There and not well.", format="int32"),
+            "held": whole("Waiting for a person to be deleted.", format="int32"),
+        },
+        "How many objects the cluster has, as its syncer last reported.",
+    )
+
+
 def sync_target() -> Raw:
     """SyncTarget: an edge cluster."""
     spec = struct(
@@ -67,16 +80,7 @@ def sync_target() -> Raw:
             "capacity": mapping(_QUANTITY, "What is there."),
             "conditions": conditions(),
             "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
-            "objects": struct(
-                {
-                    "wanted": whole("To be there.", format="int32"),
-                    "applied": whole("There as wanted.", format="int32"),
-                    "refused": whole("Not taken by the cluster.", format="int32"),
-                    "unhealthy": whole("There and not well.", format="int32"),
-                    "held": whole("Waiting for a person to be deleted.", format="int32"),
-                },
-                "How many objects the cluster has, as its syncer last reported.",
-            ),
+            "objects": _counts(),
             "syncerVersion": text("Version of the syncer."),
             "syncedResources": listing(synced, "Resources that are synced."),
             "virtualWorkspaces": listing(views, "Views for the syncer."),

@@ -187,6 +187,33 @@ def single_placement_slice() -> Raw:
     )
 
 
+def _syncer_status() -> Raw:
+    return struct(
+        {
+            "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
+            "syncerVersion": text("Version of the syncer."),
+            "objects": struct(
+                {
+                    "wanted": whole("To be at the edge.", format="int32"),
+                    "applied": whole("At the edge as wanted.", format="int32"),
+                    "refused": whole("Not taken by the edge.", format="int32"),
+                    "unhealthy": whole("At the edge and not well.", format="int32"),
+                },
+                "How many objects there are.",
+            ),
+            "heldDeletions": struct(
+                {
+                    "count": whole("How many wait.", format="int32"),
+                    "approve": text("The name that approves exactly these."),
+                    "names": listing(text(), "The first of them."),
+                },
+                "Deletions that wait for a person; absent when there are none.",
+            ),
+            "conditions": conditions(severity=False),
+        }
+    )
+
+
 def syncer_config() -> Raw:
     """SyncerConfig: what a syncer carries."""
     resource = {
@@ -217,35 +244,11 @@ def syncer_config() -> Raw:
         },
         "What the syncer carries, each way.",
     )
-    status = struct(
-        {
-            "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
-            "syncerVersion": text("Version of the syncer."),
-            "objects": struct(
-                {
-                    "wanted": whole("To be at the edge.", format="int32"),
-                    "applied": whole("At the edge as wanted.", format="int32"),
-                    "refused": whole("Not taken by the edge.", format="int32"),
-                    "unhealthy": whole("At the edge and not well.", format="int32"),
-                },
-                "How many objects there are.",
-            ),
-            "heldDeletions": struct(
-                {
-                    "count": whole("How many wait.", format="int32"),
-                    "approve": text("The name that approves exactly these."),
-                    "names": listing(text(), "The first of them."),
-                },
-                "Deletions that wait for a person; absent when there are none.",
-            ),
-            "conditions": conditions(severity=False),
-        }
-    )
     return definition(
         GROUP,
         "SyncerConfig",
         "syncerconfigs",
-        {"spec": spec, "status": status},
+        {"spec": spec, "status": _syncer_status()},
         "SyncerConfig tells the syncer of one edge cluster what to carry.",
         columns=[column("Heartbeat", ".status.lastSyncerHeartbeatTime", "date"), AGE],
         short_names=("escfg",),
