@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.edge import EDGE_PLACEMENTS, OWNER_WORKSPACE, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.errors import Forbidden
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
+from skerry.runtime.transport import Answer
+from skerry.runtime.wrapping import WrappedTransport
 from tests.kit.chain.summarizer_history import EDGES, History
 from tests.kit.chain.summarizer_hub import (
     CONFIG_MAPS,
@@ -140,6 +145,50 @@ async def test_the_only_destinations_status_comes_back_when_asked_for() -> None:
         await asyncio.sleep(2)
         # Of two destinations neither speaks for the object.
         assert (await hub.owner.get(DEPLOYMENTS, "web", "shop"))["status"] == running(3)
+
+
+@virtual
+async def test_the_status_of_a_namesake_from_another_workspace_does_not_come_back() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.summarizing():
+        await furnished(hub, "florin", wantSingletonReportedState=True)
+        owner = {"metadata": {"annotations": {OWNER_WORKSPACE: "another"}}}
+        await hub.mailbox("florin").patch(DEPLOYMENTS, "web", owner, "shop")
+        await hub.report("florin", DEPLOYMENTS, "web", "shop", running(3))
+        await asyncio.sleep(2)
+        assert not (await hub.owner.get(DEPLOYMENTS, "web", "shop")).get("status")
+        owner["metadata"]["annotations"][OWNER_WORKSPACE] = await hub.cluster_of("root:wmw")
+        await hub.mailbox("florin").patch(DEPLOYMENTS, "web", owner, "shop")
+        await hub.report("florin", DEPLOYMENTS, "web", "shop", running(4))
+        await asyncio.sleep(2)
+        assert (await hub.owner.get(DEPLOYMENTS, "web", "shop"))["status"] == running(4)
+
+
+@virtual
+async def test_a_status_that_the_workspace_does_not_take_is_not_tried_again_and_again() -> None:
+    """The exporter of the type keeps its status to itself, or what the edge reports is invalid."""
+    hub = Hub()
+    asked: list[str] = []
+
+    class Refusing(WrappedTransport):
+        async def request(self, method: str, path: str, *more: Any) -> Answer:
+            if method == "PUT" and path.endswith("/status"):
+                asked.append(path)
+                refused = Forbidden("the exporter keeps it to itself").status()
+                return Answer(403, {"content-type": "application/json"}, orjson.dumps(refused))
+            return await super().request(method, path, *more)
+
+    async with hub.running(["florin"]):
+        hub.writer = replace(hub.writer, transport=Refusing(hub.faults))
+        async with hub.summarizing():
+            await furnished(hub, "florin", wantSingletonReportedState=True)
+            await hub.report("florin", DEPLOYMENTS, "web", "shop", running(3))
+            await asyncio.sleep(600)
+            # Once for the report, once for the summary that came of it.
+            assert len(asked) <= 2
+            assert not (await hub.owner.get(DEPLOYMENTS, "web", "shop")).get("status")
+            summary = (await hub.summaries("shop"))["p-deployments-web"]
+            assert summary["reported"] == 1, "it is reported beside the object"
 
 
 @virtual

@@ -202,6 +202,7 @@ async def _summarizer(environment: EdgeEnvironment) -> Runnable:
         environment.context(environment.following("admin", EVERYWHERE)),
         edge.factory,
         environment.following("espw", environment.provider),
+        environment.client("base"),
     )
     return summarizer.build(views, workers=environment.concurrency or summarizer.WORKERS)
 

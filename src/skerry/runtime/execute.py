@@ -56,7 +56,10 @@ Result = Literal[
     "gone",
     "kept",
     "recorded",
+    "refused",
 ]
+# What a server answers to what it will never take.
+_REFUSALS = (400, 403, 413, 422)
 # Nothing changed that anybody would look for.
 _EXPECTED = ("exists", "unchanged", "gone", "recorded")
 
@@ -248,6 +251,10 @@ class Executor:
                     raise
                 wanted = await self._rebased(client, action)
                 continue
+            except ApiError as error:
+                if not action.refusal_is_fine or error.code not in _REFUSALS:
+                    raise
+                return Outcome(action, "refused")
             same = _version(answer) == _version(wanted)
             return Outcome(action, "unchanged" if same else "updated", answer)
         raise AssertionError("unreachable")  # pragma: no cover

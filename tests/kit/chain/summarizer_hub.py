@@ -102,6 +102,8 @@ class Hub:
         self.faults = FaultyTransport(embedded, self.ids, rates)
         self.client = Client(embedded, clock=self.clock)
         self._faulty = Client(self.faults, clock=self.clock)
+        # As whom the summarizer writes.
+        self.writer = self._faulty
         self.clusters: dict[str, str] = {}
         self.uids: dict[str, str] = {}
 
@@ -135,7 +137,7 @@ class Hub:
         view = f"/services/apiexport/{provider}/edge.kcp.io"
         edge = InformerFactory(self._faulty.at(view, EVERYWHERE), ids=self.ids, mutation_check=True)
         own = InformerFactory(self._faulty.for_cluster(provider), ids=self.ids, mutation_check=True)
-        summarizer = build(Views(hub, edge, own))
+        summarizer = build(Views(hub, edge, own, self.writer))
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
             parts = (hub.factory.run(), edge.run(), own.run(), summarizer.run())

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
 from skerry.api import errors
@@ -29,7 +31,9 @@ from skerry.runtime.client import Client
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.execute import Executor
 from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.transport import Answer
 from skerry.runtime.workqueue import WorkQueue
+from skerry.runtime.wrapping import WrappedTransport
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.twin import Twin
 
@@ -98,6 +102,44 @@ async def test_an_update_on_old_facts_is_refused_unless_it_overwrites() -> None:
     live = twin.find("configmaps", "ns")["there"]
     assert live["data"] == {"a": "9"}
     assert await results(executor, Update(at("there"), live, "R")) == ["unchanged"]
+
+
+class Refusing(WrappedTransport):
+    """A server that takes no updates."""
+
+    error: errors.ApiError = errors.Forbidden("no")
+
+    async def request(self, method: str, path: str, *more: Any) -> Answer:
+        if method != "PUT":
+            return await super().request(method, path, *more)
+        return Answer(self.error.code, {}, orjson.dumps(self.error.status()))
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("error", "fine"),
+    [
+        (errors.Forbidden("no"), True),
+        (errors.Invalid("no"), True),
+        (errors.BadRequest("no"), True),
+        (errors.NotFound("no"), False),
+        (errors.ServiceUnavailable("no"), False),
+    ],
+)
+async def test_what_a_server_does_not_take_of_somebody_elses_word_is_an_outcome(
+    error: errors.ApiError, fine: bool
+) -> None:
+    server = Refusing(Twin())
+    server.error = error
+    executor = Executor(Client(server, clock=LoopClock()), "test")
+    relayed = Update(at("there"), config_map("there"), "Test", refusal_is_fine=True)
+    if fine:
+        assert await results(executor, relayed) == ["refused"]
+    else:
+        with pytest.raises(type(error)):
+            await results(executor, relayed)
+    with pytest.raises(type(error)):
+        await results(executor, replace(relayed, refusal_is_fine=False))
 
 
 @virtual

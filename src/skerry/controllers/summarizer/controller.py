@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
 from skerry.api.kcp.resources import WORKSPACES
@@ -30,7 +30,7 @@ from skerry.controllers.summarizer.watches import Cluster, KindWatches, Parked
 from skerry.kit.log import Logger
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.logic.machinery.plan import NOTHING, Plan
-from skerry.runtime.client import cluster_of
+from skerry.runtime.client import Client, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key
@@ -49,14 +49,17 @@ _log = Logger(NAME)
 class Views:
     """Where the summarizer looks.
 
-    ``hub`` speaks to all logical clusters at once (its client's cluster is ``*``) and writes to
-    any of them; ``edge`` is the view of the provider's export ``edge.kcp.io``; ``provider`` is the
-    workspace whose children the mailboxes are. Whoever builds them runs their factories.
+    ``hub`` speaks to all logical clusters at once (its client's cluster is ``*``); ``edge`` is the
+    view of the provider's export ``edge.kcp.io``; ``provider`` is the workspace whose children the
+    mailboxes are. Whoever builds them runs their factories. ``writer`` writes into workspaces what
+    edges report, and is somebody whom the policies of exporters bound: that an edge says so gives
+    nobody a status that an exporter keeps to itself.
     """
 
     hub: ControllerContext
     edge: InformerFactory
     provider: InformerFactory
+    writer: Client
 
 
 class Summarizer:
@@ -105,7 +108,7 @@ class Summarizer:
         )
         self._summaries: Controller[Key, Observed] = hub.controller(
             NAME,
-            Reconciler(observer.observe, decide, hub.executor(NAME)),
+            Reconciler(observer.observe, decide, replace(hub, client=views.writer).executor(NAME)),
             self.queue,
             informers,
             workers,

@@ -62,7 +62,9 @@ def _return_status(cluster: ClusterName, returned: ReturnedStatus) -> Action:
     metadata = source["metadata"]
     target = Target(returned.gvr, metadata["name"], metadata.get("namespace", ""), cluster)
     obj = {**source, "status": returned.status}
-    return Update(target, obj, reason="SingletonReported", subresource="status")
+    return Update(
+        target, obj, reason="SingletonReported", subresource="status", refusal_is_fine=True
+    )
 
 
 def _object(key: Key, desired: DesiredSummary) -> Object:

@@ -15,6 +15,7 @@ from skerry.controllers.summarizer.pace import Pace
 from skerry.controllers.summarizer.watches import EVERY_KIND, KindWatches, Parked
 from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject
 from skerry.logic.fleet.summary.report import digest_of
+from skerry.logic.fleet.summary.returned import returnable
 from skerry.logic.fleet.summary.selection import comes_back
 from skerry.logic.fleet.summary.tables import Source
 from skerry.logic.fleet.summary.tally import Tally, Totals
@@ -133,8 +134,8 @@ class SummaryObserver:
         mailbox = self._inputs.mailbox_cluster(only.destination.uid)
         copy = await self._read(mailbox, gvr, item)
         live = await self._read(placement.cluster, gvr, item)
-        status = (copy or {}).get("status")
-        if not status or live is None or digest_of(live.get("status")) == digest_of(status):
+        status = returnable(copy, placement.cluster)
+        if status is None or live is None or digest_of(live.get("status")) == digest_of(status):
             return None
         return ReturnedStatus(gvr, live, status)
 

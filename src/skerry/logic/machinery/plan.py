@@ -57,6 +57,8 @@ class Update:
 
     With *overwrite* the content counts whatever happened since, as long as it is the same object
     (``metadata.uid``): the executor takes the newest resourceVersion and tries again.
+    *refusal_is_fine*: the content is somebody else's word, and a server that does not take it (it
+    is forbidden, invalid or too large) is right. To write the same once more would not help.
     """
 
     target: Target
@@ -64,6 +66,7 @@ class Update:
     reason: str
     subresource: str = ""
     overwrite: bool = False
+    refusal_is_fine: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,24 @@ async def test_a_policy_bounds_accounts_by_their_qualified_names(hub: Hub) -> No
 
 
 @in_hub
+async def test_a_policy_bounds_whoever_writes_what_edges_report(hub: Hub) -> None:
+    """The summarizer writes as ``kcp-admin``: an exporter's status is not an edge's to give."""
+    where = await shop(hub, group("system:authenticated"), maximalPermissionPolicy={"local": {}})
+    everything = {"apiGroups": ["example.io"], "resources": ["widgets"], "verbs": ["*"]}
+    await allow(hub, where, "max", [everything], group("apis.kcp.io:binding:system:authenticated"))
+    mine = await home(hub, "alice")
+    await hub.create(mine, BINDINGS, WANTED, "alice")
+    await hub.create(mine, WIDGETS, widget("a"), "alice")
+    status = f"/clusters/{mine}{WIDGETS}/a/status"
+    change = {"status": {"phase": "x"}}
+    for who in ("alice", "kcp-admin"):
+        reply = await hub.ask(
+            who, "PATCH", status, change, content_type="application/merge-patch+json"
+        )
+        assert reply.status == 403, (who, reply.body)
+
+
+@in_hub
 async def test_a_policy_may_leave_it_to_the_workspaces_that_bind(hub: Hub) -> None:
     where = await shop(hub, group("system:authenticated"), maximalPermissionPolicy={"local": {}})
     await allow(hub, where, "max", [ALL], group("apis.kcp.io:binding:system:kcp:scoped"))
