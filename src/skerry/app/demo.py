@@ -12,12 +12,12 @@ import contextlib
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from skerry.api.errors import ApiError, Conflict, Forbidden, Invalid
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.app.next_steps import next_steps
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import PLAIN_SERVER, Running, serving
 from skerry.kit.clock import Clock, SystemClock
@@ -35,6 +35,13 @@ DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresource
 LIGHTHOUSES = GroupVersionResource("demo.example.org", "v1", "lighthouses")
 
 _NAMESPACE = "harbour"
+# To go on with by hand.
+_COMMANDS = (
+    "kubectl get namespaces",
+    "kubectl create deployment web --image=nginx",
+    "kubectl get deployments",
+    "kubectl explain lighthouses.spec",
+)
 # What the controllers beside the server do takes milliseconds; a person waits no longer than this.
 _PATIENCE_SECONDS = 20
 
@@ -390,7 +397,8 @@ async def run_demo(settings: ServerSettings, narrator: Narrator, *, once: bool) 
         narrator.say(f"A Kubernetes API server is ready at {server.url} after {ready:.0f} ms.")
         held = await _toured(server, narrator, clock, stopped)
         if not once and not stopped.is_set():
-            for line in _farewell(server.kubeconfig):
+            narrator.say("The server stays up until Ctrl-C. In another terminal, for example:")
+            for line in ("", *next_steps(server.kubeconfig.resolve(), _COMMANDS), ""):
                 narrator.say(line)
             await stopped.wait()
     return held
@@ -407,13 +415,3 @@ async def _toured(
     with contextlib.suppress(OSError):
         await transport.close()
     return held
-
-
-def _farewell(path: Path) -> list[str]:
-    return [
-        "The server stays up until Ctrl-C. To go on with kubectl:",
-        f"  export KUBECONFIG={path}",
-        "  kubectl get namespaces",
-        "  kubectl create deployment web --image=nginx && kubectl get deployments",
-        "  kubectl explain lighthouses.spec",
-    ]

@@ -8,16 +8,15 @@ only; each serves a page on a port of this machine, and its state comes back in 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import shutil
+import shlex
 import signal
-import tempfile
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+import yaml
 
 from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
@@ -33,6 +32,7 @@ from skerry.app import edge_identity
 from skerry.app.demo import Disappointment, Narrator, appears, expect, play_until
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
+from skerry.app.next_steps import next_steps
 from skerry.app.scenario_objects import (
     COMMON,
     DEPLOYMENTS,
@@ -41,10 +41,10 @@ from skerry.app.scenario_objects import (
     SPECIAL,
     Workload,
     named,
+    narrower,
     workload_objects,
 )
 from skerry.app.stack import Stack, StackError
-from skerry.app.supervised import Supervised, note
 from skerry.edge.agent.network import Published
 from skerry.kit.clock import SystemClock
 from skerry.runtime import kubeconfig
@@ -52,7 +52,6 @@ from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
 
-_HOME_PREFIX, _DATA, _OWNER = "skerry-demo-", "data", "demo.json"
 _PATIENCE_SECONDS = 60
 
 
@@ -311,15 +310,23 @@ class Scenario:
         return await appears(client, gvr, name, ready, namespace, seconds=_PATIENCE_SECONDS)
 
     def farewell(self) -> list[str]:
-        """Return how to go on with kubectl."""
-        return [
-            "Everything stays up until Ctrl-C. To go on with kubectl:",
-            *(f"  curl http://localhost:{port}" for port, _ in self.pages()),
-            f"  export KUBECONFIG={self.stack.kubeconfig}",
-            "  kubectl ws root:my-org:wmw-c && kubectl get statussummaries -A",
-            "  kubectl ws root:espw && kubectl get workspaces",
-            f"  kubectl --kubeconfig {self.edge('guilder').kubeconfig} get pods -A",
+        """Return the commands to go on with, one a line."""
+        question = self.directory / "what-if.yaml"
+        question.write_text(yaml.safe_dump(narrower(COMMON), sort_keys=False))
+        edge = shlex.quote(str(self.edge("guilder").kubeconfig))
+        commands = [
+            *(f"curl http://localhost:{port}" for port, _ in self.pages()),
+            "skerry status",
+            "skerry edge list",
+            "skerry fleet",
+            f"kubectl ws root:my-org:{COMMON.workspace}",
+            "kubectl get edgeplacements",
+            "kubectl get statussummaries --all-namespaces",
+            f"skerry explain placement {COMMON.placement}",
+            f"skerry whatif -f {shlex.quote(str(question))}",
+            f"kubectl --kubeconfig {edge} get pods --all-namespaces",
         ]
+        return next_steps(self.stack.kubeconfig, commands)
 
     async def close(self) -> None:
         """Stop every process of the scenario."""
@@ -336,27 +343,6 @@ class Scenario:
             self.edge(name).stop()
 
 
-@contextlib.contextmanager
-def temporary_home(say: Callable[[str], None]) -> Iterator[Path]:
-    """Yield a folder that is gone afterwards, and first end what a killed demo left in one."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_HOME_PREFIX}*"):
-        if _is_abandoned(left):
-            Scenario(left / _DATA).stop()
-            shutil.rmtree(left, ignore_errors=True)
-            say(f"An earlier demo was killed; what it had left running in {left} was ended.")
-    with tempfile.TemporaryDirectory(prefix=_HOME_PREFIX) as home:
-        note(Path(home) / _OWNER)
-        yield Path(home) / _DATA
-
-
-def _is_abandoned(home: Path) -> bool:
-    """Tell whether a folder is a demo's of this user whose process has ended."""
-    record = home / _OWNER
-    if not record.is_file() or record.stat().st_uid != os.getuid():
-        return False
-    return not Supervised(record, home / "demo.log").running
-
-
 async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) -> bool:
     """Play the scenario, and stay until stopped unless it is just this *once*."""
     stopped = asyncio.Event()
@@ -370,7 +356,8 @@ async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) ->
         if held:
             narrator.say(f"All stages held after {clock.monotonic() - began:.1f} s.")
         if not once and held and not stopped.is_set():
-            for line in scenario.farewell():
+            narrator.say("Everything stays up until Ctrl-C. In another terminal, for example:")
+            for line in ("", *scenario.farewell(), ""):
                 narrator.say(line)
             await stopped.wait()
     finally:

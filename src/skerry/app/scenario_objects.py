@@ -110,6 +110,14 @@ def _placement(workload: Workload) -> Object:
     }
 
 
+def narrower(workload: Workload) -> Object:
+    """Return a workload's placement with fewer destinations, to ask what that would do."""
+    spec = _placement(workload)
+    spec["locationSelectors"] = [{"matchLabels": SPECIAL.selector}]
+    kind = {"apiVersion": str(EDGE_PLACEMENTS.group_version), "kind": KINDS[EDGE_PLACEMENTS]}
+    return {**kind, **named(workload.placement, spec=spec)}
+
+
 def named(name: str, labels: dict[str, str] | None = None, **members: Any) -> Object:
     """Return an object of this name, with these further members."""
     metadata: Object = {"name": name}

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.status import Status
 
 from skerry.app.demo import Narrator, run_demo
+from skerry.app.demo_homes import demo_home
 from skerry.app.ports import obstacle
-from skerry.app.scenario import Ports, Scenario, run_scenario, temporary_home
+from skerry.app.scenario import Ports, Scenario, run_scenario
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError
 from skerry.kit import log
@@ -63,7 +64,8 @@ class TerminalNarrator:
         self._console.print(f"  {why}", style="red", markup=False, highlight=False)
 
     def say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False)
+        # Not wrapped: a command that is copied must be one line.
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _rest(self) -> None:
         if self._status is not None:
@@ -121,12 +123,11 @@ def demo(
     _check_folder(data_dir)
     log.configure(verbosity=-1)
     narrator = _narrator()
-    with temporary_home(narrator.say) as temporary:
-        home = data_dir or temporary
+    with demo_home(data_dir, lambda left: Scenario(left).stop(), narrator.say) as home:
         if story == "server":
             held = _played(home, port, narrator, once=once)
         else:
-            scenario = Scenario(home.resolve(), Ports(*ports), port)
+            scenario = Scenario(home, Ports(*ports), port)
             held = asyncio.run(run_scenario(scenario, narrator, once=once))
     sys.exit(0 if held else 1)
 

@@ -21,6 +21,7 @@ from skerry.cli.embedded_edges import (
     configuration,
     edge_home,
     existing_edge,
+    known_edges,
     kubeconfig_files,
     start_edge,
 )
@@ -188,10 +189,10 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
 
 @edge.command(name="list")
 def list_edges() -> None:
-    """List the edge clusters of this machine."""
+    """List the edge clusters of this machine, those of demos that run among them."""
     rows = [("NAME", "STATUS", "SYNCER", "NODES", "PORTS", "DIRECTORY")]
     with _reporting_errors():
-        for found in edge_home().edges():
+        for found in known_edges():
             config = found.config
             ports = ",".join(f"{p.host_port}->{p.container_port}" for p in config.published)
             status = "Running" if found.running else "Stopped"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from skerry.app.demo_homes import running_demos
 from skerry.app.edge_config import (
     EdgeConfig,
     EdgeConfigError,
@@ -31,9 +33,20 @@ def edge_home() -> EdgeHome:
     return EdgeHome(root / "edges")
 
 
+def known_edges() -> Iterator[EdgeProcess]:
+    """Yield the user's edges, then those of the demos that run now."""
+    yield from edge_home().edges()
+    for place in running_demos():
+        yield from EdgeHome(place / "edges").edges()
+
+
 def existing_edge(name: str, data_dir: Path | None) -> EdgeProcess:
     """Return an edge that was created before."""
     found = edge_home().edge(name, data_dir)
+    if not found.exists and data_dir is None:
+        # A demo's, unless several demos have one of this name.
+        others = [each for each in known_edges() if each.name == name]
+        found = others[0] if len(others) == 1 else found
     if not found.exists:
         raise EdgeError(f"there is no edge {name}; first: skerry edge create {name}")
     return found

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from skerry.api.edge import USUAL_PROVIDER
+from skerry.app.demo_homes import running_demos
 from skerry.app.stack import HUB_CONTEXT, Part, Stack, StackError, log_format
 from skerry.app.supervised import Interrupted, stop_signals
 from skerry.kit.log import announce, configure, report_failure
@@ -21,10 +22,11 @@ from skerry.wire.kubeconfig import KubeconfigError
 # What a shell says of a program that Ctrl-C has ended.
 INTERRUPTED = 130
 
+_USUAL_DIR = Path(".skerry")
 _DATA_DIR = click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path(".skerry"),
+    default=_USUAL_DIR,
     show_default=True,
     help="Folder of the hub: store, certificates, kubeconfig, logs.",
 )
@@ -134,20 +136,38 @@ def down(data_dir: Path) -> None:
 
 
 @click.command(epilog="\b\nExample:\n  skerry status -o json\n")
-@_DATA_DIR
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the hub  [default: .skerry, and those of demos that run]",
+)
 @_OUTPUT
-def status(data_dir: Path, output: str) -> None:
+def status(data_dir: Path | None, output: str) -> None:
     """Say what runs. Exits 1 when the hub does not."""
-    stack = Stack(data_dir.resolve())
-    parts = stack.parts()
+    stack = Stack((data_dir or _USUAL_DIR).resolve())
+    demos = [Stack(place / "hub") for place in running_demos()] if data_dir is None else []
     if output == "json":
-        print(json.dumps({"url": stack.url, "parts": [asdict(part) for part in parts]}))
+        shown = [{"directory": str(demo.data_dir), **_described(demo)} for demo in demos]
+        print(json.dumps({**_described(stack), "demos": shown}))
     else:
-        for part in parts:
-            print(f"{part.name:12} {_state(part)}")
-        if stack.url:
-            print(f"{'url':12} {stack.url}")
-    sys.exit(0 if parts[0].running else 1)
+        if stack.data_dir.exists() or not demos:
+            _print_stack(stack)
+        for demo in demos:
+            print(f"{'demo':12} {demo.data_dir.parent}")
+            _print_stack(demo)
+    known = [stack] if stack.data_dir.exists() or not demos else demos
+    sys.exit(0 if all(each.parts()[0].running for each in known) else 1)
+
+
+def _described(stack: Stack) -> dict[str, object]:
+    return {"url": stack.url, "parts": [asdict(part) for part in stack.parts()]}
+
+
+def _print_stack(stack: Stack) -> None:
+    for part in stack.parts():
+        print(f"{part.name:12} {_state(part)}")
+    if stack.url:
+        print(f"{'url':12} {stack.url}")
 
 
 def _state(part: Part) -> str:

@@ -38,6 +38,13 @@ def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_reports() -
         assert expected in printed
 
 
+def test_a_command_stays_one_line_on_a_narrow_terminal() -> None:
+    output = io.StringIO()
+    line = "  kubectl --kubeconfig " + "/a/long/way" * 12 + " get pods --all-namespaces"
+    TerminalNarrator(Console(file=output, force_terminal=True, width=40)).say(line)
+    assert output.getvalue() == f"{line}\n"
+
+
 def test_the_state_of_an_earlier_run_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch()
     ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(tmp_path)])
