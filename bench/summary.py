@@ -38,8 +38,9 @@ from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.content import MAX_DETAILS, NAMESPACED, Subject, summary_content
 from skerry.logic.fleet.summary.report import Report, report_of
+from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
-from skerry.logic.fleet.summary.tally import Detail, Tally, total
+from skerry.logic.fleet.summary.tally import Tally, total
 from skerry.runtime.answers import WatchEvent
 from skerry.runtime.client import Client
 

@@ -448,7 +448,7 @@ async def test_a_mailbox_made_anew_is_followed_where_it_is_now() -> None:
         await hub.at(PROVIDER).delete(WORKSPACES, Mailbox("imw", hub.uids["florin"]).workspace)
         await asyncio.sleep(5)
         summary = (await hub.summaries("shop"))["p-deployments-web"]
-        assert (summary["healthy"], summary["details"][0]["reason"]) == (0, "NotInMailbox")
+        assert (summary["healthy"], summary["details"][0]["reason"]) == (0, "NeverHeardOf")
         await hub.add_edge("florin")
         await hub.project("florin", DEPLOYMENTS, deployment("web"), "shop")
         await hub.report("florin", DEPLOYMENTS, "web", "shop", running())

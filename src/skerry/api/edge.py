@@ -238,6 +238,22 @@ HELD: Final = "Held"
 # Of SyncTargets: the edge did not take some objects.
 OBJECTS_REFUSED: Final = "ObjectsRefused"
 
+# -- conditions of EdgePlacements ------------------------------------------------------------
+
+# What the edge scheduler says of destinations, and the placement translator of names.
+SCHEDULED: Final = "Scheduled"
+CONFLICT_FREE: Final = "ConflictFree"
+# What the summarizer says of all destinations together; the last is the conjunction.
+DELIVERED: Final = "Delivered"
+HEALTHY: Final = "Healthy"
+READY: Final = "Ready"
+# Said by earlier versions of the translator; found in stored objects and dropped.
+TRANSLATED: Final = "Translated"
+
+# Why a destination is unknown.
+LEASE_LAPSED: Final = "LeaseLapsed"
+NEVER_HEARD_OF: Final = "NeverHeardOf"
+
 # -- slices ----------------------------------------------------------------------------------
 
 # On every slice but the one that has the placement's own name.

@@ -198,8 +198,9 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
 
 async def _summarizer(environment: EdgeEnvironment) -> Runnable:
     edge = await environment.provider_view(_EDGE, quiet=True)
+    recorder = EventRecorder(environment.client("base"), "summarizer", metrics=environment.metrics)
     views = summarizer.Views(
-        environment.context(environment.following("admin", EVERYWHERE)),
+        environment.context(environment.following("admin", EVERYWHERE), recorder=recorder),
         edge.factory,
         environment.following("espw", environment.provider),
         environment.client("base"),

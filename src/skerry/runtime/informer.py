@@ -79,6 +79,14 @@ class Informer:
         """How far the server's history has been read."""
         return self._reflector.resource_version
 
+    @property
+    def following_since(self) -> float | None:
+        """Since when, in monotonic seconds, changes are seen as they happen; None: they are not.
+
+        Those of before come in right afterwards.
+        """
+        return self._reflector.following_since
+
     def add_handler(self, handler: Handler) -> None:
         """Tell *handler* of everything present and of every change from now on."""
         self._handlers.append(handler)

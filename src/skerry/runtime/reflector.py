@@ -99,6 +99,8 @@ class Reflector(Generic[T]):
         self._refusals = 0
         self._page_size = PAGE_SIZE
         self.resource_version = ""
+        # Since when, in monotonic seconds, a watch shows changes; None while none does.
+        self.following_since: float | None = None
         name = str(gvr.group_resource)
         counted = metrics or RuntimeMetrics()
         self._lists = counted.lists.labels(name)
@@ -168,8 +170,12 @@ class Reflector(Generic[T]):
         async with self._source.watch(watched) as notices:
             if not self.resource_version:
                 await self._fill(notices)
-            async for notice in notices:
-                self._take(notice)
+            self.following_since = self._clock.monotonic()
+            try:
+                async for notice in notices:
+                    self._take(notice)
+            finally:
+                self.following_since = None
         lasted = self._clock.monotonic() - began
         if lasted < _SHORT_WATCH_SECONDS and self.resource_version == before:
             raise TransportError("the watch ended at once and brought nothing")

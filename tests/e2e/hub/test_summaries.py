@@ -11,12 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skerry.api.edge import APPLIED
+from skerry.api.edge import APPLIED, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.syncing.delivery import content_mark
 from tests.kit.e2e.hubs import Hub, Shell
 from tests.kit.e2e.summaries import Raw, binding, edge, manifests
@@ -101,7 +103,7 @@ def deliver(shell: Shell, mailbox: str, kind: str, available: int) -> None:
     space["metadata"]["labels"] = projected
     deployment["metadata"]["labels"] = projected
     shell(f"kubectl ws root:espw:{mailbox}")
-    shell(manifests(KUBERNETES))
+    shell(manifests(KUBERNETES, heartbeat(3600)))
     # Created, not applied: kubectl's notes on the object are content, and ours would differ.
     shell(manifests(space, deployment, verb="create"))
     get = f"kubectl -n {kind}stuff get deployment {kind}d -o json"
@@ -113,6 +115,20 @@ def deliver(shell: Shell, mailbox: str, kind: str, available: int) -> None:
         f"kubectl -n {kind}stuff patch deployment {kind}d --subresource=status "
         f"--type=merge -p '{patch}'"
     )
+
+
+def heartbeat(seconds: int) -> Raw:
+    """The Lease by which an edge shows that it lives; the hub writes the times."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
+        "spec": {
+            "holderIdentity": "by-hand",
+            "leaseDurationSeconds": seconds,
+            "renewTime": rfc3339_micro(datetime.now(UTC)),
+        },
+    }
 
 
 @pytest.mark.usefixtures("controllers")
@@ -143,12 +159,26 @@ def test_stage_five_summaries_come_back(hub: Hub, shell_at: MakeShell) -> None:
     common = until(shell, get, lambda found: found["reported"] == 2)
     assert (common["destinations"], common["delivered"], common["healthy"]) == (2, 2, 1)
     assert [each["location"] for each in common["details"]] == ["guilder", "florin"]
-    table = shell("kubectl get statussummaries -A").splitlines()
+    table = shell("kubectl get ss -A").splitlines()
     assert table[0].split() == [
-        "NAMESPACE", "NAME", "KIND", "OBJECT", "DESTINATIONS", "DELIVERED", "REPORTED", "HEALTHY",
-        "AGE",
+        "NAMESPACE", "NAME", "KIND", "OBJECT", "DESTINATIONS", "DELIVERED", "HEALTHY", "UNHEALTHY",
+        "UNKNOWN", "AGE",
     ]  # fmt: skip
-    assert table[1].split()[2:8] == ["Deployment", "commond", "2", "2", "2", "1"]
+    assert table[1].split()[2:9] == ["Deployment", "commond", "2", "2", "1", "1", "0"]
+
+    shell(f"kubectl ws root:espw:{boxes['guilder']}")
+    shell(manifests(heartbeat(5)))
+    shell("kubectl ws root:my-org:wmw-c")
+    lost = until(shell, get, lambda found: found["unknown"] == 1)
+    counted = ("destinations", "delivered", "healthy", "unhealthy")
+    assert [lost[name] for name in counted] == [2, 1, 1, 0]
+    (unheard,) = (each for each in lost["details"] if each["location"] == "guilder")
+    assert unheard["reason"] == "LeaseLapsed"
+    assert unheard["message"] == f"last heard of {unheard['lastHeard']}"
+    shell(f"kubectl ws root:espw:{boxes['guilder']}")
+    shell(manifests(heartbeat(3600)))
+    shell("kubectl ws root:my-org:wmw-c")
+    until(shell, get, lambda found: found["unknown"] == 0 and found["unhealthy"] == 1)
 
     explain = "skerry explain placement edge-placement-c --object deployment/commonstuff/commond"
     found = json.loads(shell(f"{explain} -o json"))

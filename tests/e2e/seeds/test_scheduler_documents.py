@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.kit.e2e.walkthrough import Background, Terminal
 from tests.kit.seeds import blocks, shown
-from tests.kit.seeds.likeness import document, missing, said, table
+from tests.kit.seeds.likeness import document, missing, said, shows
 
 StartHub = Callable[[], Background]
 
@@ -75,7 +75,7 @@ def test_the_page_of_june(terminal: Terminal) -> None:
         "synctarget.workload.kcp.io/prod created",
         "synctarget.workload.kcp.io/dev created",
     ]
-    assert table(inventory[2]) == table(shown.JUNE_INVENTORY)
+    assert shows(inventory[2], shown.JUNE_INVENTORY)
 
     everywhere = terminal.play(blocks.JUNE_ALL2ALL)
     assert everywhere[0].endswith("edgeplacement.edge.kcp.io/all2all created\n")

@@ -18,7 +18,8 @@ from skerry.logic.fleet.summary.content import (
     summary_name,
 )
 from skerry.logic.fleet.summary.report import ABSENT, Report, report_of
-from skerry.logic.fleet.summary.tally import Detail, total
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import total
 from skerry.runtime.client import Selection
 from tests.kit.chain.summarizer_hub import DEPLOYMENTS, NAMESPACES, Hub, deployment, running
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from skerry.api.edge import APPLIED, EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.edge import (
+    APPLIED,
+    EDGE_PLACEMENTS,
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
+    MAX_LEASE_SECONDS,
+    SINGLE_PLACEMENT_SLICES,
+    Mailbox,
+)
+from skerry.api.errors import AlreadyExists
 from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -19,6 +28,8 @@ from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.summarizer.controller import Summarizer, Views, build
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.kit.timestamps import rfc3339_micro
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
@@ -168,6 +179,16 @@ class Hub:
         self.clusters[name] = await self.cluster_of(f"{PROVIDER}:{workspace}")
         await self.bind(self.clusters[name], "bind-edge", PROVIDER, "edge.kcp.io")
         await self.bind(self.clusters[name], "bind-kubernetes", "root:compute", "kubernetes")
+        await self.beat(name)
+
+    async def beat(self, edge: str, seconds: int = MAX_LEASE_SECONDS) -> None:
+        """Renew the Lease of an edge, as its syncer would."""
+        spec = {"leaseDurationSeconds": seconds, "renewTime": rfc3339_micro(self.clock.now())}
+        lease = {"metadata": {"name": HEARTBEAT_LEASE}, "spec": spec}
+        try:
+            await self.mailbox(edge).create(LEASES, lease, HEARTBEAT_NAMESPACE)
+        except AlreadyExists:
+            await self.mailbox(edge).patch(LEASES, HEARTBEAT_LEASE, lease, HEARTBEAT_NAMESPACE)
 
     async def workspace(self, parent: str, name: str) -> None:
         await self.at(parent).create(

@@ -19,7 +19,7 @@ KEYS = ["a", "b", "c"]
 _row = st.one_of(st.none(), st.integers(0, 6))
 _key = st.sampled_from(KEYS)
 writes: st.SearchStrategy[Write] = st.one_of(
-    st.tuples(st.sampled_from(["left", "right"]), _key, _row),
+    st.tuples(st.sampled_from(["left", "right", "facts"]), _key, _row),
     st.tuples(st.sampled_from(["where", "cells"]), st.tuples(_key, _key), _row),
 )
 batches = st.lists(st.lists(writes, max_size=6), max_size=8)
@@ -65,8 +65,20 @@ def _joined(_: str, row: int, __: str, other: int) -> int | None:
     return row + other if (row + other) % 4 else None
 
 
-def _cell(row: int, cell: int | None) -> int:
-    return row * 10 + (9 if cell is None else cell)
+def _cell(row: int, cell: int | None, fact: int | None) -> int:
+    return (row * 10 + (9 if cell is None else cell)) * (1 if fact is None else fact)
+
+
+def _mark(left: int, row: int) -> int:
+    return left * (row % 3)
+
+
+def _attached(key: str, row: int, fact: int | None) -> str | None:
+    return None if fact == 1 else f"{key} {row} {fact}"
+
+
+def _begin(_: str, __: str, ___: int, rows: Iterable[tuple[str, int]]) -> Sum:
+    return Sum(rows)
 
 
 class Model:
@@ -76,8 +88,10 @@ class Model:
         self.right: Table[str, int] = flow.table("right")
         self.where: Relation[str, str, int] = flow.relation("where")
         self.cells: Relation[str, str, int] = flow.relation("cells")
+        self.facts: Table[str, int] = flow.table("facts")
         self.inputs: dict[str, Table[Any, int]] = {
-            table.name: table for table in (self.left, self.right, self.where, self.cells)
+            table.name: table
+            for table in (self.left, self.right, self.where, self.cells, self.facts)
         }
         mapped = flow.map("mapped", self.left, _mapped)
         kept = flow.filter("kept", self.right, lambda _, row: row > 2)
@@ -87,15 +101,26 @@ class Model:
         self.groups = flow.group("groups", self.right, _parity, lambda _: Sum())
         sums = flow.rows("sums", self.groups, lambda _, fold: (fold.count, fold.sum))
         self.product = flow.product("product", self.joined, self.where)
-        self.folded = flow.fold(
-            "folded", self.product, self.cells, _cell, lambda _, __, ___, rows: Sum(rows)
+        self.folded, marks = flow.fold(
+            "folded", self.product, self.cells, self.facts, _cell, _begin, _mark
         )
+        attached = flow.attach("attached", self.where, self.facts, _attached)
         self.sums_of_products = flow.rows(
             "sums_of_products", self.folded, lambda _, fold: (fold.count, fold.sum)
         )
         self.derived: dict[str, Table[Any, Any]] = {
             table.name: table
-            for table in (mapped, kept, united, looked_up, self.joined, sums, self.sums_of_products)
+            for table in (
+                mapped,
+                kept,
+                united,
+                looked_up,
+                self.joined,
+                sums,
+                self.sums_of_products,
+                marks,
+                attached,
+            )
         }
 
     def write(self, batch: Iterable[Write]) -> None:
@@ -133,7 +158,9 @@ class Model:
 
 def reference(given: Rows) -> Rows:
     """Compute every derived row from the inputs alone."""
-    left, right, where, cells = (given[name] for name in ("left", "right", "where", "cells"))
+    left, right, where, cells, facts = (
+        given[name] for name in ("left", "right", "where", "cells", "facts")
+    )
     mapped = {key: row * 2 for key, row in left.items() if row % 3}
     kept = {key: row for key, row in right.items() if row > 2}
     united = {**kept, **mapped}
@@ -150,8 +177,11 @@ def reference(given: Rows) -> Rows:
         if i == j
     }
     parts: dict[Any, list[int]] = {key: [] for key in joined}
+    marks: dict[Any, int] = {}
     for j, a, b in product:
-        parts[j, a].append(_cell(where[j, b], cells.get((a, b))))
+        row = _cell(where[j, b], cells.get((a, b)), facts.get(b))
+        parts[j, a].append(row)
+        marks[j, b] = marks.get((j, b), 0) + _mark(joined[j, a], row)
     parities: dict[int, list[int]] = {}
     for row in right.values():
         parities.setdefault(row % 2, []).append(row)
@@ -170,4 +200,10 @@ def reference(given: Rows) -> Rows:
         "sums_of_products": {key: (len(rows), sum(rows)) for key, rows in parts.items()},
         "product": product,
         "joining": joining,
+        "marks of folded": {key: mark for key, mark in marks.items() if mark},
+        "attached": {
+            (j, b): made
+            for (j, b), row in where.items()
+            if (made := _attached(b, row, facts.get(b))) is not None
+        },
     }

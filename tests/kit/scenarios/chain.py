@@ -29,6 +29,7 @@ from skerry.logic.fleet.placement.records import (
     placement_of,
     sync_target_of,
 )
+from skerry.logic.fleet.summary.freshness import LIVE, lapsed
 from skerry.logic.fleet.summary.report import digest_of, report_of
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
@@ -180,6 +181,7 @@ class Chain:
         if edge is None:
             uid = f"00000000-0000-4000-8000-{len(self.edges):012}"
             edge = self.edges[name] = Edge(name, Mailbox(INVENTORY, uid))
+            self.summary.leases.put(uid, LIVE)
             self._follow(edge.cluster)
             self.mailboxes.put(edge.mailbox, edge.cluster)
         target = _named(INVENTORY, name, labels={"name": name}, uid=edge.mailbox.uid)
@@ -262,7 +264,16 @@ class Chain:
 
     def do_online(self, words: list[str], _: ClusterName) -> Iterator[str]:
         """``online EDGE``: it reaches the hub again."""
-        self.edges[words[0]].online = True
+        edge = self.edges[words[0]]
+        edge.online = True
+        self.summary.leases.put(edge.mailbox.uid, LIVE)
+        self._settle()
+        yield from ()
+
+    def do_lapse(self, words: list[str], _: ClusterName) -> Iterator[str]:
+        """``lapse EDGE TIME``: its Lease has run out; it was last heard of at that time."""
+        self.summary.leases.put(self.edges[words[0]].mailbox.uid, lapsed(words[1]))
+        self._settle()
         yield from ()
 
     def do_status(self, words: list[str], _: ClusterName) -> Iterator[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from skerry.api.edge import DELIVERED, HEALTHY
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.summary.conditions import placement_conditions
 from skerry.logic.fleet.summary.content import MAX_DETAILS
 from skerry.logic.fleet.translation.difference import ItemDiff
 from skerry.logic.fleet.translation.selected import CHOSEN
@@ -95,14 +97,23 @@ def _tally(chain: Chain) -> Iterator[str]:
         yield (
             f"{placement_name(placement)}, {shown(item)}: {found.healthy} healthy, "
             f"{found.delivered} delivered, {found.reported} reported of {found.destinations}"
+            f"{f', {found.unknown} unknown' if found.unknown else ''}"
         )
         for detail in found.details:
             if detail.report.health.status != "True":
                 health = detail.report.health
                 text = f"{health.status} {health.reason}: {health.message}"
                 yield f"  {detail.destination.sync_target}: {text}"
+
+
+def _standing(chain: Chain) -> Iterator[str]:
     for placement in sorted(chain.placements):
-        yield f"{placement_name(placement)}: {chain.summary.delivered(placement)} delivered"
+        standing = chain.summary.standing(placement)
+        if standing is not None:
+            for condition in placement_conditions(standing, (), ()):
+                if condition["type"] in (DELIVERED, HEALTHY):
+                    said = f"{condition['type']} {condition['status']}: {condition['message']}"
+                    yield f"{placement_name(placement)}, {said}"
 
 
 def placement_name(ref: ObjectRef) -> str:
@@ -137,4 +148,5 @@ TABLES: dict[str, Callable[[Chain], Iterator[str]]] = {
     "present": _present,
     "report": _report,
     "tally": _tally,
+    "standing": _standing,
 }

@@ -72,3 +72,26 @@ def missing(shown: str, printed: Iterable[str]) -> list[str]:
 
 def _says(heard: tuple[str, dict[str, str]], shown: tuple[str, dict[str, str]]) -> bool:
     return heard[0] == shown[0] and shown[1].items() <= heard[1].items()
+
+
+def shows(printed: str, shown: str) -> bool:
+    """Tell whether printed listings have every row of shown ones, in the columns these have.
+
+    What is printed may have further columns: a page is not wrong for showing fewer.
+    """
+    found = _rows(printed)
+    return all(any(row.items() <= other.items() for other in found) for row in _rows(shown))
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of listings as their cells by column; each listing begins with its header."""
+    rows: list[dict[str, str]] = []
+    starts: list[tuple[str, int]] = []
+    for line in text.splitlines():
+        if line.startswith("NAME "):
+            starts = [(found[0], found.start()) for found in re.finditer(r"\S+(?: \S+)*", line)]
+        elif line.strip():
+            ends = [start for _, start in starts[1:]] + [len(line)]
+            cells = zip(starts, ends, strict=True)
+            rows.append({name: masked(line[start:end].strip()) for (name, start), end in cells})
+    return rows

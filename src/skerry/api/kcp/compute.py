@@ -93,8 +93,10 @@ def sync_target() -> Raw:
         {"spec": spec, "status": status},
         "SyncTarget stands for a cluster that workloads can be synced to.",
         columns=[
+            # In kcp these are shown on request alone; whether an edge lives is what people look for.
+            column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+            column("Last heartbeat", ".status.lastSyncerHeartbeatTime", "date"),
             column("Location", ".metadata.name", priority=1),
-            column("Ready", '.status.conditions[?(@.type=="Ready")].status', priority=1),
             column("Synced API resources", ".status.syncedResources", priority=2),
             column("Held", '.status.conditions[?(@.type=="Held")].status', priority=1),
             column("Key", ".metadata.labels['internal\\.workload\\.kcp\\.io/key']", priority=3),

@@ -29,6 +29,11 @@ GROUP = "edge.kcp.io"
 _CATEGORIES = ("skerry",)
 
 
+def _condition(kind: str, member: str = "status") -> str:
+    """Return the path of what a condition says."""
+    return f'.status.conditions[?(@.type=="{kind}")].{member}'
+
+
 def _names(description: str, *, least: int = 0) -> Raw:
     """A list of names in which ``*`` stands alone or not at all."""
     # Schema keywords of Kubernetes 1.24 can say it: one element of any kind, or none is "*".
@@ -106,9 +111,38 @@ def edge_placement() -> Raw:
             "specGeneration": whole("Generation the rest speaks of.", format="int32"),
             "matchingLocationCount": whole("How many Locations match.", format="int32"),
             "destinationCount": whole("How many destinations there are.", format="int32"),
+            "observedGeneration": whole("Generation that the conditions speak of.", format="int64"),
             "deliveredObjects": whole(
                 "Objects without status that were delivered, over all destinations.",
                 format="int32",
+            ),
+            "deliveredDestinations": whole(
+                "Destinations where everything selected was applied.", format="int32"
+            ),
+            "healthyDestinations": whole(
+                "Destinations where everything selected was applied and is healthy.",
+                format="int32",
+            ),
+            "unhealthyDestinations": whole(
+                "Destinations where something is not healthy.", format="int32"
+            ),
+            "unknownDestinations": whole(
+                "Destinations whose edge was not heard of for as long as its Lease lasts. They "
+                "count as nothing else.",
+                format="int32",
+            ),
+            "problems": listing(
+                struct(
+                    {
+                        "reason": text("One word for what is wrong."),
+                        "message": text("A sentence for people."),
+                        "destinations": whole(
+                            "How many destinations it is met at.", format="int32"
+                        ),
+                    },
+                    required=("message", "reason"),
+                ),
+                "What could not be put on its way to destinations; the first few.",
             ),
             "conditions": conditions(severity=False),
         },
@@ -122,8 +156,13 @@ def edge_placement() -> Raw:
         {"spec": spec, "status": status},
         "EdgePlacement says which objects of its workspace go to which edge locations.",
         columns=[
-            column("Locations", ".status.matchingLocationCount", "integer"),
+            column("Locations", ".status.matchingLocationCount", "integer", priority=1),
             column("Destinations", ".status.destinationCount", "integer"),
+            column("Delivered", ".status.deliveredDestinations", "integer"),
+            column("Healthy", ".status.healthyDestinations", "integer"),
+            column("Unknown", ".status.unknownDestinations", "integer", priority=1),
+            column("Ready", _condition("Ready")),
+            column("Message", _condition("Ready", "message"), priority=1),
             AGE,
         ],
         short_names=("epl",),
@@ -321,7 +360,7 @@ def customizer() -> Raw:
     )
 
 
-def _summary(kind: str, plural: str, *, namespaced: bool) -> Raw:
+def _summary(kind: str, plural: str, short_name: str, *, namespaced: bool) -> Raw:
     reference = struct(
         {
             "group": text("API group of the object."),
@@ -362,6 +401,9 @@ def _summary(kind: str, plural: str, *, namespaced: bool) -> Raw:
             "reason": text("One word for why it is not healthy."),
             "message": text("A sentence for people."),
             "reportTime": moment("When its state was last reported."),
+            "lastHeard": moment(
+                "When the edge was last heard of, where that is longer ago than its Lease lasts."
+            ),
         },
         required=("cluster", "location", "syncTarget"),
     )
@@ -376,6 +418,15 @@ def _summary(kind: str, plural: str, *, namespaced: bool) -> Raw:
             "delivered": whole("Where the present generation was applied.", format="int32"),
             "reported": whole("How many report a state.", format="int32"),
             "healthy": whole("How many are healthy.", format="int32"),
+            "unhealthy": whole("How many are not healthy.", format="int32"),
+            "unknown": whole(
+                "How many were not heard of for as long as their Lease lasts. They count as "
+                "nothing else.",
+                format="int32",
+            ),
+            "health": text(
+                "How many are healthy, for people; a dash where the kind has no health."
+            ),
             "numbers": listing(numbers, "Numbers found in the reported states."),
             "conditionCounts": listing(counted, "Conditions found in the reported states."),
             "newestReportTime": moment("When the newest state was reported."),
@@ -391,11 +442,14 @@ def _summary(kind: str, plural: str, *, namespaced: bool) -> Raw:
             column("Object", ".object.name"),
             column("Destinations", ".destinations", "integer"),
             column("Delivered", ".delivered", "integer"),
-            column("Reported", ".reported", "integer"),
-            column("Healthy", ".healthy", "integer"),
+            column("Reported", ".reported", "integer", priority=1),
+            column("Healthy", ".health"),
+            column("Unhealthy", ".unhealthy", "integer"),
+            column("Unknown", ".unknown", "integer"),
             column("Placement", ".placement", priority=1),
             AGE,
         ],
+        short_names=(short_name,),
         categories=_CATEGORIES,
     )
 
@@ -408,7 +462,7 @@ def definitions() -> list[Raw]:
         syncer_config(),
         edge_sync_config(),
         customizer(),
-        _summary("StatusSummary", "statussummaries", namespaced=True),
-        _summary("ClusterStatusSummary", "clusterstatussummaries", namespaced=False),
+        _summary("StatusSummary", "statussummaries", "ss", namespaced=True),
+        _summary("ClusterStatusSummary", "clusterstatussummaries", "css", namespaced=False),
         *grants.definitions(GROUP, _CATEGORIES),
     ]

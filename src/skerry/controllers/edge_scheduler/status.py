@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS
+from skerry.api.edge import EDGE_PLACEMENTS, SCHEDULED
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observe import Consent, Result
@@ -21,7 +21,6 @@ from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.conditions import condition, set_conditions
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 
-SCHEDULED = "Scheduled"
 SATISFIABLE = "SelectorsSatisfiable"
 # Present only where grants of an inventory workspace concern the placement.
 GRANTED = "Granted"

@@ -2,12 +2,15 @@
 
 Reads EdgePlacements, their slices and the summaries themselves in the view of the provider's
 export ``edge.kcp.io``; mailbox workspaces in the provider's workspace; APIBindings and
-CustomResourceDefinitions everywhere, to know what workspaces serve; and of each kind that some
-workspace with a placement serves, the objects in all workspaces at once: sources and copies come
-through the same watch, cut down on arrival to what a summary needs.
+CustomResourceDefinitions everywhere, to know what workspaces serve; the Leases of mailboxes, to
+know which edges were heard of; and of each kind that some workspace with a placement serves, the
+objects in all workspaces at once: sources and copies come through the same watch, cut down on
+arrival to what a summary needs.
 
-Writes StatusSummary and ClusterStatusSummary objects, ``EdgePlacement.status.deliveredObjects``,
-and the status of a source object where a placement with exactly one destination asks for it.
+Writes StatusSummary and ClusterStatusSummary objects; of EdgePlacements ``observedGeneration``, the
+counts of destinations and objects, and the conditions ``Delivered``, ``Healthy``, ``Held`` and
+``Ready``, with an Event for each change of mind; and the status of a source object where a
+placement with exactly one destination asks for it.
 
 Invariants: once quiet, there is one summary for each placed object whose kind has a status, equal
 to what ``logic.fleet.summary`` computes from the copies; and no other. A summary is observed twice
@@ -16,5 +19,6 @@ cause has been read.
 
 ``events`` feeds the tables of ``logic.fleet.summary.tables`` and enqueues what they say has
 changed; ``watches`` knows which kinds there are and what has been read of them; ``observe`` and
-``decide`` compare one summary with its tally.
+``decide`` compare one summary with its tally, ``status`` one placement with its standing;
+``leases`` is the timer by which Leases lapse.
 """

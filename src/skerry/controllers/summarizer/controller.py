@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
+from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE, SINGLE_PLACEMENT_SLICES
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
-from skerry.controllers.summarizer.decide import decide, decide_delivery
+from skerry.controllers.summarizer.decide import decide
 from skerry.controllers.summarizer.events import SummaryInputs
+from skerry.controllers.summarizer.leases import Leases, Timer, lean_lease
 from skerry.controllers.summarizer.observe import (
     SUMMARIES,
-    DeliveryObserver,
     Observed,
-    ObservedDelivery,
+    ObservedPlacement,
+    PlacementObserver,
     SummaryObserver,
 )
 from skerry.controllers.summarizer.pace import Pace
@@ -26,21 +28,24 @@ from skerry.controllers.summarizer.projections import (
     lean_summary,
     lean_workspace,
 )
+from skerry.controllers.summarizer.status import decide_placement
 from skerry.controllers.summarizer.watches import Cluster, KindWatches, Parked
 from skerry.kit.log import Logger
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.logic.machinery.plan import NOTHING, Plan
-from skerry.runtime.client import Client, cluster_of
+from skerry.runtime.client import Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key
-from skerry.runtime.informer import InformerFactory
+from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "summarizer"
 WORKERS = 8
 # Discovery is a few requests; a restart with a thousand workspaces has a thousand of them.
 _KIND_WORKERS = 8
+_HEARTBEATS = Selection(fields=f"metadata.name={HEARTBEAT_LEASE}")
 
 _log = Logger(NAME)
 
@@ -63,13 +68,14 @@ class Views:
 
 
 class Summarizer:
-    """Three loops over the same tables: the kinds there are, the summaries, the delivery counts."""
+    """Three loops over the same tables: the kinds there are, the summaries, the placements."""
 
     def __init__(self, views: Views, *, workers: int = WORKERS) -> None:
         hub, edge = views.hub, views.edge
+        self._hub = hub
         clock = hub.client.clock
         self.queue: WorkQueue[Key] = hub.queue(NAME)
-        self.placement_queue: WorkQueue[ObjectRef] = hub.queue(f"{NAME}-deliveries")
+        self.placement_queue: WorkQueue[ObjectRef] = hub.queue(f"{NAME}-placements")
         self.kind_queue: WorkQueue[Cluster] = hub.queue(f"{NAME}-kinds")
         self._pace = Pace(self.queue, clock)
         self._placement_pace = Pace(self.placement_queue, clock)
@@ -86,6 +92,7 @@ class Summarizer:
             self._enqueue_cluster,
         )
         self.watches = watches = KindWatches(hub, inputs, self._enqueue_parked)
+        heartbeats = self._heartbeats()
         mailboxes.add_handler(inputs.mailbox_changed)
         slices.add_handler(inputs.slice_changed)
         placements.add_handler(inputs.placement_changed)
@@ -94,11 +101,11 @@ class Summarizer:
         for informer in (watches.bindings, watches.definitions):
             informer.add_handler(self._types_changed)
         roles = [mailboxes, placements, slices, watches.bindings, watches.definitions]
-        informers = [*roles, summaries, cluster_summaries]
+        informers = [*roles, summaries, cluster_summaries, heartbeats]
         observer = SummaryObserver(
             inputs, watches, summaries.index, cluster_summaries.index, hub.client, self._pace
         )
-        deliveries = DeliveryObserver(inputs, watches, placements.index, self._placement_pace)
+        standings = PlacementObserver(inputs, watches, placements.index, self._placement_pace)
         self._reading: Controller[Cluster, None] = hub.controller(
             f"{NAME}-kinds",
             Reconciler(watches.read, _nothing, hub.executor(NAME)),
@@ -113,12 +120,29 @@ class Summarizer:
             informers,
             workers,
         )
-        self._deliveries: Controller[ObjectRef, ObservedDelivery] = hub.controller(
-            f"{NAME}-deliveries",
-            Reconciler(deliveries.observe, decide_delivery, hub.executor(NAME)),
+        self._placements: Controller[ObjectRef, ObservedPlacement] = hub.controller(
+            f"{NAME}-placements",
+            Reconciler(
+                standings.observe,
+                lambda observed: decide_placement(observed, clock.now()),
+                hub.executor(NAME),
+            ),
             self.placement_queue,
             informers,
         )
+
+    def _heartbeats(self) -> Informer:
+        """Follow the Leases of mailboxes, whether or not this process leads."""
+        hub = self._hub
+        informer = hub.factory.informer(LEASES, _HEARTBEATS, transform=lean_lease, packed=True)
+        leases = Leases(
+            hub.client.clock,
+            self.inputs.leases_changed,
+            lambda: informer.following_since,
+            _call_later,
+        )
+        informer.add_handler(leases.lease_changed)
+        return informer
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -127,7 +151,9 @@ class Summarizer:
             tasks.create_task(self.watches.run())
             tasks.create_task(self._reading.run())
             tasks.create_task(self._summaries.run())
-            tasks.create_task(self._deliveries.run())
+            tasks.create_task(self._placements.run())
+            if self._hub.recorder is not None:
+                tasks.create_task(self._hub.recorder.run())
 
     def _enqueue_cluster(self, cluster: ClusterName) -> None:
         self.kind_queue.add(Cluster(cluster))
@@ -148,6 +174,10 @@ class Summarizer:
 def build(views: Views, *, workers: int = WORKERS) -> Summarizer:
     """Return the controller that summarises reported states."""
     return Summarizer(views, workers=workers)
+
+
+def _call_later(seconds: float, then: Callable[[], None]) -> Timer:
+    return asyncio.get_running_loop().call_later(seconds, then)
 
 
 def _nothing(_: None) -> Plan:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 from skerry.controllers.summarizer.observe import (
     DesiredSummary,
     Observed,
-    ObservedDelivery,
     ReturnedStatus,
 )
 from skerry.controllers.summarizer.projections import summary_digest
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
 from skerry.logic.fleet.tables.completeness import Verdict, verdict
-from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target, Update
+from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.index import Key
 
 
@@ -76,29 +74,3 @@ def _object(key: Key, desired: DesiredSummary) -> Object:
 def _target(key: Key) -> Target:
     gvr = NAMESPACED if key.namespace else CLUSTER_SCOPED
     return Target(gvr, key.name, key.namespace, key.cluster)
-
-
-def decide_delivery(observed: ObservedDelivery) -> Plan:
-    """Make the placement's status tell the count.
-
-    The rest of the status is the scheduler's, and a status without it is not valid: until it has
-    been written there is nothing to add to.
-    """
-    status = observed.placement.get("status") or {}
-    known = "specGeneration" in status and observed.missing is None
-    if not known or status.get("deliveredObjects") == observed.delivered:
-        return NOTHING
-    target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
-    patch = {"status": {"deliveredObjects": observed.delivered}}
-    return Plan(
-        [
-            Patch(
-                target,
-                patch,
-                reason="DeliveriesChanged",
-                subresource="status",
-                retry_on_conflict=True,
-                absent_is_fine=True,
-            )
-        ]
-    )

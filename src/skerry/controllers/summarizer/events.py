@@ -7,7 +7,7 @@ come and go, so when one changes every object of the cluster is taken in anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from skerry.api.edge import (
@@ -23,6 +23,7 @@ from skerry.controllers.summarizer.projections import BY_CLUSTER, BY_PLACEMENT, 
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.placement.slices import destinations_in
+from skerry.logic.fleet.summary.freshness import Lease
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
 from skerry.logic.fleet.translation.categories import NAMESPACES
@@ -63,6 +64,8 @@ class SummaryInputs:
         # SyncTarget UIDs by mailbox cluster, and the other way round.
         self._uids: dict[ClusterName, str] = {}
         self._mailboxes: dict[str, ClusterName] = {}
+        # Leases by mailbox cluster, which may be read before the mailbox itself.
+        self._leases: dict[ClusterName, Lease] = {}
         self._watched: list[tuple[Kind, Index]] = []
 
     def is_workload(self, cluster: ClusterName) -> bool:
@@ -123,12 +126,26 @@ class SummaryInputs:
         if before:
             self._drop_all(before)
             del self._mailboxes[uid], self._uids[before]
+            self.tables.leases.drop(uid)
             self._role_changed(before)
         if cluster:
             self._drop_all(cluster)
             self._mailboxes[uid] = cluster
             self._uids[cluster] = uid
+            self._put_lease(uid, self._leases.get(cluster))
             self._role_changed(cluster)
+        self._settle()
+
+    def leases_changed(self, leases: Mapping[ClusterName, Lease | None]) -> None:
+        """Take in, as one batch, Leases that have lapsed, live again, or are gone."""
+        for cluster, lease in leases.items():
+            if lease is None:
+                self._leases.pop(cluster, None)
+            else:
+                self._leases[cluster] = lease
+            uid = self._uids.get(cluster)
+            if uid is not None:
+                self._put_lease(uid, lease)
         self._settle()
 
     def object_changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
@@ -168,6 +185,12 @@ class SummaryInputs:
         self._settle()
 
     # -- how the tables are written ----------------------------------------------------------
+
+    def _put_lease(self, uid: str, lease: Lease | None) -> None:
+        if lease is None:
+            self.tables.leases.drop(uid)
+        else:
+            self.tables.leases.put(uid, lease)
 
     def _put_placement(self, placement: ObjectRef, obj: Object) -> None:
         asks = reported_state(obj.get("spec") or {})
@@ -254,7 +277,7 @@ class SummaryInputs:
             key = self.names.key(cause)
             for each in sorted(renamed if key is None else {*renamed, key}):
                 self._enqueue_summary(each)
-        for placement in touched.deliveries:
+        for placement in touched.standings:
             self._enqueue_placement(placement)
 
     def _enqueue_all(self, placement: ObjectRef) -> None:

@@ -17,6 +17,7 @@ from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject
 from skerry.logic.fleet.summary.report import digest_of
 from skerry.logic.fleet.summary.returned import returnable
 from skerry.logic.fleet.summary.selection import comes_back
+from skerry.logic.fleet.summary.standing import Standing
 from skerry.logic.fleet.summary.tables import Source
 from skerry.logic.fleet.summary.tally import Tally, Totals
 from skerry.logic.fleet.tables.completeness import Scope
@@ -24,7 +25,7 @@ from skerry.runtime.client import Client
 from skerry.runtime.index import Index, Key
 
 SUMMARIES = "summaries"
-DELIVERIES = "deliveries"
+PLACEMENTS = "placements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedDelivery:
-    """A placement, and how many of its objects without status have been delivered."""
+class ObservedPlacement:
+    """A placement, and what becomes of it at its destinations."""
 
     ref: ObjectRef
     placement: Object
-    delivered: int
+    standing: Standing
     missing: Scope | None = None
 
 
@@ -150,8 +151,8 @@ class SummaryObserver:
             return None
 
 
-class DeliveryObserver:
-    """Reads the count of one placement at a time."""
+class PlacementObserver:
+    """Reads the standing of one placement at a time."""
 
     def __init__(
         self,
@@ -165,18 +166,18 @@ class DeliveryObserver:
         self._placements = placements
         self._pace = pace
 
-    async def observe(self, ref: ObjectRef) -> ObservedDelivery | None:
-        """Return a placement and its count; None when there is neither."""
+    async def observe(self, ref: ObjectRef) -> ObservedPlacement | None:
+        """Return a placement and its standing; None when there is neither."""
         missing = self._watches.missing(ref.cluster)
         if missing is not None:
-            self._watches.park(Parked(DELIVERIES, ref), missing)
+            self._watches.park(Parked(PLACEMENTS, ref), missing)
         else:
             self._pace.observing(ref)
         placement = self._placements.get(Key(ref.cluster, "", ref.name))
-        delivered = self._inputs.tables.delivered(ref)
-        if placement is None or delivered is None:
+        standing = self._inputs.tables.standing(ref)
+        if placement is None or standing is None:
             return None
-        return ObservedDelivery(ref, placement, delivered, missing)
+        return ObservedPlacement(ref, placement, standing, missing)
 
 
 def _subject(item: ObjectRef, source: Source) -> Subject:

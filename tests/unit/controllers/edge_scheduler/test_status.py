@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from skerry.api.edge import edge_placement_ref
+from skerry.api.edge import SCHEDULED, edge_placement_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.observe import Result
 from skerry.controllers.edge_scheduler.status import (
     SATISFIABLE,
-    SCHEDULED,
     ObservedStatus,
     decide_status,
 )

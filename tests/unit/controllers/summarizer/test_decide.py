@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import edge_placement_ref
-from skerry.controllers.summarizer.decide import decide, decide_delivery
+from skerry.controllers.summarizer.decide import decide
 from skerry.controllers.summarizer.observe import (
     DesiredSummary,
     Observed,
-    ObservedDelivery,
     ReturnedStatus,
 )
 from skerry.controllers.summarizer.projections import lean_summary
@@ -20,9 +19,10 @@ from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.content import Subject
 from skerry.logic.fleet.summary.health import HEALTHY
 from skerry.logic.fleet.summary.report import Report
-from skerry.logic.fleet.summary.tally import Detail, total
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import total
 from skerry.logic.fleet.tables.completeness import Scope
-from skerry.logic.machinery.plan import Create, Delete, Patch, Update
+from skerry.logic.machinery.plan import Create, Delete, Update
 from skerry.runtime.index import Key
 from tests.kit.chain.summarizer_hub import DEPLOYMENTS
 
@@ -137,29 +137,3 @@ def test_a_status_is_returned_to_the_version_that_was_read() -> None:
     assert isinstance(update, Update)
     assert update.subresource == "status"
     assert update.object == {**SOURCE, "status": {"replicas": 2}}
-
-
-def placement(**status: int) -> dict[str, Any]:
-    return {"metadata": {}, "status": status}
-
-
-def test_deliveries_are_written_once_the_scheduler_has_written_its_part() -> None:
-    scheduled = placement(specGeneration=1, matchingLocationCount=1)
-
-    (patch,) = decide_delivery(ObservedDelivery(PLACEMENT, scheduled, 4))
-
-    assert isinstance(patch, Patch)
-    assert patch.patch == {"status": {"deliveredObjects": 4}}
-    assert not decide_delivery(ObservedDelivery(PLACEMENT, {"metadata": {}}, 4))
-
-
-def test_deliveries_that_are_written_already_need_nothing() -> None:
-    counted = placement(specGeneration=1, deliveredObjects=4)
-
-    assert not decide_delivery(ObservedDelivery(PLACEMENT, counted, 4))
-
-
-def test_deliveries_wait_until_everything_was_read() -> None:
-    scheduled = placement(specGeneration=1)
-
-    assert not decide_delivery(ObservedDelivery(PLACEMENT, scheduled, 4, UNREAD))

@@ -20,7 +20,9 @@ from skerry.controllers.summarizer.projections import (
     by_placement,
     lean_slice,
 )
+from skerry.logic.fleet.summary.freshness import LIVE, lapsed
 from skerry.logic.fleet.summary.report import Copy, reference
+from skerry.logic.fleet.summary.standing import Standing
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.runtime.index import Index, Key, key_of
 
@@ -117,6 +119,7 @@ def placed() -> Events:
     """Return the events of a Deployment that P sends to two edges."""
     events = Events()
     events.mailbox(UIDS[0], "mb-1")
+    events.inputs.leases_changed({"mb-1": LIVE, "mb-2": LIVE})
     events.mailbox(UIDS[1], "mb-2")
     events.put(NAMESPACES, thing("wmw", "shop"))
     events.put(DEPLOYMENTS, thing("wmw", "web", "shop"))
@@ -138,7 +141,30 @@ def test_a_report_enqueues_the_summary_of_its_object() -> None:
     events.put(DEPLOYMENTS, copy_of("mb-1", "web", replicas=1))
 
     assert events.summaries == [WEB]
-    assert events.placements == []
+
+
+def test_leases_that_lapse_together_enqueue_each_summary_and_placement_once() -> None:
+    events = placed()
+
+    events.inputs.leases_changed({"mb-1": lapsed("t"), "mb-2": lapsed("t"), "other": LIVE})
+
+    assert (events.summaries, events.placements) == ([WEB], [P])
+    standing = events.inputs.tables.standing(P)
+    assert standing is not None
+    assert standing.unknown == 2
+
+
+def test_a_lease_counts_for_whichever_mailbox_has_its_cluster() -> None:
+    events = placed()
+
+    events.mailbox_gone(UIDS[0])
+    assert set(events.inputs.tables.leases) == {UIDS[1]}
+
+    events.mailbox(UIDS[0], "mb-1")
+    assert events.inputs.tables.leases.get(UIDS[0]) == LIVE
+
+    events.inputs.leases_changed({"mb-1": None})
+    assert events.inputs.tables.leases.get(UIDS[0]) is None
 
 
 def test_a_report_on_what_nobody_places_enqueues_nothing() -> None:
@@ -161,11 +187,14 @@ def test_an_object_in_a_mailbox_that_is_no_copy_reports_nothing() -> None:
 def test_a_delivered_copy_without_status_enqueues_its_placement() -> None:
     events = placed()
     events.put(CONFIG_MAPS, thing("wmw", "settings", "shop"))
+    events.placements.clear()
 
     events.put(CONFIG_MAPS, copy_of("mb-1", "settings", applied=True))
 
     assert events.placements == [P]
-    assert events.inputs.tables.delivered(P) == 1
+    standing = events.inputs.tables.standing(P)
+    assert standing is not None
+    assert standing.delivered_copies == 1
 
 
 def test_a_system_object_is_placed_by_nobody() -> None:
@@ -212,7 +241,7 @@ def test_a_placement_that_was_malformed_from_the_start_places_nothing() -> None:
 
     q = edge_placement_ref("wmw", "q")
     assert events.inputs.tables.selected.of(q) == {}
-    assert events.inputs.tables.delivered(q) == 0
+    assert events.inputs.tables.standing(q) == Standing()
 
 
 def test_a_changed_placement_enqueues_all_its_summaries() -> None:

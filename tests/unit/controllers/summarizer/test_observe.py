@@ -9,8 +9,8 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.summarizer.events import SummaryInputs
 from skerry.controllers.summarizer.observe import (
-    DeliveryObserver,
-    ObservedDelivery,
+    ObservedPlacement,
+    PlacementObserver,
     SummaryObserver,
 )
 from skerry.controllers.summarizer.pace import Pace
@@ -24,6 +24,8 @@ from skerry.controllers.summarizer.projections import (
 )
 from skerry.controllers.summarizer.watches import EVERY_KIND, KindWatches, Parked
 from skerry.kit.clock import LoopClock
+from skerry.logic.fleet.summary.freshness import LIVE
+from skerry.logic.fleet.summary.standing import Standing
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.workqueue import WorkQueue
@@ -64,8 +66,8 @@ class World:
             self.hub.context.client,
             pace,
         )
-        placement_pace: Pace[ObjectRef] = Pace(WorkQueue("deliveries"), LoopClock())
-        self.deliveries = DeliveryObserver(
+        placement_pace: Pace[ObjectRef] = Pace(WorkQueue("placements"), LoopClock())
+        self.standings = PlacementObserver(
             self.inputs, self.watches, self.placements, placement_pace
         )
         self._held = {kind: Index() for kind in (DEPLOYMENTS, NAMESPACES)}
@@ -79,6 +81,7 @@ class World:
     def _place(self, *, singleton: bool) -> None:
         workspace = thing("espw", Mailbox("imw", UID).workspace, spec={"cluster": "mb"})
         self.inputs.mailbox_changed(None, workspace)
+        self.inputs.leases_changed({"mb": LIVE})
         self.put(NAMESPACES, thing("wmw", "shop"))
         self.put(DEPLOYMENTS, thing("wmw", "web", "shop"))
         spec = {"namespaceSelector": {}, "wantSingletonReportedState": singleton}
@@ -214,22 +217,24 @@ async def test_no_status_is_returned_to_a_source_that_has_gone() -> None:
     assert found.returned is None
 
 
-async def test_a_placement_is_observed_with_its_count() -> None:
-    found = await World().deliveries.observe(P)
+async def test_a_placement_is_observed_with_its_standing() -> None:
+    standing = Standing(destinations=1, objects=2, undelivered=("l",))
 
-    assert found == ObservedDelivery(P, found.placement if found else {}, 0)
+    found = await World().standings.observe(P)
+
+    assert found == ObservedPlacement(P, found.placement if found else {}, standing)
 
 
-async def test_the_count_of_a_placement_waits_until_everything_was_read() -> None:
+async def test_the_standing_of_a_placement_waits_until_everything_was_read() -> None:
     world = World(read=False)
 
-    found = await world.deliveries.observe(P)
+    found = await world.standings.observe(P)
 
     assert found is not None
     assert found.missing == Scope("wmw", EVERY_KIND)
     world.watches._complete_everything("wmw")
-    assert world.enqueued == [Parked("deliveries", P)]
+    assert world.enqueued == [Parked("placements", P)]
 
 
-async def test_a_placement_that_has_gone_has_no_count() -> None:
-    assert await World().deliveries.observe(edge_placement_ref("wmw", "gone")) is None
+async def test_a_placement_that_has_gone_has_no_standing() -> None:
+    assert await World().standings.observe(edge_placement_ref("wmw", "gone")) is None

@@ -9,8 +9,10 @@ from typing import Any, Final, NamedTuple
 from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.slices import label_for
+from skerry.logic.fleet.summary.health import has_health
 from skerry.logic.fleet.summary.report import Number
-from skerry.logic.fleet.summary.tally import Detail, Totals
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import Totals
 from skerry.logic.machinery.names import dns1123_subdomain
 from skerry.logic.machinery.workspaces.names import base36
 
@@ -31,6 +33,8 @@ _MAX_NAME_LENGTH = 253
 _UNFIT = re.compile(r"[^a-z0-9]+")
 _HASH_LENGTH = 10
 _INT64 = 2**63 - 1
+# In place of a number, where there is nothing to count.
+NO_NUMBER: Final = "–"  # noqa: RUF001 - a dash, as people write it
 
 
 class Subject(NamedTuple):
@@ -69,6 +73,9 @@ def summary_content(placement: str, subject: Subject, totals: Totals) -> Raw:
         "delivered": totals.delivered,
         "reported": totals.reported,
         "healthy": totals.healthy,
+        "unhealthy": totals.unhealthy,
+        "unknown": totals.unknown,
+        "health": _health(subject, totals),
         "numbers": [
             {
                 "field": each.field,
@@ -115,6 +122,12 @@ def _reference(subject: Subject) -> Raw:
     return {name: value for name, value in reference.items() if value or name == "group"}
 
 
+def _health(subject: Subject, totals: Totals) -> str:
+    """Return how many are healthy, for people: none of a kind without health is not ill."""
+    judged = totals.healthy or totals.unhealthy or has_health(subject.group, subject.kind)
+    return str(totals.healthy) if judged else NO_NUMBER
+
+
 def _detail(detail: Detail) -> Raw:
     destination, report = detail
     found: Raw = {
@@ -128,6 +141,7 @@ def _detail(detail: Detail) -> Raw:
         ("reason", report.health.reason),
         ("message", report.health.message),
         ("reportTime", report.time),
+        ("lastHeard", report.last_heard),
     ):
         if value:
             found[name] = value

@@ -33,6 +33,16 @@ class Health:
 
 HEALTHY: Final = Health("True")
 NOT_REPORTED: Final = Health("Unknown", "NotReported", "no state was reported")
+NO_HEALTH: Final = Health("Unknown", "NoHealth", "nothing is reported that health shows in")
+NO_CONDITION: Final = Health(
+    "Unknown", "NoStandardCondition", "the status has no condition to judge by"
+)
+SUSPENDED: Final = Health("Unknown", "Suspended", "the job is suspended")
+SCALING_DISABLED: Final = Health("Unknown", "ScalingDisabled", "scaling is switched off")
+# Reasons that ask nobody to wait: there is nothing to be judged, or it is as its owner wants it.
+WITHOUT_HEALTH: Final = frozenset(
+    each.reason for each in (NO_HEALTH, NO_CONDITION, SUSPENDED, SCALING_DISABLED)
+)
 
 # A Job with pods that may or may not get on.
 _RUNNING: Final = "Running"
@@ -64,6 +74,22 @@ def because(found: Health, cause: Health | None) -> Health:
     if cause is None or (found.status == "True" and found.reason != _RUNNING):
         return found
     return cause
+
+
+def has_health(group: str, kind: str) -> bool:
+    """Tell whether every object of a kind comes to be healthy or not, sooner or later.
+
+    Of other kinds it depends on what is reported: only conditions tell.
+    """
+    return (group, kind) in _RULES
+
+
+def unreported(group: str, kind: str, obj: Raw) -> Health:
+    """Judge *obj*, which was applied at its edge, while that has reported no state of it."""
+    spec = obj.get("spec")
+    if (group, kind) == ("", "Service") and not _is_load_balancer(spec):
+        return HEALTHY
+    return NOT_REPORTED if has_health(group, kind) else NO_HEALTH
 
 
 def conditions_of(status: Raw) -> Sequence[Raw]:
@@ -128,7 +154,7 @@ def _job(spec: Raw, status: Raw) -> Health:
     if complete is not None and complete.get("status") == "True":
         return Health("True", "Complete")
     if spec.get("suspend"):
-        return Health("Unknown", "Suspended", "the job is suspended")
+        return SUSPENDED
     if _number(status, "active"):
         return Health("True", _RUNNING)
     return Health("Unknown", "Pending", "no pod of the job is active")
@@ -173,7 +199,7 @@ def _autoscaler(_: Raw, status: Raw) -> Health:
         condition = _condition(status, kind)
         if condition is not None and condition.get("status") == "False":
             if condition.get("reason") == "ScalingDisabled":  # its target has no replicas
-                return Health("Unknown", "ScalingDisabled", "scaling is switched off")
+                return SCALING_DISABLED
             return _unhealthy(condition, f"Not{kind}")
     return HEALTHY if _condition(status, "ScalingActive") else NOT_REPORTED
 
@@ -186,8 +212,12 @@ def _disruption_budget(_: Raw, status: Raw) -> Health:
     return HEALTHY if "expectedPods" in status else NOT_REPORTED
 
 
+def _is_load_balancer(spec: object) -> bool:
+    return isinstance(spec, Mapping) and spec.get("type") == "LoadBalancer"
+
+
 def _service(spec: Raw, status: Raw) -> Health:
-    if spec.get("type") != "LoadBalancer" or _map(status, "loadBalancer").get("ingress"):
+    if not _is_load_balancer(spec) or _map(status, "loadBalancer").get("ingress"):
         return HEALTHY
     return Health("False", "LoadBalancerPending", "no load balancer has been provisioned")
 
@@ -220,7 +250,7 @@ def _by_conditions(_: Raw, status: Raw) -> Health:
             condition.get("reason") or f"{kind}Unknown", condition.get("message")
         )
         return Health("Unknown", found.reason, found.message)
-    return Health("Unknown", "NoStandardCondition", "the status has no condition to judge by")
+    return NO_CONDITION
 
 
 _RULES: Mapping[tuple[str, str], Rule] = {

@@ -30,6 +30,7 @@ from skerry.logic.fleet.summary.health import (
     because,
     conditions_of,
     health,
+    unreported,
 )
 from skerry.logic.fleet.syncing.delivery import is_delivered
 
@@ -47,7 +48,8 @@ _MAX_DEPTH = 8
 class Report:
     """The state at one destination. ``digest`` tells one status from another.
 
-    How fresh it is will be a member here; it comes from the destination's lease, not from the copy.
+    ``last_heard`` is None while the destination's Lease lives. Then it says until when it did,
+    empty when it never has, and nothing else here is known; see ``freshness``.
     """
 
     delivered: bool = False
@@ -57,6 +59,7 @@ class Report:
     numbers: tuple[tuple[str, Number], ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     digest: str = ""
+    last_heard: str | None = None
 
 
 NOT_APPLIED: Final = Health("Unknown", "NotApplied", "the syncer has not applied it yet")
@@ -70,8 +73,9 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
     delivered, error, cause = is_delivered(obj), _said(obj, SYNC_ERROR), _said(obj, CAUSE)
     status = obj.get("status")
     if not isinstance(status, Mapping) or not status:
-        found = because(_unreported(delivered), cause if delivered else None)
-        return Report(delivered=delivered, health=error or found)
+        if error is None and delivered:
+            return Report(delivered=True, health=because(unreported(group, kind, obj), cause))
+        return Report(delivered=delivered, health=error or NOT_APPLIED)
     return Report(
         delivered=delivered,
         reported=True,
@@ -123,10 +127,6 @@ def reference(
         whole = report_of(ref.group, copy.kind, copy.obj) if copy.has_status else None
         found[ref.at(""), uid] = delivery_of(copy.obj) if whole is None else whole
     return found
-
-
-def _unreported(delivered: bool) -> Health:
-    return NOT_REPORTED if delivered else NOT_APPLIED
 
 
 def _said(obj: Raw, mark: str) -> Health | None:

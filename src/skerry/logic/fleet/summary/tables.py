@@ -5,12 +5,13 @@
     placements ─┐
     sources ────┼─ selected ─┐
     namespaces ─┘            ├─ route ─┐
-    destinations ────────────┘         ├─ tally ── delivered
-    reports ───────────────────────────┘
+    destinations ────────────┘         ├─ tally ── standing
+    reports ───────────────────────────┤
+    leases ────────────────────────────┘
 
 A placement selects objects of its own workspace; each of those goes to each of its destinations.
 That product is never stored. A report touches the placements that both select its object and go to
-its mailbox, and nothing else.
+its mailbox, and nothing else; a Lease that lapses touches those that go to its mailbox.
 
 Items are called without their cluster, because the copies of an object are: two workspaces that
 place an object of one name at one edge share the copy there, and so its report.
@@ -24,8 +25,10 @@ from typing import NamedTuple
 
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.summary.freshness import Lease
 from skerry.logic.fleet.summary.report import Report
-from skerry.logic.fleet.summary.tally import DeliveredCopies, Tally, tally
+from skerry.logic.fleet.summary.standing import Hold, Standing, Standings
+from skerry.logic.fleet.summary.tally import Tally, tally
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
@@ -59,35 +62,17 @@ class Candidate(NamedTuple):
 
 
 class Touched(NamedTuple):
-    """What a batch may have changed: summaries by placement and item, counts by placement."""
+    """What a batch may have changed: summaries by placement and item, standings by placement."""
 
     summaries: list[tuple[ObjectRef, ObjectRef]]
-    deliveries: list[ObjectRef]
-
-
-class _Sum:
-    """The sum of a placement's counts."""
-
-    __slots__ = ("sum",)
-
-    def __init__(self) -> None:
-        self.sum = 0
-
-    def add(self, _: object, row: int) -> None:
-        self.sum += row
-
-    def remove(self, _: object, row: int) -> None:
-        self.sum -= row
-
-    def replace(self, _: object, old: int, new: int) -> None:
-        self.sum += new - old
+    standings: list[ObjectRef]
 
 
 class SummaryTables:
     """See the module's text. Inputs are written by whoever watches; ``settle`` does the rest.
 
-    The freshness of a report will come from a table of leases beside ``reports``: a lease that
-    lapsed is a change of a row, made by a timer outside.
+    ``leases`` and ``holds`` are by SyncTarget UID. A Lease that lapsed is a change of a row, made
+    by a timer outside; one that is merely renewed is none.
     """
 
     def __init__(self) -> None:
@@ -97,6 +82,8 @@ class SummaryTables:
         self.namespaces: Table[ObjectRef, Labels] = flow.table("namespaces")
         self.destinations: Relation[ObjectRef, str, Destination] = flow.relation("destinations")
         self.reports: Relation[ObjectRef, str, Report] = flow.relation("reports")
+        self.leases: Table[str, Lease] = flow.table("leases")
+        self.holds: Table[str, Hold] = flow.table("holds")
         candidates = flow.lookup(
             "candidates", self.sources, self.namespaces, _namespace, _candidate
         )
@@ -110,12 +97,10 @@ class SummaryTables:
             key=_item,
         )
         self.route = flow.product("route", self.selected, self.destinations)
-        self.tallies = tally(flow, self.route, self.reports)
-        counts = flow.rows("delivered of an item", self.tallies, _delivered)
-        sums = flow.group(
-            "delivered of a placement", counts, lambda key, _: key[0], lambda _: _Sum()
+        self.tallies, marks = tally(flow, self.route, self.reports, self.leases)
+        self._standings = Standings(
+            flow, self.selected, self.destinations, self.tallies, marks, self.leases, self.holds
         )
-        self._delivered = flow.rows("delivered", sums, lambda _, fold: fold.sum)
 
     def set_destinations(self, placement: ObjectRef, found: Iterable[Destination]) -> None:
         """Take in where an EdgePlacement goes now.
@@ -140,8 +125,7 @@ class SummaryTables:
         sources = settled.changes(self.sources)
         if sources:
             summaries = sorted({*summaries, *self._about(change.key for change in sources)})
-        deliveries = [change.key for change in settled.changes(self._delivered)]
-        return Touched(summaries, deliveries)
+        return Touched(summaries, self._standings.touched(settled))
 
     def _about(self, sources: Iterable[ObjectRef]) -> Iterator[tuple[ObjectRef, ObjectRef]]:
         """Yield the summaries of these objects: a summary names their version and kind."""
@@ -156,11 +140,9 @@ class SummaryTables:
         found = self.tallies.get((placement, item))
         return found if isinstance(found, Tally) else None
 
-    def delivered(self, placement: ObjectRef) -> int | None:
-        """Return how many copies of kinds without status have been delivered."""
-        if placement not in self.placements:
-            return None
-        return self._delivered.get(placement) or 0
+    def standing(self, placement: ObjectRef) -> Standing | None:
+        """Return what becomes of a placement; None when there is no such placement."""
+        return self._standings.of(placement) if placement in self.placements else None
 
 
 def _namespace(ref: ObjectRef, _: Source) -> ObjectRef | None:
@@ -186,10 +168,6 @@ def _selected(_: ObjectRef, selects: Selects, ref: ObjectRef, candidate: Candida
     """Return whether the kind of a selected object has a status; None when it is not selected."""
     chosen = selects(ref.at(""), candidate.labels, candidate.within)
     return candidate.has_status if chosen else None
-
-
-def _delivered(_: object, found: Tally | DeliveredCopies) -> int | None:
-    return found.count if isinstance(found, DeliveredCopies) else None
 
 
 def reference(

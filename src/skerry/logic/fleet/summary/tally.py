@@ -7,7 +7,10 @@ floating-point sums drift under subtraction); minimum and maximum survive remova
 kept in order, so a change costs a binary search and a memory move, never a pass over all
 destinations. ``reference`` is the same computed from the inputs alone: the two are always equal.
 
-Where a kind has no status there is nothing to fold but how many copies were delivered.
+A destination whose Lease has lapsed is unknown: it is counted as that, and as nothing else.
+
+Where a kind has no status there is nothing to fold but how many copies were delivered, and which
+were refused.
 """
 
 from __future__ import annotations
@@ -21,16 +24,20 @@ from typing import NamedTuple
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.extremes import Extremes
-from skerry.logic.fleet.summary.report import ABSENT, Number, Report
+from skerry.logic.fleet.summary.freshness import Lease, fresh_report
+from skerry.logic.fleet.summary.report import Number, Report
+from skerry.logic.fleet.summary.standing import Detail, mark
 from skerry.logic.fleet.tables.flow import Dataflow
-from skerry.logic.fleet.tables.operators import Groups
-from skerry.logic.fleet.tables.product import Product
+from skerry.logic.fleet.tables.product import Folded, Product
 from skerry.logic.fleet.tables.relation import Relation
+from skerry.logic.fleet.tables.table import Table
 
 # Where a condition's status is counted.
 _COLUMNS = {"True": 0, "False": 1, "Unknown": 2}
-# The unhealthy come first, then the unknown; of equals those that are not delivered.
-_RANKS = {"False": 0, "Unknown": 2, "True": 4}
+# The unhealthy come first, then those not heard of, then those of which nothing is known yet; of
+# equals those that are not delivered.
+_RANKS = {"False": 0, "Unknown": 3, "True": 5}
+_UNHEARD = 2
 
 
 class NumberTotal(NamedTuple):
@@ -51,13 +58,6 @@ class ConditionTotal(NamedTuple):
     unknown: int
 
 
-class Detail(NamedTuple):
-    """One destination and what it reports."""
-
-    destination: Destination
-    report: Report
-
-
 @dataclass(frozen=True, slots=True)
 class Totals:
     """What a summary tells."""
@@ -66,6 +66,8 @@ class Totals:
     delivered: int = 0
     reported: int = 0
     healthy: int = 0
+    unhealthy: int = 0
+    unknown: int = 0
     numbers: tuple[NumberTotal, ...] = ()
     conditions: tuple[ConditionTotal, ...] = ()
     newest: str = ""
@@ -115,10 +117,15 @@ class Tally:
         "_order",
         "_reported",
         "_times",
+        "_unhealthy",
+        "_unknown",
     )
 
+    # Counted for kinds without status alone: the others have a summary.
+    delivered_copies = 0
+
     def __init__(self, details: Iterable[tuple[str, Detail]] = ()) -> None:
-        self._delivered = self._reported = self._healthy = 0
+        self._delivered = self._reported = self._healthy = self._unhealthy = self._unknown = 0
         self._numbers: dict[str, _Numbers] = {}
         self._conditions: dict[str, list[int]] = {}
         self._times: Extremes[str] = Extremes()
@@ -135,6 +142,13 @@ class Tally:
     def delivered(self) -> int:
         """How many destinations have applied the present content."""
         return self._delivered
+
+    def worst(self) -> Detail | None:
+        """Return the first unhealthy destination with its report; None when there is none."""
+        if not self._unhealthy:
+            return None
+        _, _, destination, report = self._order[0]
+        return Detail(destination, report)
 
     def only(self) -> Detail | None:
         """Return the one destination with its report; None when there are more, or none."""
@@ -158,7 +172,11 @@ class Tally:
         was, now = old.report, new.report
         self._delivered += now.delivered - was.delivered
         self._reported += now.reported - was.reported
-        self._healthy += (now.health.status == "True") - (was.health.status == "True")
+        if was.health is not now.health:
+            before, after = was.health.status, now.health.status
+            self._healthy += (after == "True") - (before == "True")
+            self._unhealthy += (after == "False") - (before == "False")
+        self._unknown += (now.last_heard is not None) - (was.last_heard is not None)
         if was.numbers != now.numbers:
             self._count_numbers([each for each in was.numbers if each not in now.numbers], -1)
             self._count_numbers([each for each in now.numbers if each not in was.numbers], 1)
@@ -168,9 +186,9 @@ class Tally:
         if was.time != now.time:
             self._count_time(was.time, -1)
             self._count_time(now.time, 1)
-        before, entry = _entry(old), _entry(new)
-        at = bisect_left(self._order, before)
-        if before[0] == entry[0] and old.destination == new.destination:
+        held, entry = _entry(old), _entry(new)
+        at = bisect_left(self._order, held)
+        if held[0] == entry[0] and old.destination == new.destination:
             self._order[at] = entry
         else:
             del self._order[at]
@@ -183,6 +201,8 @@ class Tally:
             delivered=self._delivered,
             reported=self._reported,
             healthy=self._healthy,
+            unhealthy=self._unhealthy,
+            unknown=self._unknown,
             numbers=tuple(self._numbers[field].total(field) for field in sorted(self._numbers)),
             conditions=tuple(
                 ConditionTotal(kind, *self._conditions[kind]) for kind in sorted(self._conditions)
@@ -196,6 +216,8 @@ class Tally:
         self._delivered += by * report.delivered
         self._reported += by * report.reported
         self._healthy += by * (report.health.status == "True")
+        self._unhealthy += by * (report.health.status == "False")
+        self._unknown += by * (report.last_heard is not None)
         self._count_numbers(report.numbers, by)
         self._count_conditions(report.conditions, by)
         self._count_time(report.time, by)
@@ -225,32 +247,49 @@ class Tally:
 
 
 class DeliveredCopies:
-    """How many destinations have applied an object whose kind has no status."""
+    """Where an object whose kind has no status was applied: how many, and who refused it."""
 
-    __slots__ = ("count",)
+    __slots__ = ("_refused", "delivered_copies")
 
     def __init__(self, details: Iterable[tuple[str, Detail]] = ()) -> None:
-        self.count = sum(detail.report.delivered for _, detail in details)
+        self.delivered_copies = 0
+        self._refused: dict[str, Detail] = {}
+        for uid, detail in details:
+            self.add(uid, detail)
 
-    def add(self, _: str, detail: Detail) -> None:
-        self.count += detail.report.delivered
+    def worst(self) -> Detail | None:
+        """Return the first destination that refused it; None when there is none."""
+        if not self._refused:
+            return None
+        return min(self._refused.values(), key=lambda detail: (detail[0].location, detail[0]))
 
-    def remove(self, _: str, detail: Detail) -> None:
-        self.count -= detail.report.delivered
+    def add(self, uid: str, detail: Detail) -> None:
+        self.delivered_copies += detail.report.delivered
+        if detail.report.health.status == "False":
+            self._refused[uid] = detail
 
-    def replace(self, _: str, old: Detail, new: Detail) -> None:
-        self.count += new.report.delivered - old.report.delivered
+    def remove(self, uid: str, detail: Detail) -> None:
+        self.delivered_copies -= detail.report.delivered
+        self._refused.pop(uid, None)
+
+    def replace(self, uid: str, old: Detail, new: Detail) -> None:
+        self.remove(uid, old)
+        self.add(uid, new)
 
 
 # By placement, item (in no cluster) and SyncTarget UID; the left row: the kind has a status.
 Route = Product[ObjectRef, ObjectRef, str, bool, Destination]
 Reports = Relation[ObjectRef, str, Report]
-Tallies = Groups[tuple[ObjectRef, ObjectRef], Tally | DeliveredCopies]
+Leases = Table[str, Lease]
+Tallies = Folded[ObjectRef, ObjectRef, str, Tally | DeliveredCopies]
 
 
-def tally(flow: Dataflow, route: Route, report: Reports) -> Tallies:
-    """Return, for each placement and item it selects, the fold over where it goes."""
-    return flow.fold("tally", route, report, _detail, _fold)
+def tally(flow: Dataflow, route: Route, report: Reports, leases: Leases) -> Tallies:
+    """Return, for each placement and item it selects, the fold over where it goes.
+
+    And for each placement and destination the marks of its items; see ``standing``.
+    """
+    return flow.fold("tally", route, report, leases, _detail, _fold, mark)
 
 
 def _fold(
@@ -259,22 +298,22 @@ def _fold(
     return Tally(details) if has_status else DeliveredCopies(details)
 
 
-def _detail(destination: Destination, report: Report | None) -> Detail:
-    """Return a destination beside its report; without a copy in the mailbox that is known, too."""
-    return Detail(destination, ABSENT if report is None else report)
+def _detail(destination: Destination, report: Report | None, lease: Lease | None) -> Detail:
+    return Detail(destination, fresh_report(report, lease))
 
 
 def reference(
     selected: Mapping[tuple[ObjectRef, ObjectRef], bool],
     destinations: Mapping[tuple[ObjectRef, str], Destination],
     reports: Mapping[tuple[ObjectRef, str], Report],
+    leases: Mapping[str, Lease],
     max_details: int,
 ) -> dict[tuple[ObjectRef, ObjectRef], Totals | int]:
     """Compute every tally from scratch: totals, or without a status how many were delivered."""
     found: dict[tuple[ObjectRef, ObjectRef], Totals | int] = {}
     for (placement, item), has_status in selected.items():
         details = [
-            _detail(destination, reports.get((item, uid)))
+            _detail(destination, reports.get((item, uid)), leases.get(uid))
             for (goes, uid), destination in destinations.items()
             if goes == placement
         ]
@@ -300,6 +339,8 @@ def total(details: Iterable[Detail], max_details: int) -> Totals:
         delivered=sum(report.delivered for report in reports),
         reported=sum(report.reported for report in reports),
         healthy=sum(report.health.status == "True" for report in reports),
+        unhealthy=sum(report.health.status == "False" for report in reports),
+        unknown=sum(report.last_heard is not None for report in reports),
         numbers=tuple(
             NumberTotal(field, _plain(sum(map(Fraction, v))), _plain(min(v)), _plain(max(v)))
             for field, v in sorted(values.items())
@@ -321,5 +362,6 @@ def _plain(number: Number | Fraction) -> Number:
 
 def _entry(detail: Detail) -> _Entry:
     destination, report = detail
-    rank = _RANKS[report.health.status] + report.delivered
+    unheard = report.last_heard is not None
+    rank = _UNHEARD if unheard else _RANKS[report.health.status] + report.delivered
     return rank, destination.location, destination, report

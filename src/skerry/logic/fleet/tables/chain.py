@@ -14,6 +14,7 @@ owner what it all comes to. Each step is a table, derived from those above it by
                difference    mailbox × item                  desired against copies
                report        item × SyncTarget               how a copy fares
                tally         placement × item                what its reports come to
+               standing      placement                       what becomes of it at its destinations
 
 Between ``difference`` and ``report`` lies the edge. Its syncer keeps tables of its own, for its one
 mailbox (``AT_EDGE``)::
@@ -137,7 +138,7 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
         derived_by="skerry.logic.fleet.translation.difference:Difference",
         reference="skerry.logic.fleet.translation.reference:reference",
     ),
-    _watched("leases", "SyncTarget", "fresh or lapsed", _SUMMARIZER, "heartbeat of a SyncTarget"),
+    _watched("leases", "SyncTarget", "live or lapsed", _SUMMARIZER, "Lease of a mailbox"),
     _derived(
         "report",
         "item, SyncTarget",
@@ -153,6 +154,14 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
         _SUMMARIZER,
         derived_by="skerry.logic.fleet.summary.tally:tally",
         reference="skerry.logic.fleet.summary.tally:reference",
+    ),
+    _derived(
+        "standing",
+        "placement",
+        "destinations delivered, healthy, unhealthy, unknown",
+        _SUMMARIZER,
+        derived_by="skerry.logic.fleet.summary.standing:Standings",
+        reference="skerry.logic.fleet.summary.standing:reference",
     ),
 )
 

@@ -24,7 +24,7 @@ from skerry.logic.fleet.tables.operators import (
     Operator,
     UnionRows,
 )
-from skerry.logic.fleet.tables.product import FoldProduct, Product
+from skerry.logic.fleet.tables.product import AttachRows, Folded, FoldProduct, Product
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Change, Ordered, Table
 
@@ -38,6 +38,7 @@ V = TypeVar("V")
 W = TypeVar("W")
 X = TypeVar("X")
 C = TypeVar("C")
+D = TypeVar("D")
 F = TypeVar("F", bound=Fold[Any, Any])
 
 
@@ -212,16 +213,34 @@ class Dataflow:
         name: str,
         product: Product[J, A, B, V, W],
         cells: Relation[A, B, C],
-        row: Callable[[W, C | None], X],
+        facts: Table[B, D],
+        row: Callable[[W, C | None, D | None], X],
         fold: Callable[[J, A, V, Iterable[tuple[B, X]]], F],
-    ) -> Groups[tuple[J, A], F]:
+        mark: Callable[[V, X], int],
+    ) -> Folded[J, A, B, F]:
         """Return one fold for each left row of a product, over the right rows beside their cells.
 
-        It is there as long as its left row is, even with nothing to fold.
+        It is there as long as its left row is, even with nothing to fold. Beside each right row is
+        also the fact of its key. And for each right row the sum of the marks of all its rows; no
+        row where that is 0.
         """
-        result: Groups[tuple[J, A], F] = Groups(name, self._regroup)
-        operator = FoldProduct(self._meter, product, cells, result, row, fold)
-        self._derive((product.left, product.right, cells), operator)
+        groups: Groups[tuple[J, A], F] = Groups(name, self._regroup)
+        marks: Relation[J, B, int] = Relation(self, f"marks of {name}", derived=True)
+        result = Folded(groups, marks)
+        operator = FoldProduct(self._meter, product, cells, facts, result, row, fold, mark)
+        self._derive((product.left, product.right, cells, facts), operator)
+        return result
+
+    def attach(
+        self,
+        name: str,
+        pairs: Relation[J, B, V],
+        facts: Table[B, W],
+        row: Callable[[B, V, W | None], X | None],
+    ) -> Relation[J, B, X]:
+        """Return for each pair ``row`` of it and of the fact of its second key; None: no row."""
+        result: Relation[J, B, X] = Relation(self, name, derived=True)
+        self._derive((pairs, facts), AttachRows(self._meter, pairs, facts, result, row))
         return result
 
     # -- batches -----------------------------------------------------------------------------

@@ -6,18 +6,21 @@ relations that share their first key is *virtual*. Nothing of it is stored; a ro
 when asked for; a change of one factor says which keys it touches by iterating over the other.
 
 A fold over a product goes by factor as well. For each row of the left factor it folds the rows of
-the right one, each beside its *cell*: what is known of just that pair, such as the report of an
-item in a mailbox. A cell's change finds the products it is in through the smaller of the two sides.
+the right one, each beside its *cell*, what is known of just that pair, such as the report of an
+item in a mailbox, and the *fact* of its right key, such as whether the edge was heard of. A cell's
+change finds the products it is in through the smaller of the two sides. Across the left factor, for
+each row of the right one, *marks* are summed up: small numbers that say how a row deviates. Most
+rows do not, and a sum of nothing is not stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from skerry.logic.fleet.tables.operators import Fold, Groups, Meter
 from skerry.logic.fleet.tables.relation import Relation
-from skerry.logic.fleet.tables.table import Change, Ordered
+from skerry.logic.fleet.tables.table import Change, Ordered, Table
 
 J = TypeVar("J", bound=Ordered)
 A = TypeVar("A", bound=Ordered)
@@ -25,6 +28,7 @@ B = TypeVar("B", bound=Ordered)
 V = TypeVar("V")
 W = TypeVar("W")
 C = TypeVar("C")
+T = TypeVar("T")
 R = TypeVar("R")
 F = TypeVar("F", bound=Fold[Any, Any])
 
@@ -85,7 +89,14 @@ class Product(Generic[J, A, B, V, W]):
                     yield j, a, b
 
 
-class FoldProduct(Generic[J, A, B, V, W, C, R, F]):
+class Folded(NamedTuple, Generic[J, A, B, F]):
+    """What a fold over a product comes to: by row of the left factor, and marks by the right."""
+
+    groups: Groups[tuple[J, A], F]
+    marks: Relation[J, B, int]
+
+
+class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
     """Keeps one fold for each row of the left factor, over the rows of the right one."""
 
     def __init__(
@@ -93,11 +104,13 @@ class FoldProduct(Generic[J, A, B, V, W, C, R, F]):
         meter: Meter,
         product: Product[J, A, B, V, W],
         cells: Relation[A, B, C],
-        result: Groups[tuple[J, A], F],
-        row: Callable[[W, C | None], R],
+        facts: Table[B, T],
+        result: Folded[J, A, B, F],
+        row: Callable[[W, C | None, T | None], R],
         fold: Callable[[J, A, V, Iterable[tuple[B, R]]], F],
+        mark: Callable[[V, R], int],
     ) -> None:
-        """*row* puts a row of the right factor and its cell together; *fold* begins with rows.
+        """*row* puts a right row, its cell and its fact together; *fold* begins with rows.
 
         A left row that becomes another one begins anew, so it should hold no more than the fold
         depends on.
@@ -105,58 +118,166 @@ class FoldProduct(Generic[J, A, B, V, W, C, R, F]):
         self._meter = meter
         self._product = product
         self._cells = cells
-        self._result = result
+        self._facts = facts
+        self._result = result.groups
+        self._marks = result.marks
         self._row = row
         self._fold = fold
+        self._mark = mark
 
     def step(self) -> None:
-        left, right, result = self._product.left, self._product.right, self._result
-        begun = set()
-        for (j, a), _, row in left.changes():
-            begun.add((j, a))
-            result.set((j, a), None if row is None else self._begin(j, a, row))
+        left, right, facts = self._product.left, self._product.right, self._facts
+        begun = self._lefts_changed()
         moved = set()
         for change in right.changes():
             moved.add(change.key)
             self._right_changed(change, begun)
+        told = set()
+        for b, was, now in facts.changes():
+            told.add(b)
+            self._fact_changed(b, was, now, moved, begun)
         for (a, b), old, new in self._cells.changes():
+            if b in told:
+                continue  # the step of its fact has seen the cell as well
+            fact = facts.get(b)
             for j in self._product.shared(a, b):
                 # Where the right row is another one too, its step has seen the cell as well.
-                found = right.at(j, b)
-                if found is None or (j, b) in moved or (j, a) in begun:
+                found, kept = right.at(j, b), left.at(j, a)
+                if found is None or kept is None or (j, b) in moved or (j, a) in begun:
                     continue
-                self._replace((j, a), b, self._row(found, old), self._row(found, new))
+                self._replace(
+                    j, a, kept, b, self._row(found, old, fact), self._row(found, new, fact)
+                )
+
+    # -- rows of the left factor -------------------------------------------------------------
+
+    def _lefts_changed(self) -> set[tuple[J, A]]:
+        """Begin and end folds; returns those whose left row is another one now."""
+        left = self._product.left
+        changes = left.changes()
+        moved = self._rights_moved() if changes else {}
+        begun = set()
+        for (j, a), old, new in changes:
+            begun.add((j, a))
+            if not left.of(j):
+                # Nothing goes anywhere any more: that is no matter of single rows.
+                for b in list(self._marks.of(j)):
+                    self._marks.write_pair(j, b, None)
+            elif old is not None:
+                self._end(j, a, old, moved.get(j, {}))
+            self._result.set((j, a), None if new is None else self._begin(j, a, new))
+        return begun
+
+    def _rights_moved(self) -> dict[J, dict[B, W | None]]:
+        moved: dict[J, dict[B, W | None]] = {}
+        for (j, b), old in self._product.right.before.items():
+            moved.setdefault(j, {})[b] = old
+        return moved
 
     def _begin(self, j: J, a: A, left: V) -> F:
         rights, cells = self._product.right.of(j), self._cells.of(a)
         self._meter.touched += 1 + len(rights)
-        rows = ((b, self._row(right, cells.get(b))) for b, right in rights.items())
+        rows = [
+            (b, self._row(right, cells.get(b), self._facts.get(b))) for b, right in rights.items()
+        ]
+        for b, row in rows:
+            self._add(j, b, self._mark(left, row))
         return self._fold(j, a, left, rows)
+
+    def _end(self, j: J, a: A, left: V, moved: dict[B, W | None]) -> None:
+        """Take back the marks of a left row, as they were before this batch."""
+        rights = self._product.right.of(j)
+        self._meter.touched += len(rights)
+        before = [(b, right) for b, right in rights.items() if b not in moved]
+        before.extend((b, right) for b, right in moved.items() if right is not None)
+        for b, right in before:
+            cell = self._cells.before.get((a, b), self._cells.at(a, b))
+            fact = self._facts.before.get(b, self._facts.get(b))
+            self._add(j, b, -self._mark(left, self._row(right, cell, fact)))
+
+    # -- rows of the right factor, facts, cells ----------------------------------------------
 
     def _right_changed(self, change: Change[tuple[J, B], W], begun: set[tuple[J, A]]) -> None:
         (j, b), old, new = change
-        before = self._cells.before
-        for a in self._product.left.of(j):
+        fact = self._facts.get(b)
+        told = self._facts.before.get(b, fact)
+        for a, left in self._product.left.of(j).items():
             if (j, a) in begun:
                 continue
-            cell = self._cells.at(a, b)
-            was = before.get((a, b), cell) if before else cell
+            cell, was = self._cell(a, b)
             self._replace(
-                (j, a),
+                j,
+                a,
+                left,
                 b,
-                None if old is None else self._row(old, was),
-                None if new is None else self._row(new, cell),
+                None if old is None else self._row(old, was, told),
+                None if new is None else self._row(new, cell, fact),
             )
 
-    def _replace(self, group: tuple[J, A], b: B, old: R | None, new: R | None) -> None:
+    def _fact_changed(
+        self, b: B, was: T | None, now: T | None, moved: set[tuple[J, B]], begun: set[tuple[J, A]]
+    ) -> None:
+        for j in sorted(self._product.right.having(b)):
+            right = self._product.right.at(j, b)
+            if right is None or (j, b) in moved:
+                continue
+            for a, left in self._product.left.of(j).items():
+                if (j, a) not in begun:
+                    cell, before = self._cell(a, b)
+                    old, new = self._row(right, before, was), self._row(right, cell, now)
+                    self._replace(j, a, left, b, old, new)
+
+    def _cell(self, a: A, b: B) -> tuple[C | None, C | None]:
+        """Return the cell as it is, and as it was before this batch."""
+        cell, before = self._cells.at(a, b), self._cells.before
+        return cell, before.get((a, b), cell) if before else cell
+
+    def _replace(self, j: J, a: A, left: V, b: B, old: R | None, new: R | None) -> None:
         self._meter.touched += 1
-        fold = self._result.get(group)
+        fold = self._result.get((j, a))
         if fold is None:
             return
-        self._result.touch(group)
+        self._result.touch((j, a))
         if old is None:
             fold.add(b, new)
         elif new is None:
             fold.remove(b, old)
         else:
             fold.replace(b, old, new)
+        marked = 0 if new is None else self._mark(left, new)
+        self._add(j, b, marked if old is None else marked - self._mark(left, old))
+
+    def _add(self, j: J, b: B, mark: int) -> None:
+        if mark:
+            self._marks.write_pair(j, b, (self._marks.at(j, b) or 0) + mark or None)
+
+
+class AttachRows(Generic[J, B, V, W, R]):
+    """Pairs beside the fact of their second key; only those that come to something are stored."""
+
+    def __init__(
+        self,
+        meter: Meter,
+        pairs: Relation[J, B, V],
+        facts: Table[B, W],
+        result: Relation[J, B, R],
+        row: Callable[[B, V, W | None], R | None],
+    ) -> None:
+        self._meter = meter
+        self._pairs = pairs
+        self._facts = facts
+        self._result = result
+        self._row = row
+        pairs.keep_reverse()
+
+    def step(self) -> None:
+        for (j, b), _, pair in self._pairs.changes():
+            self._evaluate(j, b, pair)
+        for b, _, _ in self._facts.changes():
+            for j in self._pairs.having(b):
+                self._evaluate(j, b, self._pairs.at(j, b))
+
+    def _evaluate(self, j: J, b: B, pair: V | None) -> None:
+        self._meter.touched += 1
+        made = None if pair is None else self._row(b, pair, self._facts.get(b))
+        self._result.write_pair(j, b, made)

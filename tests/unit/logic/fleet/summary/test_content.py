@@ -17,7 +17,8 @@ from skerry.logic.fleet.summary.content import (
 )
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import ABSENT, Report
-from skerry.logic.fleet.summary.tally import Detail, Tally
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import Tally
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.names import dns1123_subdomain
 from skerry.logic.machinery.schema.validation import validate

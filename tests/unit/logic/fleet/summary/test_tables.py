@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,8 +12,11 @@ from skerry.api.edge import edge_placement_ref
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.summary.freshness import LIVE, Lease, lapsed
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import Report
+from skerry.logic.fleet.summary.standing import Hold, Named, Standing, Worst
+from skerry.logic.fleet.summary.standing import reference as reference_standing
 from skerry.logic.fleet.summary.tables import Labels, Source, SummaryTables, reference
 from skerry.logic.fleet.summary.tally import DeliveredCopies, Totals
 from skerry.logic.fleet.summary.tally import reference as reference_tally
@@ -68,14 +71,34 @@ class Given:
     sources: dict[ObjectRef, Source] = field(default_factory=dict)
     namespaces: dict[ObjectRef, Labels] = field(default_factory=dict)
     reports: dict[tuple[ObjectRef, str], Report] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
 
     def tallies(self) -> dict[Summary, Totals | int]:
+        return reference_tally(
+            self._selected(), self._destinations(), self.reports, self.leases, 10
+        )
+
+    def standing(self, placement: ObjectRef) -> Standing | None:
+        if placement not in self.placements:
+            return None
+        return reference_standing(
+            placement, self._selected(), self._destinations(), self.reports, self.leases
+        )
+
+    def _selected(self) -> dict[Summary, bool]:
+        return reference(dict(self.placements), self.sources, self.namespaces)
+
+    def _destinations(self) -> dict[tuple[ObjectRef, str], Destination]:
         first: dict[tuple[ObjectRef, str], Destination] = {}
         for placement, found in self.slices.items():
             for destination in sorted(found):
                 first.setdefault((placement, destination.uid), destination)
-        selected = reference(dict(self.placements), self.sources, self.namespaces)
-        return reference_tally(selected, first, self.reports, 10)
+        return first
+
+
+def counts(standing: Standing | None) -> Standing | None:
+    """Return what the reference computes too: the counts without the names."""
+    return standing and replace(standing, undelivered=(), unheard=(), worst=None, held=())
 
 
 class SummaryMachine(RuleBasedStateMachine):
@@ -83,6 +106,7 @@ class SummaryMachine(RuleBasedStateMachine):
         super().__init__()
         self.tables, self.given = SummaryTables(), Given()
         self.known: dict[Summary, object] = {}
+        self.stood: dict[ObjectRef, Standing] = {}
 
     @rule(placement=placements, wanted=answers)
     def place(self, placement: ObjectRef, wanted: str) -> None:
@@ -132,6 +156,16 @@ class SummaryMachine(RuleBasedStateMachine):
         self.given.reports.pop((item, uid), None)
         self.tables.reports.drop_pair(item, uid)
 
+    @rule(uid=st.sampled_from(UIDS), lease=st.sampled_from([LIVE, LIVE, lapsed(""), lapsed("t")]))
+    def hear(self, uid: str, lease: Lease) -> None:
+        self.given.leases[uid] = lease
+        self.tables.leases.put(uid, lease)
+
+    @rule(uid=st.sampled_from(UIDS))
+    def never(self, uid: str) -> None:
+        self.given.leases.pop(uid, None)
+        self.tables.leases.drop(uid)
+
     # A rule like the others, so that batches have any size.
     @rule()
     def settle(self) -> None:
@@ -139,15 +173,19 @@ class SummaryMachine(RuleBasedStateMachine):
         touched = self.tables.settle()
 
         found = {
-            key: fold.count if isinstance(fold, DeliveredCopies) else fold.totals(10)
+            key: fold.delivered_copies if isinstance(fold, DeliveredCopies) else fold.totals(10)
             for key in self.tables.tallies
             if (fold := self.tables.tallies.get(key)) is not None
         }
         assert found == expected
         for placement in [edge_placement_ref(c, n) for c in CLUSTERS for n in ("p", "q")]:
-            counts = [n for (p, _), n in expected.items() if p == placement and type(n) is int]
-            delivered = sum(counts) if placement in self.given.placements else None
-            assert self.tables.delivered(placement) == delivered
+            standing = self.tables.standing(placement)
+            assert counts(standing) == self.given.standing(placement)
+            # Whoever takes in a placement, or sees it go, knows that without being told.
+            if standing is not None and standing != self.stood.get(placement, Standing()):
+                assert placement in touched.standings
+            if standing is not None:
+                self.stood[placement] = standing
         keys = expected.keys() | self.known.keys()
         assert {k for k in keys if expected.get(k) != self.known.get(k)} <= set(touched.summaries)
         self.known = dict(expected)
@@ -176,10 +214,96 @@ def placed() -> SummaryTables:
     for placement, uid in ((P, "u1"), (Q, "u2")):
         tables.placements.put(placement, Selection("yes"))
         tables.set_destinations(placement, [Destination("imw", "loc", f"st-{uid}", uid)])
+        tables.leases.put(uid, LIVE)
     tables.namespaces.put(namespace_ref("shop", "one"), {"go": "yes"})
     tables.sources.put(WEB.at("one"), Source({}))
     tables.settle()
     return tables
+
+
+def test_a_lease_that_lapses_makes_its_destination_unknown_in_every_summary_of_it() -> None:
+    tables = placed()
+    tables.reports.put_pair(WEB, "u2", WELL)
+    tables.settle()
+
+    tables.leases.put("u2", lapsed("2030-01-01T00:00:00Z"))
+
+    assert tables.settle() == ([(Q, WEB)], [Q])
+    tally = tables.tally(Q, WEB)
+    assert tally is not None
+    totals = tally.totals(1)
+    assert (totals.healthy, totals.delivered, totals.reported, totals.unknown) == (0, 0, 0, 1)
+    assert totals.numbers == ()
+    assert totals.details[0].report.last_heard == "2030-01-01T00:00:00Z"
+
+
+def test_an_edge_that_comes_back_counts_as_it_was_last_reported() -> None:
+    tables = placed()
+    tables.reports.put_pair(WEB, "u2", WELL)
+    tables.settle()
+    tally = tables.tally(Q, WEB)
+    assert tally is not None
+    before = tally.totals(1)
+    tables.leases.put("u2", lapsed("t"))
+    tables.settle()
+
+    tables.leases.put("u2", LIVE)
+
+    assert tables.settle() == ([(Q, WEB)], [Q])
+    assert tally.totals(1) == before
+
+
+def test_a_lease_that_lives_on_touches_nothing() -> None:
+    tables = placed()
+
+    tables.leases.put("u2", LIVE)
+
+    assert tables.settle() == ([], [])
+
+
+def test_a_standing_names_whom_nothing_was_heard_of_and_what_is_unhealthy() -> None:
+    tables = placed()
+    tables.set_destinations(P, [Destination("imw", f"loc-{uid}", f"st-{uid}", uid) for uid in UIDS])
+    tables.reports.put_pair(WEB, "u1", ILL)
+    tables.leases.put("u2", lapsed("2030-01-01T00:00:00Z"))
+    tables.holds.put("u1", Hold("DeletionsHeld", "5 deletions wait"))
+    tables.settle()
+
+    standing = tables.standing(P)
+
+    assert standing is not None
+    assert standing.worst == Worst(WEB, "loc-u1", ILL.health)
+    assert standing.unheard == (
+        Named("loc-u2", "last heard of 2030-01-01T00:00:00Z"),
+        Named("loc-u3", "not heard of yet"),
+    )
+    assert standing.undelivered == ("loc-u1",)
+    assert standing.held == (("loc-u1", Hold("DeletionsHeld", "5 deletions wait")),)
+
+
+def test_another_cause_of_ill_health_touches_the_placement() -> None:
+    tables = placed()
+    tables.reports.put_pair(WEB, "u1", ILL)
+    tables.settle()
+
+    tables.reports.put_pair(WEB, "u1", replace(ILL, health=Health("False", "CrashLoopBackOff")))
+
+    assert tables.settle().standings == [P]
+
+
+def test_a_refused_copy_of_a_kind_without_status_is_undelivered_and_unhealthy() -> None:
+    tables = placed()
+    config = ObjectRef("", *CONFIG_MAPS, "shop", "settings")
+    tables.sources.put(config.at("one"), Source({}, has_status=False))
+    tables.reports.put_pair(WEB, "u1", WELL)
+    tables.reports.put_pair(config, "u1", Report(health=Health("False", "NotOurs")))
+    tables.settle()
+
+    standing = tables.standing(P)
+
+    assert standing is not None
+    assert (standing.delivered, standing.unhealthy, standing.healthy) == (0, 1, 0)
+    assert standing.worst == Worst(config, "loc", Health("False", "NotOurs"))
 
 
 def test_a_report_touches_only_the_placements_that_go_there_with_that_object() -> None:
@@ -224,8 +348,13 @@ def test_a_delivered_copy_of_a_kind_without_status_touches_the_count() -> None:
 
     tables.reports.put_pair(config, "u1", Report(delivered=True))
 
-    assert tables.settle().deliveries == [P]
-    assert (tables.delivered(P), tables.delivered(Q)) == (1, 0)
+    assert tables.settle().standings == [P]
+    assert [
+        standing and standing.delivered_copies for standing in map(tables.standing, (P, Q))
+    ] == [
+        1,
+        0,
+    ]
 
 
 def test_two_locations_of_one_edge_are_one_destination_named_by_the_first() -> None:
@@ -245,7 +374,7 @@ def test_what_is_not_placed_or_has_no_status_has_no_tally() -> None:
     tables = placed()
 
     assert tables.tally(P, WEB.at("one")) is None
-    assert tables.delivered(edge_placement_ref("one", "other")) is None
+    assert tables.standing(edge_placement_ref("one", "other")) is None
 
 
 def test_a_report_costs_the_same_at_ten_edges_and_at_a_thousand() -> None:

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.summary.freshness import lapsed
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import ABSENT, Report
-from skerry.logic.fleet.summary.tally import DeliveredCopies, Detail, Tally, total
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import DeliveredCopies, Tally, total
 
 UIDS = [f"uid-{number}" for number in range(6)]
 
@@ -33,7 +35,7 @@ reports = st.builds(
     time=st.sampled_from(["", "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"]),
     numbers=numbers.map(lambda found: tuple(sorted(found.items()))),
     conditions=conditions.map(lambda found: tuple(sorted(found.items()))),
-)
+) | st.sampled_from(["", "2030-01-01T00:00:00Z"]).map(lambda heard: lapsed(heard).report)
 steps = st.lists(
     st.tuples(st.sampled_from(UIDS), st.none() | reports, st.sampled_from(["", "moved"])),
     max_size=40,
@@ -60,10 +62,10 @@ def test_any_history_gives_the_totals_of_what_is_left(
             held[uid] = new
         expected = total(held.values(), max_details)
         assert tally.totals(max_details) == expected
-        assert copies.count == tally.delivered == expected.delivered
+        assert copies.delivered_copies == tally.delivered == expected.delivered
         assert len(tally) == len(held)
     assert Tally(held.items()).totals(max_details) == tally.totals(max_details)
-    assert DeliveredCopies(held.items()).count == copies.count
+    assert DeliveredCopies(held.items()).delivered_copies == copies.delivered_copies
 
 
 def tally_of(**reports: Report) -> Tally:

@@ -22,6 +22,7 @@ def test_the_tables_come_in_the_order_of_the_chain() -> None:
         "difference",
         "report",
         "tally",
+        "standing",
     ]
 
 

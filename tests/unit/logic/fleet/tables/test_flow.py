@@ -278,8 +278,15 @@ def test_a_destination_costs_one_row_for_each_item() -> None:
     few, many = _fleet(items=20, edges=10), _fleet(items=20, edges=100)
     batch: list[Write] = [("where", ("a", "edge-0999"), 1)]
 
-    # Twenty folds, and the rows they come to.
-    assert _cost(few, batch) == _cost(many, batch) == 40
+    # Twenty folds, the rows they come to, and what is attached to the destination.
+    assert _cost(few, batch) == _cost(many, batch) == 41
+
+
+def test_a_fact_of_a_destination_costs_one_row_for_each_item() -> None:
+    few, many = _fleet(items=20, edges=10), _fleet(items=20, edges=100)
+    batch: list[Write] = [("facts", "edge-0004", 3)]
+
+    assert _cost(few, batch) == _cost(many, batch) == 41
 
 
 def test_an_item_costs_one_row_for_each_destination_and_none_of_other_items() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.relation import Relation
+from skerry.logic.fleet.tables.table import Table
 from tests.kit.chain.table_model import Sum
 
 
@@ -16,12 +17,18 @@ class Placed:
         self.edges: Relation[str, str, int] = self.flow.relation("edges")
         self.reports: Relation[str, str, int] = self.flow.relation("reports")
         self.route = self.flow.product("route", self.items, self.edges)
-        self.tally = self.flow.fold(
+        self.away: Table[str, bool] = self.flow.table("away")
+        self.tally, self.marks = self.flow.fold(
             "tally",
             self.route,
             self.reports,
-            row=lambda edge, report: 100 * edge + (report or 0),
+            self.away,
+            row=lambda edge, report, away: 0 if away else 100 * edge + (report or 0),
             fold=lambda _, __, ___, rows: Sum(rows),
+            mark=lambda _, row: row % 100,
+        )
+        self.absent = self.flow.attach(
+            "absent", self.edges, self.away, lambda edge, row, away: edge if away else None
         )
         self.items.replace("p", {"web": 1, "api": 1})
         self.edges.replace("p", {"florin": 1, "guilder": 1})
@@ -104,3 +111,56 @@ def test_a_left_row_that_becomes_another_one_begins_its_fold_anew() -> None:
 
     assert placed.tally.get(("p", "web")) is not before
     assert placed.sums()["p", "web"] == 203
+
+
+def test_a_fact_of_an_edge_is_folded_wherever_something_goes_there() -> None:
+    placed = Placed()
+
+    placed.away.put("florin", True)
+    settled = placed.flow.settle()
+
+    assert settled.groups(placed.tally) == [("p", "api"), ("p", "web"), ("q", "web")]
+    assert placed.sums() == {("p", "api"): 100, ("p", "web"): 100, ("q", "web"): 0}
+
+
+def test_marks_are_summed_for_each_edge_and_none_are_stored_where_there_are_none() -> None:
+    placed = Placed()
+
+    placed.reports.put_pair("web", "florin", 7)
+    placed.reports.put_pair("api", "florin", 5)
+    placed.flow.settle()
+
+    assert dict(placed.marks.items()) == {("p", "florin"): 12, ("q", "florin"): 7}
+
+    placed.reports.put_pair("api", "florin", 0)
+    placed.away.put("florin", True)
+    placed.flow.settle()
+
+    assert dict(placed.marks.items()) == {}
+
+
+def test_when_nothing_goes_any_more_its_marks_go_without_a_pass_over_the_edges() -> None:
+    placed = Placed()
+    placed.edges.replace("p", {f"edge-{n}": 1 for n in range(100)})
+    placed.reports.put_pair("web", "edge-5", 7)
+    placed.flow.settle()
+    before = placed.flow.touched
+
+    placed.items.replace("p", {})
+    placed.flow.settle()
+
+    assert dict(placed.marks.items()) == {}
+    assert placed.flow.touched - before < 10
+
+
+def test_only_pairs_that_come_to_something_are_attached() -> None:
+    placed = Placed()
+
+    placed.away.put("florin", True)
+    placed.flow.settle()
+    assert dict(placed.absent.items()) == {("p", "florin"): "florin", ("q", "florin"): "florin"}
+
+    placed.edges.drop_pair("q", "florin")
+    placed.away.put("florin", False)
+    placed.flow.settle()
+    assert dict(placed.absent.items()) == {}
