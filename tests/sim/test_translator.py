@@ -507,14 +507,14 @@ async def test_a_missing_customizer_withholds_the_object_and_says_so() -> None:
         await hub.place("all", "florin")
         await hub.settle()
         assert not await hub.found("florin", CONFIG_MAPS, "page", "shop")
-        shown = (await hub.conditions("all"))["Translated"]
-        assert (shown["status"], shown["reason"]) == ("False", "CustomizerNotFound")
+        (shown,) = await hub.problems("all")
+        assert shown["reason"] == "CustomizerNotFound"
         assert shown["message"] == "configmaps shop/page is withheld: there is no Customizer shop/c"
         assert [each["reason"] for each in await hub.events()] == ["CustomizerNotFound"]
         await hub.put(CUSTOMIZERS, customizer("c", "$.data.k", '"new"'), "shop")
         await hub.settle()
         assert await hub.found("florin", CONFIG_MAPS, "page", "shop")
-        assert (await hub.conditions("all"))["Translated"]["status"] == "True"
+        assert not await hub.problems("all")
 
 
 @virtual
@@ -527,7 +527,7 @@ async def test_without_strictness_what_cannot_be_customized_is_shipped_as_it_is(
         await hub.place("all", "florin")
         await hub.settle()
         assert await hub.found("florin", CONFIG_MAPS, "page", "shop")
-        assert (await hub.conditions("all"))["Translated"]["status"] == "False"
+        assert await hub.problems("all")
         await hub.assert_as_expected("florin", strict=False)
 
 
@@ -539,7 +539,7 @@ async def test_kinds_that_would_act_on_a_foreign_hub_are_withheld_there() -> Non
         await hub.place("all", "florin", nonNamespacedObjects=[ROLES])
         await hub.settle()
         assert not await hub.found("florin", CLUSTER_ROLES, "reader")
-        assert (await hub.conditions("all"))["Translated"]["reason"] == "KindWithheld"
+        assert (await hub.problems("all"))[0]["reason"] == "KindWithheld"
         await hub.assert_as_expected("florin", withhold_denatured=True)
 
 
@@ -552,7 +552,7 @@ async def test_a_restart_takes_nothing_back_that_is_still_to_be_reported() -> No
         async with hub.translating(TranslatorSettings()):
             await hub.place("all", "florin", nonNamespacedObjects=[ROLES])
             await asyncio.sleep(100)
-        assert (await hub.conditions("all"))["Translated"]["reason"] == "KindWithheld"
+        assert (await hub.problems("all"))[0]["reason"] == "KindWithheld"
         revision = await hub.store.revision()
         async with hub.translating(TranslatorSettings()):
             await asyncio.sleep(100)
@@ -575,7 +575,7 @@ async def test_copies_wait_for_a_namespace_that_is_still_going_away() -> None:
         await hub.reslice("all", "florin")
         await hub.settle()
         assert not await hub.found("florin", CONFIG_MAPS, "page", "shop")
-        assert (await hub.conditions("all"))["Translated"]["reason"] == "NamespaceTerminating"
+        assert (await hub.problems("all"))[0]["reason"] == "NamespaceTerminating"
         assert [event["reason"] for event in await hub.events()] == ["NamespaceTerminating"]
         assert translator.tables.dirty.waiting == 0
         await hub.mailbox("florin").patch(NAMESPACES, "shop", {"metadata": {"finalizers": []}})
@@ -598,7 +598,7 @@ async def test_a_malformed_choice_changes_nothing_and_is_reported() -> None:
         await hub.settle()
         assert await hub.found("florin", CONFIG_MAPS, "page", "shop")
         assert await hub.config("florin") == config
-        assert (await hub.conditions("all"))["Translated"]["reason"] == "InvalidSelector"
+        assert (await hub.problems("all"))[0]["reason"] == "InvalidSelector"
 
 
 @virtual
@@ -718,11 +718,11 @@ async def test_an_object_that_a_mailbox_refuses_blocks_no_other_and_is_reported(
         await hub.place("all", "florin")
         await hub.settle()
         assert await hub.found("florin", CONFIG_MAPS, "good", "shop")
-        assert (await hub.conditions("all"))["Translated"]["reason"] == "Refused"
+        assert (await hub.problems("all"))[0]["reason"] == "Refused"
         await hub.put(CONFIG_MAPS, config_map("later"), "shop")
         await asyncio.sleep(SOON)
         assert await hub.found("florin", CONFIG_MAPS, "later", "shop")
         await hub.put(CUSTOMIZERS, customizer("c", label, '"fine"'), "shop")
         await hub.settle()
         await hub.assert_as_expected("florin")
-        assert (await hub.conditions("all"))["Translated"]["status"] == "True"
+        assert not await hub.problems("all")

@@ -81,8 +81,8 @@ async def test_no_customizer_makes_a_credential(kind: str) -> None:
         await hub.put(CUSTOMIZERS, customizer("c", "$.type", f'"{kind}"'), "default")
         await placed_default(hub)
         assert name not in {item.name for item in await hub.copies("florin")}
-        reported = (await hub.conditions("p", "wmw"))["Translated"]
-        assert (reported["status"], reported["reason"]) == ("False", "NeverCopied")
+        (reported,) = await hub.problems("p", "wmw")
+        assert reported["reason"] == "NeverCopied"
         assert reported["message"].startswith(f"secrets default/{name} is withheld: ")
         await hub.put(CUSTOMIZERS, customizer("c", "$.type", '"Opaque"'), "default")
         await hub.settle()
@@ -110,6 +110,5 @@ async def test_no_customizer_binds_what_its_author_may_not_bind(path: str, value
         await hub.put(CUSTOMIZERS, customizer("c", path, value), "default")
         await placed_default(hub)
         assert "bind-kube" not in {item.name for item in await hub.copies("florin")}
-        reported = (await hub.conditions("p", "wmw"))["Translated"]
-        assert reported["status"] == "False"
+        (reported,) = await hub.problems("p", "wmw")
         assert reported["reason"] in ("IdentityReplaced", "NeverCopied")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.aggregate import Gathered
 from skerry.logic.fleet.summary.report import Report, report_of
-from skerry.logic.fleet.summary.tally import ConditionTotal, Detail
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import ConditionTotal
 
 Object = dict[str, Any]
 # Reasons for an Unknown that nobody has to wait for.

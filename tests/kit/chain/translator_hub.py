@@ -430,6 +430,10 @@ class Hub:
         found = await self.at(f"root:{owner}").get(EDGE_PLACEMENTS, placement)
         return {each["type"]: each for each in found["status"].get("conditions") or ()}
 
+    async def problems(self, placement: str, owner: str = "wmw") -> list[Object]:
+        found = await self.at(f"root:{owner}").get(EDGE_PLACEMENTS, placement)
+        return list(found["status"].get("problems") or ())
+
     async def events(self, owner: str = "wmw") -> list[Object]:
         return (await self.at(f"root:{owner}").list(EVENTS)).items
 

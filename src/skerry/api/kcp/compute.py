@@ -93,7 +93,7 @@ def sync_target() -> Raw:
         {"spec": spec, "status": status},
         "SyncTarget stands for a cluster that workloads can be synced to.",
         columns=[
-            # In kcp these are shown on request alone; whether an edge lives is what people look for.
+            # In kcp these are shown on request; whether an edge lives is what people look for.
             column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
             column("Last heartbeat", ".status.lastSyncerHeartbeatTime", "date"),
             column("Location", ".metadata.name", priority=1),

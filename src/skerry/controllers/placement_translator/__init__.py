@@ -4,7 +4,7 @@ Reads EdgePlacements, SinglePlacementSlices, Customizers and SyncerConfigs throu
 edge export, Locations through theirs, mailbox Workspaces in the provider's workspace; and across
 all workspaces APIBindings, CustomResourceDefinitions, Namespaces and every type that travels.
 Writes copies (label ``edge.kcp.io/projected=yes``), Namespaces for them and SyncerConfig
-``the-one`` in mailboxes; conditions ``Translated`` and ``ConflictFree`` and Events of
+``the-one`` in mailboxes; ``status.problems``, the condition ``ConflictFree`` and Events of
 EdgePlacements. From the first LocationGrant on it reads those, and Workspaces for their paths and
 labels, and writes the part of LocationConsents that is about single objects.
 

@@ -1,8 +1,9 @@
-"""How the translation of an EdgePlacement is reported: two conditions, and an Event per change.
+"""How the translation of an EdgePlacement is reported: problems, a condition, an Event per change.
 
-``Translated`` says whether everything meant is where it should be, ``ConflictFree`` whether
-nobody else has the same names; what is withheld because somebody has is not where it should be. One
-line stands for one object, however many destinations it concerns; what does not fit is counted.
+``status.problems`` lists what could not be put on its way, which the condition ``Delivered`` of
+another controller begins with; the condition ``ConflictFree`` says whether nobody else has the same
+names. What is withheld because somebody has is not on its way either. One line stands for one
+object, however many destinations it concerns; of conditions, what does not fit is counted.
 """
 
 from __future__ import annotations
@@ -11,24 +12,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skerry.api.edge import EDGE_PLACEMENTS, Mailbox
+from skerry.api.edge import CONFLICT_FREE, EDGE_PLACEMENTS, TRANSLATED, Mailbox
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.merging import COMPROMISES, CONFLICTS, PlacementProblem
 from skerry.logic.fleet.translation.selected import what_of
+from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
 from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
-TRANSLATED = "Translated"
-CONFLICT_FREE = "ConflictFree"
 INVALID_SELECTOR = "InvalidSelector"
 
 # A message is for people; the rest of a long list is a number to them.
 _LINES = 5
+# A status is read by machines too; but whoever mended twenty problems sees the next.
+_MAX_PROBLEMS = 20
 
 
 # -- the table of problems -----------------------------------------------------------------------
@@ -149,60 +151,56 @@ class StatusObserver:
         return StatusObserved(placement, self._problems.of(name), malformed)
 
 
-Condition = tuple[str, str, str]
-
-
 def decide_status(observed: StatusObserved, now: datetime) -> Plan:
-    """Bring the two conditions up to date; announce what has become worse."""
-    placement = observed.placement
-    old = {each["type"]: each for each in placement["status"].get("conditions") or ()}
-    wanted = {TRANSLATED: _translated(observed), CONFLICT_FREE: _conflict_free(observed)}
-    changed = {kind: c for kind, c in wanted.items() if _shown(old.get(kind)) != c}
-    if not changed:
+    """Bring problems and condition up to date; announce what has become worse."""
+    placement, old = observed.placement, observed.placement["status"]
+    known = old.get("conditions") or []
+    problems, conflicts = _problems(observed), _conflict_free(observed)
+    conditions = set_conditions(known, [conflicts], rfc3339(now), dropped=(TRANSLATED,))
+    status = {**old, "conditions": conditions}
+    if problems:
+        status["problems"] = problems
+    else:
+        status.pop("problems", None)
+    if status == old:
         return NOTHING
-    conditions = dict(old)
-    for kind, (status, reason, message) in changed.items():
-        since = rfc3339(now)
-        if kind in old and old[kind]["status"] == status:
-            since = old[kind]["lastTransitionTime"]
-        conditions[kind] = {
-            "type": kind,
-            "status": status,
-            "lastTransitionTime": since,
-            "reason": reason,
-            "message": message,
-        }
-    obj = {**placement, "status": {**placement["status"], "conditions": list(conditions.values())}}
     metadata = placement["metadata"]
-    cluster = metadata["annotations"][CLUSTER_ANNOTATION]
-    update = Update(
-        Target(EDGE_PLACEMENTS, metadata["name"], "", cluster),
-        obj,
-        "ConditionsChanged",
-        subresource="status",
+    target = Target(
+        EDGE_PLACEMENTS, metadata["name"], "", metadata["annotations"][CLUSTER_ANNOTATION]
     )
-    news = [
-        Announcement(placement, "Warning", reason, message)
-        for status, reason, message in changed.values()
-        if status == "False"
-    ]
+    obj = {**placement, "status": status}
+    update = Update(target, obj, "ProblemsChanged", subresource="status")
+    news: list[Announcement] = []
+    if problems and problems != old.get("problems"):
+        text = _message([(each["message"], each["destinations"]) for each in problems])
+        news.append(Announcement(placement, "Warning", problems[0]["reason"], text))
+    before = condition_of(known, CONFLICT_FREE) or {}
+    if conflicts["status"] == "False" and conflicts["message"] != before.get("message"):
+        text = conflicts["message"]
+        news.append(Announcement(placement, "Warning", conflicts["reason"], text))
     return Plan([update], news)
 
 
-def _translated(observed: StatusObserved) -> Condition:
-    if observed.malformed:
-        return "False", INVALID_SELECTOR, observed.malformed
+def _problems(observed: StatusObserved) -> list[Object]:
     found = _of(observed, lambda problem: problem.reason not in COMPROMISES)
-    if found:
-        return "False", found[0][0].reason, _message(found)
-    return "True", "Translated", "everything selected is in the mailboxes of its destinations"
+    listed = [
+        {"reason": problem.reason, "message": problem.message, "destinations": count}
+        for problem, count in found
+    ]
+    if observed.malformed:
+        listed.insert(
+            0, {"reason": INVALID_SELECTOR, "message": observed.malformed, "destinations": 0}
+        )
+    return listed[:_MAX_PROBLEMS]
 
 
-def _conflict_free(observed: StatusObserved) -> Condition:
+def _conflict_free(observed: StatusObserved) -> Object:
     found = _of(observed, lambda problem: problem.reason in CONFLICTS)
     if found:
-        return "False", found[0][0].reason, _message(found)
-    return "True", "NoConflicts", "nobody wants something different under the same names"
+        text = _message([(problem.message, count) for problem, count in found])
+        return condition(CONFLICT_FREE, False, found[0][0].reason, text)
+    text = "nobody wants something different under the same names"
+    return condition(CONFLICT_FREE, True, "NoConflicts", text)
 
 
 _Found = list[tuple[Problem, int]]
@@ -217,17 +215,11 @@ def _of(observed: StatusObserved, meant: Callable[[Problem], bool]) -> _Found:
     return sorted(found.items(), key=lambda pair: (pair[0].reason, pair[0].message))
 
 
-def _message(found: _Found) -> str:
+def _message(found: Sequence[tuple[str, int]]) -> str:
     lines = [
-        f"{problem.message} (at {count} destinations)" if count > 1 else problem.message
-        for problem, count in found[:_LINES]
+        f"{message} (at {count} destinations)" if count > 1 else message
+        for message, count in found[:_LINES]
     ]
     if len(found) > _LINES:
         lines.append(f"and {len(found) - _LINES} more")
     return "; ".join(lines)
-
-
-def _shown(condition: Mapping[str, str] | None) -> Condition | None:
-    if condition is None:
-        return None
-    return condition["status"], condition.get("reason", ""), condition.get("message", "")

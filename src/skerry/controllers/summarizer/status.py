@@ -79,9 +79,9 @@ def _news(placement: Object, old: list[Object], new: Iterable[Object]) -> Iterat
         good = status == ("False" if kind == HELD else "True")
         bad = not good and reason not in _BEGINNINGS
         if before is None:
-            told = bad if kind != READY else good
+            announced = bad if kind != READY else good
         else:
-            told = before["status"] != status and (kind != READY or good)
-        if told:
+            announced = before["status"] != status and (kind != READY or good)
+        if announced:
             text = condition["message"]
             yield Announcement(placement, "Warning" if bad else "Normal", reason, text)

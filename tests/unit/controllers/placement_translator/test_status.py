@@ -33,66 +33,103 @@ def _placement(*conditions: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _conditions(plan: Any) -> dict[str, dict[str, str]]:
+def _status(plan: Any) -> dict[str, Any]:
     (update,) = plan
     assert isinstance(update, Update)
     assert update.subresource == "status"
-    return {each["type"]: each for each in update.object["status"]["conditions"]}
+    return dict(update.object["status"])
 
 
-def test_a_placement_without_problems_is_refused_so_once_and_nothing_is_announced() -> None:
+def _conditions(plan: Any) -> dict[str, dict[str, str]]:
+    return {each["type"]: each for each in _status(plan)["conditions"]}
+
+
+def test_a_placement_without_problems_is_reported_so_once_and_nothing_is_announced() -> None:
     plan = decide_status(StatusObserved(_placement(), {}), NOW)
+
     found = _conditions(plan)
-    assert {kind: each["status"] for kind, each in found.items()} == {
-        "Translated": "True",
-        "ConflictFree": "True",
-    }
+
+    assert {kind: each["status"] for kind, each in found.items()} == {"ConflictFree": "True"}
+    assert "problems" not in _status(plan)
     assert plan.announcements == []
-    again = decide_status(StatusObserved(_placement(*found.values()), {}), NOW)
-    assert not again
+    assert not decide_status(StatusObserved(_placement(*found.values()), {}), NOW)
 
 
-def test_others_conditions_stay_and_a_transition_is_dated() -> None:
+def test_what_earlier_versions_said_of_translation_is_dropped() -> None:
+    old = {"type": "Translated", "status": "False", "lastTransitionTime": "2029-01-01T00:00:00Z"}
+
+    found = _conditions(decide_status(StatusObserved(_placement(old), {}), NOW))
+
+    assert set(found) == {"ConflictFree"}
+
+
+def test_others_conditions_stay_and_problems_that_are_new_are_announced() -> None:
     other = {"type": "Scheduled", "status": "True", "lastTransitionTime": "2029-01-01T00:00:00Z"}
     first = _conditions(decide_status(StatusObserved(_placement(other), {}), NOW))
     assert first["Scheduled"] == other
-    later = datetime(2030, 1, 3, tzinfo=UTC)
-    problems = {(LOST, PAGE): [M]}
-    plan = decide_status(StatusObserved(_placement(*first.values()), problems), later)
-    found = _conditions(plan)
-    assert found["Translated"]["lastTransitionTime"] == "2030-01-03T00:00:00Z"
-    assert found["ConflictFree"] == first["ConflictFree"]
+
+    placement = _placement(*first.values())
+    plan = decide_status(StatusObserved(placement, {(LOST, PAGE): [M]}), NOW)
+
+    status = _status(plan)
+    assert status["problems"] == [
+        {"reason": LOST.reason, "message": LOST.message, "destinations": 1}
+    ]
+    assert status["conditions"] == list(first.values())
     assert [(each.type, each.reason) for each in plan.announcements] == [
         ("Warning", "CustomizerNotFound")
     ]
+    again = StatusObserved({**placement, "status": status}, {(LOST, PAGE): [M]})
+    assert not decide_status(again, NOW)
 
 
-def test_one_line_stands_for_all_destinations_and_the_rest_is_counted() -> None:
+def test_problems_that_are_mended_leave_the_status() -> None:
+    placement = _placement()
+    placement["status"]["problems"] = [{"reason": "Old", "message": "gone", "destinations": 1}]
+
+    assert "problems" not in _status(decide_status(StatusObserved(placement, {}), NOW))
+
+
+def test_one_problem_stands_for_all_its_destinations_and_there_are_no_more_than_twenty() -> None:
     problems = {
-        (Problem("CustomizerNotFound", f"object {number}"), PAGE): [M, N] for number in range(7)
+        (Problem("CustomizerNotFound", f"object {number:02}"), PAGE): [M, N] for number in range(25)
     }
-    found = _conditions(decide_status(StatusObserved(_placement(), problems), NOW))
-    message = found["Translated"]["message"]
-    assert message.startswith("object 0 (at 2 destinations); object 1 (at 2 destinations)")
-    assert message.endswith("; and 2 more")
+
+    plan = decide_status(StatusObserved(_placement(), problems), NOW)
+
+    listed = _status(plan)["problems"]
+    assert len(listed) == 20
+    assert listed[0] == {
+        "reason": "CustomizerNotFound",
+        "message": "object 00",
+        "destinations": 2,
+    }
+    (announced,) = plan.announcements
+    assert announced.message.startswith("object 00 (at 2 destinations); object 01 (at 2 ")
 
 
-def test_conflicts_have_a_condition_of_their_own() -> None:
-    found = _conditions(decide_status(StatusObserved(_placement(), {(CLASH, PAGE): [M]}), NOW))
-    assert found["Translated"]["status"] == "True"
-    assert found["ConflictFree"]["reason"] == "LocationsDisagree"
+def test_conflicts_are_a_condition_and_no_problem() -> None:
+    plan = decide_status(StatusObserved(_placement(), {(CLASH, PAGE): [M]}), NOW)
+
+    assert "problems" not in _status(plan)
+    assert _conditions(plan)["ConflictFree"]["reason"] == "LocationsDisagree"
+    assert [each.reason for each in plan.announcements] == ["LocationsDisagree"]
 
 
 def test_what_another_workspace_stands_in_for_is_a_conflict_and_is_not_there() -> None:
-    found = _conditions(decide_status(StatusObserved(_placement(), {(TAKEN, PAGE): [M]}), NOW))
-    assert [found[each]["reason"] for each in ("Translated", "ConflictFree")] == ["NameTaken"] * 2
+    plan = decide_status(StatusObserved(_placement(), {(TAKEN, PAGE): [M]}), NOW)
+
+    assert [each["reason"] for each in _status(plan)["problems"]] == ["NameTaken"]
+    assert _conditions(plan)["ConflictFree"]["reason"] == "NameTaken"
 
 
 def test_a_malformed_selector_comes_before_everything_else() -> None:
     observed = StatusObserved(_placement(), {(LOST, PAGE): [M]}, "spec.x: wrong")
-    found = _conditions(decide_status(observed, NOW))
-    assert found["Translated"]["reason"] == "InvalidSelector"
-    assert found["Translated"]["message"] == "spec.x: wrong"
+
+    found = _status(decide_status(observed, NOW))["problems"]
+
+    assert [each["reason"] for each in found] == ["InvalidSelector", "CustomizerNotFound"]
+    assert found[0]["message"] == "spec.x: wrong"
 
 
 def _problems() -> tuple[PlacementProblems, list[ObjectRef]]:

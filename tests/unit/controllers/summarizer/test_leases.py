@@ -17,7 +17,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Timers:
-    """A clock that stands still until it is told, and the timers that wait for it."""
+    """A clock that stands still until it is moved, and the timers that wait for it."""
 
     def __init__(self) -> None:
         self.elapsed = 0.0
@@ -100,7 +100,7 @@ def test_a_lease_lives_as_long_as_it_says_and_then_it_lapses_once() -> None:
     assert len(world.batches) == 2
 
 
-def test_a_renewal_of_a_live_lease_tells_nobody_and_sets_no_timer() -> None:
+def test_a_renewal_of_a_live_lease_changes_nothing_and_sets_no_timer() -> None:
     world = World()
     world.beat()
     for _ in range(100):

@@ -35,7 +35,8 @@ from skerry.api.objects import Object
 from skerry.logic.fleet.summary.aggregate_numbers import COUNTING, Extent, count
 from skerry.logic.fleet.summary.health import TROUBLE, conditions_of
 from skerry.logic.fleet.summary.report import Number
-from skerry.logic.fleet.summary.tally import ConditionTotal, Detail
+from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.tally import ConditionTotal
 from skerry.logic.machinery.conditions import condition_of, dated
 
 Raw = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """``leases``: whether an edge was heard of lately, and what its reports are worth while it was not.
 
 A report counts as long as the Lease by which its edge shows that it lives. After that nobody knows
-how the edge fares: it may run on as it was told, or lie at the bottom of a lake. So each of its
+how the edge fares: it may run on as before, or lie at the bottom of a lake. So each of its
 reports gives way to one that says so, with the time until which the edge was heard of, and it comes
 back by itself when the edge does. A destination without a row was never heard of.
 

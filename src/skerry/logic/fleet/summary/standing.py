@@ -82,7 +82,7 @@ class Worst(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why an edge holds back what it was told to do, in one word and in a sentence."""
+    """Why an edge holds back what it is to do, in one word and in a sentence."""
 
     reason: str
     message: str

@@ -132,12 +132,12 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
         for change in right.changes():
             moved.add(change.key)
             self._right_changed(change, begun)
-        told = set()
+        changed = set()
         for b, was, now in facts.changes():
-            told.add(b)
+            changed.add(b)
             self._fact_changed(b, was, now, moved, begun)
         for (a, b), old, new in self._cells.changes():
-            if b in told:
+            if b in changed:
                 continue  # the step of its fact has seen the cell as well
             fact = facts.get(b)
             for j in self._product.shared(a, b):
@@ -200,7 +200,7 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
     def _right_changed(self, change: Change[tuple[J, B], W], begun: set[tuple[J, A]]) -> None:
         (j, b), old, new = change
         fact = self._facts.get(b)
-        told = self._facts.before.get(b, fact)
+        fact_before = self._facts.before.get(b, fact)
         for a, left in self._product.left.of(j).items():
             if (j, a) in begun:
                 continue
@@ -210,7 +210,7 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
                 a,
                 left,
                 b,
-                None if old is None else self._row(old, was, told),
+                None if old is None else self._row(old, was, fact_before),
                 None if new is None else self._row(new, cell, fact),
             )
 

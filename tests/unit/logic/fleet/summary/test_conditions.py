@@ -56,7 +56,7 @@ def test_unknown_destinations_are_counted_in_every_message_and_hold_nothing_back
     assert found["Ready"]["message"] == f"2 of 3 destinations ready, {tail}"
 
 
-def test_with_none_heard_of_nobody_can_tell() -> None:
+def test_with_none_heard_of_nothing_is_known() -> None:
     found = conditions(Standing(destinations=1, unknown=1, objects=1, unheard=LOST))
 
     assert statuses(found) == {
@@ -128,7 +128,7 @@ def test_what_is_still_to_be_reported_is_pending() -> None:
     assert found["Healthy"]["message"] == "1 of 2 destinations healthy; 1 pending"
 
 
-def test_what_an_edge_holds_back_is_told_loudly() -> None:
+def test_what_an_edge_holds_back_is_a_condition_and_not_ready() -> None:
     hold = HeldAt("berlin", Hold("DeletionsHeld", "40 deletions wait for approval"))
 
     found = conditions(Standing(destinations=1, delivered=1, healthy=1, objects=1, held=(hold,)))

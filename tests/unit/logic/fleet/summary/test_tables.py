@@ -181,7 +181,7 @@ class SummaryMachine(RuleBasedStateMachine):
         for placement in [edge_placement_ref(c, n) for c in CLUSTERS for n in ("p", "q")]:
             standing = self.tables.standing(placement)
             assert counts(standing) == self.given.standing(placement)
-            # Whoever takes in a placement, or sees it go, knows that without being told.
+            # Whoever takes in a placement, or sees it go, knows that already.
             if standing is not None and standing != self.stood.get(placement, Standing()):
                 assert placement in touched.standings
             if standing is not None:
