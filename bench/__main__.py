@@ -21,6 +21,7 @@ SUITES = (
     "syncer",
     "causes",
     "fleet",
+    "overview",
     "memory",
     "adversary",
 )

@@ -20,16 +20,13 @@ from skerry.api.kcp.resources import API_EXPORTS, LOGICAL_CLUSTERS, SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION, ClusterName
-from skerry.app.edge_environment import ClientFlags, Endpoint, Role, access_by, endpoint
+from skerry.app.edge_identity import open_hub
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.overview.overview import Overview
 from skerry.runtime.client import EVERYWHERE, Client
-from skerry.runtime.informer import InformerFactory
-from skerry.runtime.metrics import RuntimeMetrics
 from skerry.wire.kubeconfig import kubeconfig_paths
 
-_ROLES: tuple[Role, ...] = ("espw", "root", "base")
 # A page is decoded at once: large enough that few are asked for, small enough to be let go.
 _PAGE = 2500
 _AT_ONCE = 16
@@ -56,22 +53,11 @@ async def fleet(settings: FleetSettings) -> AsyncIterator[Fleet]:
     """Open the hub for reading."""
     home = Path(settings.environment.get("HOME", ""))
     paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
-    here = endpoint("espw", paths, ClientFlags(context=settings.context))
-    endpoints: dict[Role, Endpoint] = {
-        role: here if role == "espw" else endpoint(role, paths, ClientFlags()) for role in _ROLES
-    }
-    clock = SystemClock()
-    access, transports = access_by(endpoints, clock, "skerry/fleet")
+    hub = open_hub(paths, settings.context)
     try:
-        yield Fleet(
-            access.clients["espw"].at("", settings.provider),
-            access.clients["root"].at("", "root"),
-            access.clients["base"],
-            clock,
-        )
+        yield Fleet(hub.at(settings.provider), hub.at("root"), hub.client, SystemClock())
     finally:
-        for transport in transports:
-            await transport.close()
+        await hub.client.transport.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +134,10 @@ class Fleet:
         await self.name_workspaces()
 
     async def _follow(self, part: _Part, tasks: asyncio.TaskGroup) -> None:
+        # Only here: a single screen is there before these are loaded.
+        from skerry.runtime.informer import InformerFactory
+        from skerry.runtime.metrics import RuntimeMetrics
+
         client = await part.view()
         # An informer goes on trying what is forbidden; here that is an answer.
         await client.list_page(part.gvr, limit=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 from collections.abc import Iterator
@@ -136,6 +137,10 @@ def fleet(
             return found.overview.has_problem()
 
     log.configure(verbosity=0)
+    if not watch:
+        # A screen is over before there is garbage: looking for it in ten thousand edges is half
+        # of the time.
+        gc.disable()
     try:
         troubled = uvloop.run(answered())
     except KeyboardInterrupt:
