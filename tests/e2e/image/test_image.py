@@ -14,20 +14,10 @@ from skerry.cli.edge_identity import DEFAULT_IMAGE
 from tests.kit.e2e.places import CONFIG_MAPS, Places, SyncerProcess, says
 from tests.kit.image.building import Image
 from tests.kit.image.containerfile import ContainerfileError, parse
-from tests.kit.image.ours import CONTAINERFILE, ROOT, built, stages
+from tests.kit.image.ours import CONTAINERFILE, ROOT, stages
 from tests.kit.image.running import container
 
 USER = 65532
-
-
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    if os.geteuid() != 0:
-        pytest.skip("only root becomes the image's user")
-    folder = tmp_path_factory.mktemp("image")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)  # the image's user must reach its root
-    return built(folder)
 
 
 def run(image: Image, bundle: Path, *words: str) -> subprocess.CompletedProcess[str]:
