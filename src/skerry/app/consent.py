@@ -11,8 +11,8 @@ from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.app.edge_environment import ClientFlags, access_by, endpoint
-from skerry.app.explain import HubSettings
 from skerry.app.explain_names import Unanswered
+from skerry.app.hub_reading import HubSettings
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.explanation.consent import outstanding, unnoted
 from skerry.logic.fleet.placement.consent_record import confirmed_ids

@@ -8,7 +8,7 @@ from typing import Any
 from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.summary.selection import reports_status
 from skerry.runtime.discovery import ServedTypes
 
@@ -32,13 +32,18 @@ def kinds_with_status(types: ServedTypes) -> frozenset[GroupResource]:
     )
 
 
-def locations_named(locations: Mapping[ObjectRef, Object], wanted: str) -> dict[ObjectRef, Object]:
-    """Return the Locations *wanted* names: all of them, a name's, or exactly one."""
-    cluster, slash, name = wanted.rpartition("/")
+def locations_named(
+    locations: Mapping[ObjectRef, Object], wanted: str, paths: Mapping[ClusterName, str]
+) -> dict[ObjectRef, Object]:
+    """Return the Locations *wanted* names: all of them, a name's, or exactly one.
+
+    *paths* are those of their workspaces, by which people know one from another.
+    """
+    workspace, slash, name = wanted.rpartition("/")
     found = {
         ref: obj
         for ref, obj in locations.items()
-        if not wanted or (ref.name == name and (not slash or ref.cluster == cluster))
+        if not wanted or (ref.name == name and (not slash or paths.get(ref.cluster) == workspace))
     }
     if wanted and not found:
         known = ", ".join(sorted({ref.name for ref in locations})[:10]) or "none"

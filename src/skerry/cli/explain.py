@@ -11,11 +11,13 @@ import click
 import uvloop
 
 from skerry.api.errors import ApiError
-from skerry.app.explain import Hub, HubSettings, Question, hub
+from skerry.app.explain import Question, explain_problems
+from skerry.app.explain import explain as explain_placement
 from skerry.app.explain_names import Unanswered
+from skerry.app.hub_reading import HubReader, HubSettings, hub
 from skerry.cli.options import Command
 from skerry.kit import log
-from skerry.logic.fleet.explanation.text import answer_text
+from skerry.logic.fleet.explanation.text import answer_text, problems_text
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -53,7 +55,7 @@ def hub_flags(command: Command) -> Command:
     return command
 
 
-def asked(name: str, flags: dict[str, Any], ask: Callable[[Hub], Awaitable[T]]) -> T:
+def asked(name: str, flags: dict[str, Any], ask: Callable[[HubReader], Awaitable[T]]) -> T:
     """Return what *ask* finds at the hub the flags name; exits with 1 where there is no answer."""
     settings = HubSettings(
         kubeconfig=flags["kubeconfig"],
@@ -74,9 +76,49 @@ def asked(name: str, flags: dict[str, Any], ask: Callable[[Hub], Awaitable[T]]) 
         sys.exit(1)
 
 
-@click.group()
-def explain() -> None:
-    """Explain why something is as it is."""
+@click.group(
+    invoke_without_command=True,
+    epilog="""\b
+Examples:
+  skerry explain --problems
+  skerry explain --problems --all -o json
+  skerry explain placement edge-placement-c --location guilder
+
+\b
+Exit codes:
+  0  the answer was given, whatever it is
+  1  there is no answer: no hub to ask, or nothing of it may be read
+  2  the command was called in a way it does not understand
+  3  with --exit-code: something is wrong
+""",
+)
+@click.option("--problems", is_flag=True, help="Only what is wrong, the worst first.")
+@click.option("--all", "everywhere", is_flag=True, help="With --problems: of all workspaces.")
+@click.option("--exit-code", is_flag=True, help="With --problems: exit with 3 if there are any.")
+@hub_flags
+@click.pass_context
+def explain(
+    ctx: click.Context, /, *, problems: bool, everywhere: bool, exit_code: bool, **flags: Any
+) -> None:
+    """Explain why something is as it is.
+
+    With --problems: what is wrong with the placements of the current workspace, or of all of
+    them. What is refused or unhealthy at an edge comes first, then what is withheld, what is not
+    known because its edge was not heard of, and what is still on its way. Nothing is written.
+    """
+    if ctx.invoked_subcommand is not None:
+        if problems or everywhere or exit_code:
+            raise click.UsageError("--problems is about placements as a whole: leave NAME out")
+        return
+    if not problems:
+        raise click.UsageError("want --problems, or a command: placement")
+    found = asked("explain", flags, lambda hub: explain_problems(hub, everywhere=everywhere))
+    if flags["output"] == "json":
+        print(json.dumps({"problems": [each.as_json() for each in found]}, indent=2))
+    else:
+        print(problems_text(found), end="")
+    if exit_code and found:
+        sys.exit(3)
 
 
 @explain.command(
@@ -95,23 +137,22 @@ Exit codes:
 """
 )
 @click.argument("name")
-@click.option("--location", default="", help="Only this Location: its name, or CLUSTER/NAME.")
+@click.option("--location", default="", help="Only this Location: its name, or WORKSPACE/NAME.")
 @click.option("--object", "wanted", default="", help="Only this object: KIND/NAMESPACE/NAME.")
 @hub_flags
 def placement(name: str, location: str, wanted: str, **flags: Any) -> None:
     """Explain which Locations and objects the EdgePlacement NAME of the current workspace selects.
 
     For each object and destination it says how far the object got: which selector term fails,
-    whether its kind travels, customization withholds it, the mailbox is ready, the copy is there,
-    the edge has applied it and it is healthy; and the smallest label edit that would change the
-    answer. Nothing is written.
+    whether its kind travels, customization withholds it, the mailbox is ready, the copy is there
+    and not another workspace's, the edge was heard of, has applied it and it is healthy; and the
+    smallest edit that would change the answer, which was tried before it is offered. Nothing is
+    written.
     """
 
-    async def ask(found: Hub) -> tuple[Any, str]:
-        return await found.explain(Question(name, location, wanted)), found.workspace
-
-    answer, workspace = asked("explain", flags, ask)
+    question = Question(name, location, wanted)
+    answer = asked("explain", flags, lambda hub: explain_placement(hub, question))
     if flags["output"] == "json":
         print(json.dumps(answer.as_json(), indent=2))
     else:
-        print(answer_text(answer, workspace), end="")
+        print(answer_text(answer), end="")

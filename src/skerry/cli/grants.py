@@ -12,8 +12,8 @@ import uvloop
 
 from skerry.api.errors import ApiError
 from skerry.app.consent import Inventory, inventory
-from skerry.app.explain import HubSettings
 from skerry.app.explain_names import Unanswered
+from skerry.app.hub_reading import HubSettings
 from skerry.cli.options import Command
 from skerry.kit import log
 from skerry.logic.fleet.explanation.consent import chosen, consent_text

@@ -9,9 +9,8 @@ from typing import Any, NoReturn, TextIO
 import click
 import yaml
 
-from skerry.app.explain import Hub
+from skerry.app.what_if import foresee
 from skerry.cli.explain import asked, hub_flags
-from skerry.logic.fleet.explanation.changes import PlacementChange
 from skerry.logic.fleet.explanation.text import changes_text
 
 
@@ -26,7 +25,7 @@ Examples:
 \b
 Exit codes:
   0  the answer was given, also when nothing would change
-  1  there is no answer: a kind the workspace does not serve, or no hub to ask
+  1  there is no answer: no such object, a kind that is not served, or no hub to ask
   2  the file or the command cannot be understood
 """
 )
@@ -36,22 +35,23 @@ Exit codes:
 @click.option("--delete", is_flag=True, help="Ask what deleting these objects would do.")
 @hub_flags
 def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
-    """Show which destinations and objects the objects in a file would add and remove.
+    """Show what the objects in a file would change: destinations, objects and their contents.
 
-    The file holds EdgePlacements, Locations, SyncTargets, Namespaces or any other objects of the
-    current workspace. One with metadata alone is a change of labels (null removes one); any other
-    stands for the whole object. Nothing is written.
+    The file holds EdgePlacements, Locations, SyncTargets, Namespaces, Customizers or any other
+    objects of the current workspace. One with metadata alone is a change of labels (null removes
+    one) of an object that exists; any other stands for the whole object. Where copies would
+    differ, destinations at which they differ in the same way are one group. What would be
+    withheld is listed with its reason. Nothing is written.
     """
     documents = _documents(file)
-
-    async def ask(found: Hub) -> list[PlacementChange]:
-        return await found.what_if(documents, delete=delete)
-
-    answer = asked("whatif", flags, ask)
+    answer = asked("whatif", flags, lambda hub: foresee(hub, documents, delete=delete))
     if flags["output"] == "json":
-        print(json.dumps({"placements": [each.as_json() for each in answer]}, indent=2))
-    else:
-        print(changes_text(answer), end="")
+        placements = [each.as_json(answer.path) for each in answer.changes]
+        print(json.dumps({"created": answer.created, "placements": placements}, indent=2))
+        return
+    print(changes_text(answer.changes, answer.path, answer.created), end="")
+    if answer.unread:
+        print(f"names that others have were not looked for at {answer.unread} more destinations")
 
 
 def _documents(file: TextIO) -> list[dict[str, Any]]:

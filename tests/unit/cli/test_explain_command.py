@@ -14,7 +14,7 @@ def called(*words: str, stdin: str = "") -> Result:
     return CliRunner().invoke(main, words, input=stdin, env={"KUBECONFIG": "", "HOME": "/nowhere"})
 
 
-@pytest.mark.parametrize("command", [["explain", "placement"], ["whatif"]])
+@pytest.mark.parametrize("command", [["explain"], ["explain", "placement"], ["whatif"]])
 def test_help_shows_examples_and_exit_codes(command: list[str]) -> None:
     printed = called(*command, "--help").output
     assert "Examples:" in printed
@@ -68,3 +68,23 @@ def test_a_list_stands_for_its_items() -> None:
     )
     assert result.exit_code == 2
     assert "metadata.name" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "want --problems, or a command: placement"),
+        (["--all"], "want --problems"),
+        (["--problems", "placement", "p"], "leave NAME out"),
+    ],
+)
+def test_problems_are_asked_for_by_themselves(words: list[str], message: str) -> None:
+    result = called("explain", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_without_a_hub_there_are_no_problems_to_show() -> None:
+    result = called("explain", "--problems")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("skerry explain: kubeconfig /nowhere/.kube/config: ")

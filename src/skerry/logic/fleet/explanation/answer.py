@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyroaring import BitMap
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import Mailbox, is_projected
 from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.customization.customize import customizer_name
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.logic.fleet.customization.customize import CustomizerName, customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link, object_json
 from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject, selections, travelling
@@ -21,7 +21,11 @@ from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.explain import Explanation, explain
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.selected import What
+
+# Of a workspace whose path its reader may not know.
+UNNAMED = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,18 @@ class Facts:
     mailboxes: Mapping[str, Object]
     unreadable: Mapping[str, str]
     subjects: Sequence[Subject]
-    # Customizers by namespace and name.
-    customizers: Mapping[tuple[str, str], Object]
+    customizers: Mapping[CustomizerName, Object]
     # What is in mailboxes, by mailbox and item; kinds on which edges report.
     copies: Mapping[tuple[str, ObjectRef], Object]
     has_status: Callable[[ObjectRef], bool]
     # Whether copies have no effect on the hub, whatever their kind; on a foreign one they have.
     copies_are_inert: bool = True
+    # How long edges have not been heard of, in words, by UID; and paths of workspaces by cluster.
+    silences: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[ClusterName, str] = field(default_factory=dict)
+
+    def path(self, cluster: ClusterName) -> str:
+        return self.paths.get(cluster, UNNAMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +63,12 @@ class LocationAnswer:
     ref: ObjectRef
     where: Explanation
     link: Link
+    workspace: str = UNNAMED
 
     def as_json(self) -> dict[str, Any]:
         return {
             "location": self.ref.name,
-            "cluster": self.ref.cluster,
+            "workspace": self.workspace,
             "destination": self.link.holds is True,
             "syncTargets": list(self.where.sync_targets) if self.where.selected else [],
             **_why(self.link),
@@ -84,12 +94,13 @@ class PairAnswer:
     ref: ObjectRef
     sync_target: str
     chain: Chain
+    workspace: str = UNNAMED
 
     def as_json(self) -> dict[str, Any]:
         return {
             **_named(self.item),
             "location": self.ref.name,
-            "cluster": self.ref.cluster,
+            "workspace": self.workspace,
             "syncTarget": self.sync_target,
             **self.chain.as_json(),
         }
@@ -103,6 +114,7 @@ class Answer:
     locations: tuple[LocationAnswer, ...]
     objects: tuple[ObjectAnswer, ...]
     pairs: tuple[PairAnswer, ...]
+    workspace: str = UNNAMED
 
     def about(self, items: AbstractSet[ObjectRef]) -> Answer:
         """Return only what is about *items*."""
@@ -115,7 +127,7 @@ class Answer:
     def as_json(self) -> dict[str, Any]:
         return {
             "placement": self.ref.name,
-            "cluster": self.ref.cluster,
+            "workspace": self.workspace,
             "locations": [each.as_json() for each in self.locations],
             "objects": [each.as_json() for each in self.objects],
             "pairs": [each.as_json() for each in self.pairs],
@@ -138,11 +150,12 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
         where = explain(facts.index, ref=facts.ref, where=ref, present=present)
         ways = list(_ways(facts, ref, where))
         link = next((link for link in map(chosen, ways) if link.holds), chosen(ways[0]))
-        locations.append(LocationAnswer(ref, where, link))
+        locations.append(LocationAnswer(ref, where, link, facts.path(ref.cluster)))
         if link.holds or every_pair:
             for around in ways:
                 pairs += _pairs(facts, ref, around, asked)
-    return Answer(facts.ref, tuple(locations), tuple(objects), tuple(pairs))
+    workspace = facts.path(facts.ref.cluster)
+    return Answer(facts.ref, tuple(locations), tuple(objects), tuple(pairs), workspace)
 
 
 def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
@@ -179,6 +192,7 @@ def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surround
             name,
             mailbox,
             *_grants(facts, ref),
+            facts.silences.get(uid, ""),
         )
     if not targets:
         yield Surroundings(where, location, False, None)
@@ -200,14 +214,22 @@ def _pairs(
     for subject, selection in asked:
         item = subject.item
         name = customizer_name(subject.object)
-        customizer = None if name is None else facts.customizers.get((name.namespace, name.name))
+        customizer = None if name is None else facts.customizers.get(name)
         would_act = (
             not facts.copies_are_inert and category_of(item.group_resource) is Category.DENATURED
         )
         found = facts.copies.get((around.mailbox_name, item))
-        copy = Copy(found, facts.has_status(item), would_act)
+        copy = Copy(found, facts.has_status(item), would_act, _other_owner(facts, found))
         chain = way(selection, subject, customizer, around, copy)
-        yield PairAnswer(item, ref, around.sync_target, chain)
+        yield PairAnswer(item, ref, around.sync_target, chain, facts.path(ref.cluster))
+
+
+def _other_owner(facts: Facts, found: Object | None) -> str | None:
+    """Return the path of the workspace whose copy it is; None when it is the placement's own."""
+    owned = None if found is None or not is_projected(found) else owned_of(found)
+    if owned is None or owned.cluster == facts.ref.cluster:
+        return None
+    return facts.paths.get(owned.cluster, "")
 
 
 def _why(link: Link) -> dict[str, Any]:

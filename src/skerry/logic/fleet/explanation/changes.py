@@ -1,16 +1,18 @@
 """What an edit not yet made would add and remove.
 
 Destinations come from the table ``destination``, on which the change is made and taken back.
-Objects come from asking each placement of the workspace what it selects, before and after.
+Objects come from asking each placement of the workspace what it selects, before and after; what
+becomes of their copies from ``contents``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skerry.api.edge import (
+    CUSTOMIZERS,
     EDGE_PLACEMENTS,
     LOCATION_GRANTS,
     SINGLE_PLACEMENT_SLICES,
@@ -20,11 +22,22 @@ from skerry.api.edge import (
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef, namespace_ref
+from skerry.logic.fleet.customization.customize import CustomizerName
+from skerry.logic.fleet.explanation.contents import (
+    NO_MATERIALS,
+    ContentChange,
+    Foreseen,
+    Materials,
+    Taken,
+    content_changes,
+    foreseen,
+)
 from skerry.logic.fleet.explanation.links import object_json
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
     Destination,
+    Location,
     Placement,
     location_of,
     placement_of,
@@ -39,6 +52,8 @@ from skerry.logic.machinery.patch.merge_patch import apply_merge_patch
 from skerry.logic.machinery.selectors import SelectorError
 
 Labels = Mapping[str, str]
+# Returns the path of a workspace.
+Path = Callable[[ClusterName], str]
 _SLICE = SINGLE_PLACEMENT_SLICES.group_resource
 
 
@@ -47,7 +62,7 @@ class Workload:
     """A workspace with placements: what each means, and what there is."""
 
     placements: Mapping[str, What | None]
-    items: Mapping[ObjectRef, Labels] = field(default_factory=dict)
+    materials: Materials = NO_MATERIALS
 
     def with_placement(self, name: str, what: What | None) -> Workload:
         return replace(self, placements={**self.placements, name: what})
@@ -55,14 +70,29 @@ class Workload:
     def without_placement(self, name: str) -> Workload:
         return replace(self, placements={k: v for k, v in self.placements.items() if k != name})
 
-    def with_item(self, item: ObjectRef, labels: Labels) -> Workload:
-        return replace(self, items={**self.items, item: labels})
+    def with_object(self, item: ObjectRef, obj: Object) -> Workload:
+        return self._with(objects={**self.materials.objects, item: obj})
 
-    def without_item(self, item: ObjectRef) -> Workload:
+    def without_object(self, item: ObjectRef) -> Workload:
         """Return it without an object; with a Namespace goes what is in it."""
-        inside = item.name if item.group_resource == NAMESPACES else None
-        kept = {k: v for k, v in self.items.items() if k != item and k.namespace != (inside or "-")}
-        return replace(self, items=kept)
+        inside = item.name if item.group_resource == NAMESPACES else "-"
+        objects = self.materials.objects
+        return self._with(
+            objects={k: v for k, v in objects.items() if k != item and k.namespace != inside}
+        )
+
+    def with_customizer(self, name: CustomizerName, obj: Object | None) -> Workload:
+        """Return it with a Customizer; None takes it away."""
+        kept = {k: v for k, v in self.materials.customizers.items() if k != name}
+        return self._with(customizers=kept if obj is None else {**kept, name: obj})
+
+    def with_location(self, ref: ObjectRef, obj: Object | None) -> Workload:
+        """Return it with a Location of its own; None takes it away."""
+        kept = {k: v for k, v in self.materials.locations.items() if k != ref}
+        return self._with(locations=kept if obj is None else {**kept, ref: obj})
+
+    def _with(self, **changed: Any) -> Workload:
+        return replace(self, materials=replace(self.materials, **changed))
 
     def selected(self, name: str) -> set[ObjectRef]:
         """Return what a placement means; nothing of one that is not there."""
@@ -70,15 +100,19 @@ class Workload:
             return set()
         selects = selection(self.placements[name])
         return {
-            item for item, labels in self.items.items() if selects(item, labels, self._within(item))
+            item
+            for item, obj in self.materials.objects.items()
+            if selects(item, _labels(obj), self._within(item))
         }
 
+    def names(self, name: str, item: ObjectRef) -> bool:
+        """Tell whether a placement asks for a Namespace with its labels, not for its room alone."""
+        what = self.placements.get(name)
+        return what is not None and what.names(item, _labels(self.materials.objects.get(item)))
+
     def _within(self, item: ObjectRef) -> Labels:
-        return (
-            self.items.get(ObjectRef("", *NAMESPACES, "", item.namespace), {})
-            if item.namespace
-            else {}
-        )
+        space = namespace_ref(item.namespace) if item.namespace else None
+        return _labels(self.materials.objects.get(space)) if space else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,58 +127,139 @@ class PlacementChange:
     # What stays until its removal is confirmed, and what needs no confirmation any more.
     destinations_held: tuple[Destination, ...] = ()
     destinations_freed: tuple[Destination, ...] = ()
-    # Path of the workspace, where it is known.
-    workspace: str = ""
+    # How copies would differ; what would go to added destinations; what would not arrive.
+    contents: tuple[ContentChange, ...] = ()
+    arriving: tuple[ObjectRef, ...] = ()
+    withheld: tuple[Foreseen, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        where = {"workspace": self.workspace} if self.workspace else {}
+    def as_json(self, path: Path) -> dict[str, Any]:
+        def listed(found: Sequence[Destination]) -> list[dict[str, str]]:
+            return [destination_json(each, path) for each in found]
+
         return {
             "placement": self.ref.name,
-            "cluster": self.ref.cluster,
-            **where,
+            "workspace": path(self.ref.cluster),
             "destinations": {
-                "added": [each.as_object() for each in self.destinations_added],
-                "removed": [each.as_object() for each in self.destinations_removed],
-                "held": [each.as_object() for each in self.destinations_held],
-                "freed": [each.as_object() for each in self.destinations_freed],
+                "added": listed(self.destinations_added),
+                "removed": listed(self.destinations_removed),
+                "held": listed(self.destinations_held),
+                "freed": listed(self.destinations_freed),
             },
             "objects": {
                 "added": [object_json(each) for each in self.objects_added],
                 "removed": [object_json(each) for each in self.objects_removed],
+                "arriving": [object_json(each) for each in self.arriving],
+                "changed": [
+                    {
+                        "object": object_json(each.item),
+                        "fields": list(each.fields),
+                        "destinations": listed(each.destinations),
+                    }
+                    for each in self.contents
+                ],
+                "withheld": [
+                    {
+                        "object": object_json(each.item),
+                        "reason": each.problem.reason,
+                        "message": each.problem.message,
+                        "destinations": listed(each.destinations),
+                    }
+                    for each in self.withheld
+                ],
             },
         }
 
 
-def changes(
-    cluster: str,
-    before: Workload,
-    after: Workload,
-    destinations: Sequence[Difference],
-    path: Callable[[str], str] = lambda _: "",
-) -> list[PlacementChange]:
-    """Return the placements that would change, by name; those of *cluster* with their objects.
+def destination_json(destination: Destination, path: Path) -> dict[str, str]:
+    """Return how answers name a destination: by names that people know."""
+    return {
+        "workspace": path(destination.cluster),
+        "location": destination.location,
+        "syncTarget": destination.sync_target,
+    }
 
-    *path* returns the path of a workspace, empty when it is not known.
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A workspace as it is and as it would be, and what that does to destinations.
+
+    ``going`` returns the destinations a placement would have; ``taken`` whose a name is there.
     """
-    where = {each.placement: each for each in destinations}
-    names = {edge_placement_ref(cluster, name) for name in (*before.placements, *after.placements)}
-    found: list[PlacementChange] = []
-    for ref in sorted(names | where.keys()):
-        was = before.selected(ref.name) if ref in names else set()
-        will = after.selected(ref.name) if ref in names else set()
-        moved = where.get(ref)
-        change = PlacementChange(
-            ref,
-            moved.added if moved else (),
-            moved.removed if moved else (),
-            tuple(sorted(will - was)),
-            tuple(sorted(was - will)),
-            moved.held if moved else (),
-            moved.freed if moved else (),
+
+    cluster: ClusterName
+    before: Workload
+    after: Workload
+    moved: Sequence[Difference] = ()
+    going: Callable[[ObjectRef], Sequence[Destination]] = lambda _: ()
+    taken: Taken = lambda *_: None
+
+    def changes(self) -> list[PlacementChange]:
+        """Return the placements that would change, by name; those of the workspace in detail."""
+        where = {each.placement: each for each in self.moved}
+        own = {
+            edge_placement_ref(self.cluster, name)
+            for name in (*self.before.placements, *self.after.placements)
+        }
+        found = []
+        for ref in sorted(own | where.keys()):
+            moved = where.get(ref, Difference(ref, (), ()))
+            change = PlacementChange(
+                ref,
+                moved.added,
+                moved.removed,
+                destinations_held=moved.held,
+                destinations_freed=moved.freed,
+            )
+            if ref in own:
+                change = self._detailed(change)
+            if change != PlacementChange(ref):
+                found.append(change)
+        return found
+
+    def arriving(self) -> Iterator[tuple[Destination, set[ObjectRef]]]:
+        """Yield destinations to which objects would go anew, with these objects."""
+        moved = {each.placement: each.added for each in self.moved}
+        for name in self.after.placements:
+            ref = edge_placement_ref(self.cluster, name)
+            new = set(moved.get(ref, ()))
+            will = self.after.selected(name)
+            fresh = will - self.before.selected(name)
+            for each in self.going(ref):
+                coming = will if each in new else fresh
+                if coming:
+                    yield each, coming
+
+    def _detailed(self, change: PlacementChange) -> PlacementChange:
+        """Return a change of an own placement with what it does to objects."""
+        before, after = self.before.materials, self.after.materials
+        name = change.ref.name
+        was, will = self.before.selected(name), self.after.selected(name)
+        new = set(change.destinations_added)
+        staying = [each for each in self.going(change.ref) if each not in new]
+        kept = {
+            item
+            for item in was & will & before.differing(after)
+            if item.group_resource != NAMESPACES or self.after.names(name, item)
+        }
+        contents, withheld = content_changes(before, after, kept, staying)
+        withheld += foreseen(after, will - was, staying, self.taken)
+        withheld += foreseen(after, will, change.destinations_added, self.taken)
+        return replace(
+            change,
+            objects_added=tuple(sorted(will - was)),
+            objects_removed=tuple(sorted(was - will)),
+            contents=tuple(contents),
+            arriving=tuple(sorted(will & was)) if new else (),
+            withheld=tuple(withheld),
         )
-        if change != PlacementChange(ref):
-            found.append(replace(change, workspace=path(ref.cluster)))
-    return found
+
+
+def _labels(obj: Object | None) -> Labels:
+    return {} if obj is None else obj["metadata"].get("labels") or {}
+
+
+# What says which object it is, and of which version.
+_KEPT = ("uid", "resourceVersion", "annotations")
 
 
 def edited(live: Object | None, document: Object) -> Object:
@@ -155,12 +270,9 @@ def edited(live: Object | None, document: Object) -> Object:
     """
     if live is None:
         return document
-    content = set(document) - {"apiVersion", "kind", "metadata", "status"}
-    if not content:
+    if is_label_change(document):
         return apply_merge_patch(live, document)
-    kept = {
-        name: live["metadata"][name] for name in ("uid", "annotations") if name in live["metadata"]
-    }
+    kept = {name: live["metadata"][name] for name in _KEPT if name in live["metadata"]}
     given = document.get("metadata") or {}
     notes = {**(kept.get("annotations") or {}), **(given.get("annotations") or {})}
     return {**live, **document, "metadata": {**kept, **given, "annotations": notes}}
@@ -174,16 +286,32 @@ _RECORDS: Mapping[GroupResource, Callable[[Object], Record]] = {
 }
 
 
+def is_label_change(document: Object) -> bool:
+    """Tell whether a document has metadata alone, so that it is about an object that exists."""
+    return not set(document) - {"apiVersion", "kind", "metadata", "status"}
+
+
+def must_exist(info: ResourceInfo, document: Object) -> bool:
+    """Tell whether a document makes sense only about an object that is there.
+
+    What placement is made of needs a content; a Namespace and its like are made of metadata alone.
+    """
+    return is_label_change(document) and info.group_resource in _RECORDS
+
+
 def changed_by(
     workload: Workload, info: ResourceInfo, obj: Object, *, delete: bool
 ) -> tuple[Workload, list[Change]]:
     """Return the workspace as *obj* would leave it, and what that means to destinations."""
-    read = _RECORDS.get(info.group_resource)
+    read, kept = _RECORDS.get(info.group_resource), None if delete else obj
+    if info.group_resource == CUSTOMIZERS.group_resource:
+        named = CustomizerName(item_of(info, obj).namespace, obj["metadata"]["name"])
+        return workload.with_customizer(named, kept), []
     if read is None:
         item = item_of(info, obj)
-        labels = obj["metadata"].get("labels") or {}
-        return workload.without_item(item) if delete else workload.with_item(item, labels), []
+        return workload.without_object(item) if delete else workload.with_object(item, obj), []
     record = read(obj)
+    after = workload
     if isinstance(record, Placement):
         name = record.ref.name
         after = (
@@ -191,8 +319,8 @@ def changed_by(
             if delete
             else workload.with_placement(name, what_or_none(obj))
         )
-    else:
-        after = workload
+    elif isinstance(record, Location):
+        after = workload.with_location(record.ref, kept)
     return after, [Remove(type(record), record.ref) if delete else Put(record)]
 
 

@@ -20,6 +20,7 @@ Step = Literal[
     "customization",
     "mailbox",
     "copy",
+    "edge",
     "applied",
     "health",
 ]
@@ -34,6 +35,7 @@ TABLES: Final[Mapping[Step, str]] = {
     "customization": "desired",
     "mailbox": "mailboxes",
     "copy": "copies",
+    "edge": "leases",
     "applied": "report",
     "health": "report",
 }

@@ -4,52 +4,121 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.answer import Answer, PairAnswer
-from skerry.logic.fleet.explanation.changes import PlacementChange
+from skerry.logic.fleet.explanation.changes import Path, PlacementChange
 from skerry.logic.fleet.explanation.links import Link
+from skerry.logic.fleet.explanation.problems import PlacementProblem
 from skerry.logic.fleet.placement.records import Destination
 
 # Lines of one kind in a text answer; -o json has no bound.
 _MAX_LINES = 200
+# Destinations of a group that are named; the others are a number.
+_MAX_NAMES = 10
+# A longer cell pushes its own row aside rather than all.
+_MAX_WIDTH = 50
+_GAP = "   "
 
 
-def answer_text(found: Answer, workspace: str) -> str:
+def answer_text(found: Answer) -> str:
     """Return an answer as text for people."""
     at = [each for each in found.locations if each.link.holds]
     meant = [each for each in found.objects if each.link.holds]
     counted = f"{len(at)} of {len(found.locations)} locations"
     counted += f", {len(meant)} of {len(found.objects)} objects"
-    lines = [f"EdgePlacement {found.ref.name} in {workspace}: {counted}", "", "LOCATIONS"]
-    rows = [
-        (f"{each.ref.name} ({each.ref.cluster})", *_verdict(each.link, "destination"))
-        for each in found.locations
-    ]
-    lines += _listed(rows)
-    lines += ["", "OBJECTS"]
-    lines += _listed([(str(o.item), *_verdict(o.link, "selected")) for o in found.objects])
+    lines = [f"EdgePlacement {found.ref.name} in {found.workspace}: {counted}", ""]
+    lines += _table(
+        ("LOCATION", "WORKSPACE", "DESTINATION"),
+        [((e.ref.name, e.workspace), *_verdict(e.link, "yes")) for e in found.locations],
+    )
+    lines += ["", *_objects(found)]
     if found.pairs:
-        lines += ["", "OBJECTS AT DESTINATIONS"]
-        lines += _listed([_pair(pair) for pair in found.pairs])
+        lines += ["", *_pairs(found.pairs)]
     return "\n".join(lines) + "\n"
 
 
-def changes_text(found: Sequence[PlacementChange]) -> str:
-    """Return what would change as text for people."""
+def problems_text(found: Sequence[PlacementProblem]) -> str:
+    """Return what is wrong as text for people, the worst first."""
     if not found:
-        return "nothing would change\n"
-    lines: list[str] = []
+        return "no problems\n"
+    rows = []
     for each in found:
-        lines.append(f"EdgePlacement {each.ref.name} in {each.workspace or each.ref.cluster}")
-        lines += _signed("+ destination", map(_where, each.destinations_added))
-        lines += _signed("- destination", map(_where, each.destinations_removed))
-        lines += _signed("! held destination", map(_where, each.destinations_held))
-        lines += _signed("= no longer held destination", map(_where, each.destinations_freed))
+        about = "-" if each.item is None else str(each.item)
+        names = ", ".join(each.places[:_MAX_NAMES])
+        more = (
+            f", and {len(each.places) - _MAX_NAMES} more" if len(each.places) > _MAX_NAMES else ""
+        )
+        _, notes = _verdict(each.link, "")
+        cells = (each.workspace, each.placement.name, about)
+        rows.append((cells, f"{each.link.step}: {each.link.reason}", (f"at {names}{more}", *notes)))
+    return "\n".join(_table(("WORKSPACE", "PLACEMENT", "OBJECT", "PROBLEM"), rows)) + "\n"
+
+
+def _objects(found: Answer) -> Iterator[str]:
+    rows = [
+        ((str(each.item.group_resource), _local(each.item)), *_verdict(each.link, "yes"))
+        for each in found.objects
+    ]
+    return _table(("KIND", "OBJECT", "SELECTED"), rows)
+
+
+def _pairs(pairs: Sequence[PairAnswer]) -> Iterator[str]:
+    return _table(("KIND", "OBJECT", "LOCATION", "EDGE", "STATE"), [_pair(pair) for pair in pairs])
+
+
+def _local(item: ObjectRef) -> str:
+    return f"{item.namespace}/{item.name}" if item.namespace else item.name
+
+
+def changes_text(
+    found: Sequence[PlacementChange], path: Path = str, created: Sequence[str] = ()
+) -> str:
+    """Return what would change as text for people; *created* are objects that would be new."""
+    lines = [f"+ new {name}" for name in created]
+    if not found:
+        lines.append("nothing else would change" if created else "nothing would change")
+    for each in found:
+        lines.append(f"EdgePlacement {each.ref.name} in {path(each.ref.cluster)}")
+        lines += _destinations(each, path)
         lines += _signed("+ object", map(str, each.objects_added))
         lines += _signed("- object", map(str, each.objects_removed))
+        if each.destinations_added:
+            lines += _signed("> goes there too: object", map(str, each.arriving))
+        for change in each.contents:
+            lines.append(f"  ~ object {change.item} at {_counted(change.destinations)}")
+            lines += [f"      {field}" for field in change.fields]
+        for held in each.withheld:
+            where = _counted(held.destinations)
+            lines.append(f"  ! withheld: object {held.item} at {where}")
+            lines.append(f"      {held.problem.reason}: {held.problem.message}")
     return "\n".join(lines) + "\n"
 
 
-_Row = tuple[str, str, tuple[str, ...]]
+def _destinations(change: PlacementChange, path: Path) -> Iterator[str]:
+    groups = (
+        ("+ destination", change.destinations_added),
+        ("- destination", change.destinations_removed),
+        ("! held destination", change.destinations_held),
+        ("= no longer held destination", change.destinations_freed),
+    )
+    shown = [each for _, found in groups for each in found[:_MAX_LINES]]
+    names = {each: f"{each.location} by {each.sync_target}" for each in shown}
+    width = max(map(len, names.values()), default=0)
+    for sign, found in groups:
+        where = (f"{names[d]:<{width}}  {path(d.cluster)}" for d in found[:_MAX_LINES])
+        yield from _signed(sign, where, more=len(found) - _MAX_LINES)
+
+
+def _counted(destinations: Sequence[Destination]) -> str:
+    """Return how many destinations, and the first of them by name."""
+    names = [each.location for each in destinations]
+    more = f", and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    word = "destination" if len(names) == 1 else "destinations"
+    return f"{len(names)} {word}: {', '.join(names[:_MAX_NAMES])}{more}"
+
+
+# The cells of a row, its verdict, and notes below it.
+_Row = tuple[tuple[str, ...], str, tuple[str, ...]]
 
 
 def _verdict(link: Link, positive: str) -> tuple[str, tuple[str, ...]]:
@@ -62,36 +131,43 @@ def _verdict(link: Link, positive: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pair(pair: PairAnswer) -> _Row:
-    target = f" by {pair.sync_target}" if pair.sync_target else ""
-    name = f"{pair.item} at {pair.ref.name}{target}"
+    item = pair.item
+    cells = (str(item.group_resource), _local(item), pair.ref.name, pair.sync_target or "-")
     broken = pair.chain.broken
     if broken is None:
         last = pair.chain.links[-1].step
-        return name, "Healthy" if last == "health" else "there", ()
+        return cells, "Healthy" if last == "health" else "there", ()
     _, notes = _verdict(broken, "")
-    return name, f"{broken.step}: {broken.reason}", notes
+    return cells, f"{broken.step}: {broken.reason}", notes
 
 
-def _listed(rows: Sequence[_Row]) -> Iterator[str]:
+def _table(head: tuple[str, ...], rows: Sequence[_Row]) -> Iterator[str]:
+    """Yield rows in aligned columns, their notes below the last of them."""
     shown = rows[:_MAX_LINES]
-    width = min(60, max((len(name) for name, _, _ in shown), default=0))
-    for name, verdict, notes in shown:
-        yield f"  {name:<{width}}  {verdict}"
-        for note in notes:
-            yield f"  {'':<{width}}    {note}"
+    widths = [
+        min(_MAX_WIDTH, max(len(cells[number]) for cells in (head, *(row[0] for row in shown))))
+        for number in range(len(head) - 1)
+    ]
+    indent = " " * sum(width + len(_GAP) for width in widths)
+
+    def line(cells: Sequence[str], last: str) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        return _GAP.join([*padded, last]).rstrip()
+
+    yield line(head[:-1], head[-1])
+    for cells, verdict, notes in shown:
+        yield line(cells, verdict)
+        yield from (f"{indent}  {note}" for note in notes)
     if not rows:
-        yield "  none"
+        yield "none"
     if len(rows) > len(shown):
-        yield f"  … and {len(rows) - len(shown)} more (all with -o json)"
+        yield f"… and {len(rows) - len(shown)} more (all with -o json)"
 
 
-def _where(destination: Destination) -> str:
-    return f"{destination.location} by {destination.sync_target} ({destination.cluster})"
-
-
-def _signed(sign: str, names: Iterable[str]) -> Iterator[str]:
+def _signed(sign: str, names: Iterable[str], more: int = 0) -> Iterator[str]:
     found = list(names)
     for name in found[:_MAX_LINES]:
         yield f"  {sign} {name}"
-    if len(found) > _MAX_LINES:
-        yield f"  … and {len(found) - _MAX_LINES} more (all with -o json)"
+    left = max(more, len(found) - _MAX_LINES)
+    if left > 0:
+        yield f"  … and {left} more (all with -o json)"

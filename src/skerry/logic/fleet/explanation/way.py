@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skerry.api.edge import SYNC_ERROR, is_projected
+from skerry.api.edge import HAND_OVER_TO, SYNC_ERROR, is_projected
 from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import Withheld, customize
@@ -17,9 +17,11 @@ from skerry.logic.fleet.summary.report import NOT_APPLIED, report_of
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
+from skerry.logic.fleet.translation.difference import OCCUPIED
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
-from skerry.logic.fleet.translation.merging import KIND_WITHHELD, withheld_kind
+from skerry.logic.fleet.translation.merging import KIND_WITHHELD, name_taken, withheld_kind
 
+NOT_HEARD_OF = "NotHeardOf"
 # A type of the mailbox's own, which says nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
 
@@ -42,18 +44,22 @@ class Surroundings:
     # What grants let the workspace place here, and who says so; None: no grant is needed.
     rules: tuple[Rule, ...] | None = None
     granting: str = ""
+    # How long the edge has not been heard of, in words; empty while it is.
+    silence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """What is in the mailbox under the object's name; ``has_status``: edges report on the kind.
 
-    ``would_act``: a copy would have effect on the hub, as on a foreign one.
+    ``would_act``: a copy would have effect on the hub, as on a foreign one. ``owner``: the path of
+    the workspace whose copy it is, where that is another one.
     """
 
     object: Object | None
     has_status: bool = True
     would_act: bool = False
+    owner: str | None = None
 
 
 def way(
@@ -115,6 +121,9 @@ def _links(
     yield Link("customization", True)
     yield _mailbox(around)
     yield _copy(subject, result.object, copy)
+    if around.silence and category_of(subject.item.group_resource) is not Category.MAILBOX_ONLY:
+        text = f"what is there is not known: {around.sync_target} {around.silence}"
+        yield Link("edge", None, NOT_HEARD_OF, (text,))
     yield from _at_the_edge(subject, copy)
 
 
@@ -160,13 +169,18 @@ def _copy(subject: Subject, wanted: Object, copy: Copy) -> Link:
         return Link("copy", False, "NotInMailbox", (text,))
     if not is_projected(found):
         text = "an object of that name is in the mailbox and is not a copy"
-        return Link("copy", False, "NameTaken", (text,))
+        return Link("copy", False, OCCUPIED, (text,))
     if subject.item.group_resource == NAMESPACES:
         return Link("copy", True)  # only its name need be the same
-    if digest(subject.item.group_resource, found) != digest(
+    same = digest(subject.item.group_resource, found) == digest(
         subject.item.group_resource, labelled(wanted)
-    ):
-        text = "the copy in the mailbox differs: an older content, or another workspace's object"
+    )
+    if copy.owner is not None and not same:
+        problem = name_taken(subject.item, copy.owner)
+        edit = f"have its owner annotate it with {HAND_OVER_TO}, or use another name"
+        return Link("copy", False, problem.reason, (problem.message,), edit)
+    if not same:
+        text = "the copy in the mailbox has an older content; the translator has not changed it yet"
         return Link("copy", None, "CopyDiffers", (text,))
     return Link("copy", True)
 

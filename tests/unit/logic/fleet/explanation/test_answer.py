@@ -11,6 +11,7 @@ import pytest
 from skerry.api.edge import APPLIED, SYNC_ERROR, edge_placement_ref
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.explanation.answer import Facts, answer
 from skerry.logic.fleet.explanation.text import answer_text
 from skerry.logic.fleet.explanation.what import Subject
@@ -79,7 +80,8 @@ class Story:
         }
         self.unreadable: dict[str, str] = {}
         self.subject = Subject(WEB, deployment(), {"go": "yes"})
-        self.customizers: dict[tuple[str, str], Raw] = {}
+        self.customizers: dict[CustomizerName, Raw] = {}
+        self.silences: dict[str, str] = {}
         self.copy: Raw | None = None
         self.grants: list[Raw] = []
         self.deliver()
@@ -115,6 +117,8 @@ class Story:
             self.customizers,
             {} if self.copy is None else {(MAILBOX, self.subject.item): self.copy},
             lambda _: True,
+            silences=self.silences,
+            paths={"imw": "root:imw", "wmw": "root:wmw", "other": "root:other"},
         )
 
     def outcome(self) -> tuple[str, str, str]:
@@ -165,15 +169,15 @@ def test_a_location_that_refuses_the_workspace_says_by_which_grant() -> None:
     found = answer(story.facts())
     (location,) = found.locations
     assert location.link.messages == ("not granted by root:imw/eu-only",)
-    assert "no: NotGranted" in answer_text(found, "root:wmw")
+    assert "no: NotGranted" in answer_text(found)
 
 
 def test_what_is_held_is_a_destination_and_says_so() -> None:
     story = Story()
     story.grants = [building.grant("eu-only", paths=["root:other"], selector={})]
     assert story.outcome()[:2] == ("grant", "Held")
-    text = answer_text(answer(story.facts()), "root:wmw")
-    assert "destination: Held" in text
+    text = answer_text(answer(story.facts()))
+    assert "yes: Held" in text
     assert "stays until its removal is confirmed" in text
 
 
@@ -308,7 +312,7 @@ def test_a_missing_customizer_withholds_the_object() -> None:
     story = Story()
     story.subject = replace(story.subject, object=deployment(**{"edge.kcp.io/customizer": "c"}))
     assert story.outcome()[:2] == ("customization", "CustomizerNotFound")
-    story.customizers[("shop", "c")] = {
+    story.customizers[CustomizerName("shop", "c")] = {
         "metadata": {"name": "c"},
         "replacements": [{"path": "$.spec.replicas", "value": "1"}],
     }
@@ -335,7 +339,7 @@ def test_a_copy_may_be_missing_old_or_somebody_elses() -> None:
     story.copy["spec"]["replicas"] = 7
     assert story.outcome()[:2] == ("copy", "CopyDiffers")
     del story.copy["metadata"]["labels"]
-    assert story.outcome()[:2] == ("copy", "NameTaken")
+    assert story.outcome()[:2] == ("copy", "NameOccupied")
     story.copy = None
     assert story.outcome()[:2] == ("copy", "NotInMailbox")
 
@@ -371,9 +375,10 @@ def test_a_copy_may_be_not_applied_refused_or_unhealthy() -> None:
 def test_the_text_reports_everything_a_person_needs() -> None:
     story = Story()
     story.location["metadata"]["labels"] = {"env": "dev"}
-    text = answer_text(answer(story.facts()), "root:wmw")
+    text = answer_text(answer(story.facts()))
     assert text.splitlines()[0] == ("EdgePlacement p in root:wmw: 0 of 1 locations, 1 of 1 objects")
-    assert "florin (imw)  no: LocationNotSelected" in text
+    assert "florin     root:imw    no: LocationNotSelected" in text
+    assert "imw|" not in text
     assert "to change that: label Location florin: env=prod" in text
 
 
@@ -393,3 +398,40 @@ def test_the_json_names_each_link() -> None:
         "holds": True,
         "reason": "Healthy",
     }
+
+
+def test_an_edge_that_was_not_heard_of_is_unknown_whatever_it_said_last() -> None:
+    story = Story()
+    story.silences = {"u1": "last heard of 90 s ago"}
+    (pair,) = answer(story.facts()).pairs
+    broken = pair.chain.broken
+    assert broken is not None
+    assert (broken.step, broken.holds, broken.reason) == ("edge", None, "NotHeardOf")
+    assert broken.messages == ("what is there is not known: st last heard of 90 s ago",)
+
+
+def test_a_name_that_another_workspace_has_names_its_path_and_what_to_do() -> None:
+    story = Story()
+    assert story.copy is not None
+    story.copy["metadata"]["annotations"]["edge.kcp.io/owner-workspace"] = "other"
+    assert story.outcome()[1] == "Healthy", "the same content is no conflict"
+    story.copy["spec"]["replicas"] = 7
+    (pair,) = answer(story.facts()).pairs
+    broken = pair.chain.broken
+    assert broken is not None
+    assert (broken.step, broken.reason) == ("copy", "NameTaken")
+    assert "belongs to workspace root:other" in broken.messages[0]
+    assert "edge.kcp.io/hand-over-to" in broken.edit
+    story.copy["metadata"]["annotations"]["edge.kcp.io/owner-workspace"] = "wmw"
+    assert story.outcome()[:2] == ("copy", "CopyDiffers")
+
+
+def test_the_cause_at_the_edge_is_the_answer() -> None:
+    story = Story()
+    assert story.copy is not None
+    story.copy["status"]["availableReplicas"] = 0
+    story.copy["metadata"]["annotations"]["edge.kcp.io/cause"] = "ImagePullBackOff: no such image"
+    (pair,) = answer(story.facts()).pairs
+    broken = pair.chain.broken
+    assert broken is not None
+    assert (broken.reason, broken.messages) == ("ImagePullBackOff", ("no such image",))

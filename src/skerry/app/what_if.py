@@ -1,0 +1,187 @@
+"""What documents would change if they were applied in a workspace, or deleted there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    SINGLE_PLACEMENT_SLICES,
+    Mailbox,
+    edge_placement_ref,
+    is_projected,
+)
+from skerry.api.kinds import ResourceInfo
+from skerry.api.objects import Object
+from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
+from skerry.app.explain_names import Unanswered, document_name, kind_of
+from skerry.app.hub_reading import HubReader
+from skerry.controllers.placement_translator.settings import copies_are_inert
+from skerry.logic.fleet.explanation.answer import UNNAMED
+from skerry.logic.fleet.explanation.changes import (
+    Comparison,
+    PlacementChange,
+    Workload,
+    changed_by,
+    edited,
+    is_label_change,
+    item_of,
+    must_exist,
+    placed_at,
+    running_by,
+    what_or_none,
+)
+from skerry.logic.fleet.explanation.contents import Materials, Rules, Taken
+from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.whatif import Change, hypothetical, what_if
+from skerry.logic.fleet.translation.ownership import owned_of
+from skerry.runtime.discovery import ServedTypes, discover
+
+# Mailboxes that are read for names which others have there.
+MAX_MAILBOXES = 50
+
+
+class Foresight(NamedTuple):
+    """What would change, which of the documents would be new objects, and paths of workspaces.
+
+    ``unread`` counts added destinations at which nobody looked for names that others have.
+    """
+
+    changes: list[PlacementChange]
+    created: list[str]
+    paths: Mapping[ClusterName, str]
+    unread: int = 0
+
+    def path(self, cluster: ClusterName) -> str:
+        return self.paths.get(cluster, UNNAMED)
+
+
+async def foresee(
+    hub: HubReader, documents: Sequence[Object], *, delete: bool = False
+) -> Foresight:
+    """Return what *documents* would change, applied (or deleted) in the hub's workspace."""
+    return await _Foreseeing(hub, documents, delete).foresight()
+
+
+class _Foreseeing:
+    """One question, and what is read to answer it."""
+
+    def __init__(self, hub: HubReader, documents: Sequence[Object], delete: bool) -> None:
+        self._hub = hub
+        self._documents = documents
+        self._delete = delete
+        self._created: list[str] = []
+
+    async def foresight(self) -> Foresight:
+        hub = self._hub
+        types, cluster = await discover(hub.own), await hub.cluster()
+        placements = await hub.edge_kind(EDGE_PLACEMENTS)
+        asks = any(document.get("kind") == "LocationGrant" for document in self._documents)
+        inventory = await hub.inventory(await hub.everywhere(EDGE_PLACEMENTS), asks=asks)
+        index = inventory.index
+        before = Workload(
+            {each["metadata"]["name"]: what_or_none(each) for each in placements},
+            Materials(
+                {each.item: each.object for each in await hub.subjects(types, "")},
+                await hub.customizers(),
+                inventory.locations,
+                copies_are_inert(await hub.own.version()),
+                _rules(index, cluster),
+            ),
+        )
+        after, changed = await self._applied(types, cluster, before)
+        running = running_by(await hub.everywhere(SINGLE_PLACEMENT_SLICES))
+        going: dict[ObjectRef, Sequence[Destination]] = {}
+        with hypothetical(index, changed):
+            for name in after.placements:
+                ref = edge_placement_ref(cluster, name)
+                runs = running(ref)
+                present = {each.location_ref for each in runs}
+                going[ref] = index.destinations(ref, present, runs)
+        moved = what_if(index, changed, running)
+        comparison = Comparison(cluster, before, after, moved, lambda ref: going.get(ref, ()))
+        taken, unread = await self._taken(types, comparison)
+        found = replace(comparison, taken=taken).changes()
+        paths = {**inventory.paths(), cluster: hub.workspace}
+        others = {each.ref.cluster for each in found} - paths.keys()
+        return Foresight(found, self._created, {**paths, **await hub.paths(others)}, unread)
+
+    async def _applied(
+        self, types: ServedTypes, cluster: ClusterName, before: Workload
+    ) -> tuple[Workload, list[Change]]:
+        """Return the workspace as the documents would leave it, and changes of destinations."""
+        after, changed = before, list[Change]()
+        for document in self._documents:
+            info = kind_of(types, document)
+            live = await self._hub.live(info, document)
+            self._check(info, document, live, after)
+            obj = edited(live, document)
+            if not self._delete and not is_label_change(document):
+                obj = await self._hub.completed(info, obj, exists=live is not None)
+            obj = placed_at(obj, cluster)
+            after, change = changed_by(after, info, obj, delete=self._delete)
+            changed += change
+        return after, changed
+
+    def _check(
+        self, info: ResourceInfo, document: Object, live: Object | None, so_far: Workload
+    ) -> None:
+        """Refuse a document about what is not there; note one that would be a new object."""
+        if live is not None:
+            return
+        name, here = document_name(document), self._hub.workspace
+        if self._delete:
+            raise Unanswered(f"there is no {name} in {here}")
+        if must_exist(info, document):
+            text = f"there is no {name} in {here}, and metadata alone does not make one"
+            raise Unanswered(text)
+        space = item_of(info, document).namespace
+        if space and namespace_ref(space) not in so_far.materials.objects:
+            raise Unanswered(f"{name}: there is no Namespace {space!r} in {here}")
+        self._created.append(name)
+
+    async def _taken(self, types: ServedTypes, comparison: Comparison) -> tuple[Taken, int]:
+        """Return whose names are where objects would go anew, and how many places were not read."""
+        wanted: dict[str, Destination] = {}
+        items: set[ObjectRef] = set()
+        for destination, there in comparison.arriving():
+            wanted[Mailbox(destination.cluster, destination.uid).workspace] = destination
+            items |= there
+        if not wanted:
+            return lambda *_: None, 0
+        hub = self._hub
+        named = {each["metadata"]["name"]: each for each in await hub.mailboxes()}
+        known = [named[name] for name in sorted(wanted) if name in named]
+        copies, _ = await hub.copies(known[:MAX_MAILBOXES], types, items)
+        owners = {
+            key: owned.cluster
+            for key, copy in copies.items()
+            if is_projected(copy)
+            and (owned := owned_of(copy)) is not None
+            and owned.cluster != comparison.cluster
+        }
+        paths = await hub.paths(owners.values())
+
+        def taken(destination: Destination, item: ObjectRef) -> str | None:
+            mailbox = Mailbox(destination.cluster, destination.uid).workspace
+            owner = owners.get((mailbox, item))
+            return None if owner is None else paths[owner]
+
+        return taken, max(0, len(known) - MAX_MAILBOXES)
+
+
+def _rules(index: DestinationTable, cluster: ClusterName) -> Rules:
+    """Return the lookup of what grants let a workspace place at a Location."""
+    consent = index.consent
+
+    def rules(where: ObjectRef) -> tuple[Rule, ...] | None:
+        number = index.inventory.location_number(where)
+        if number is None or not consent.is_enforced(number):
+            return None
+        return tuple(r for grant in consent.admitting(cluster, number) for r in grant.rules)
+
+    return rules

@@ -1,0 +1,227 @@
+"""What a change not yet made would do, asked of a real hub engine; nothing is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skerry.api.edge import CUSTOMIZERS, LOCATION_GRANTS, SINGLE_PLACEMENT_SLICES
+from skerry.api.kinds import GroupVersionResource
+from skerry.app.explain import Question, explain
+from skerry.app.explain_names import Unanswered
+from skerry.app.hub_reading import HubReader
+from skerry.app.what_if import foresee
+from skerry.logic.fleet.explanation.changes import PlacementChange
+from skerry.logic.fleet.explanation.text import changes_text
+from tests.kit.chain import building
+from tests.kit.chain.asked_town import Town, location
+from tests.kit.chain.summarizer_hub import CONFIG_MAPS, DEPLOYMENTS, PROVIDER, deployment
+from tests.kit.sim.loop import virtual
+
+Raw = dict[str, Any]
+SERVICES = GroupVersionResource("", "v1", "services")
+
+
+async def what_if(hub: HubReader, documents: list[Raw], **how: Any) -> list[PlacementChange]:
+    return (await foresee(hub, documents, **how)).changes
+
+
+@virtual
+async def test_a_label_change_reports_what_it_would_bring() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        labels = {"metadata": {"name": "bank", "labels": {"go": "yes"}}}
+        (found,) = await what_if(hub, [{"apiVersion": "v1", "kind": "Namespace", **labels}])
+        assert [each.name for each in found.objects_added] == ["loot", "bank"]
+        assert not found.destinations_added
+    assert not town.writes
+
+
+@virtual
+async def test_a_relabelled_location_joins_seen_from_its_own_workspace() -> None:
+    town = Town()
+    async with town.furnished():
+        inventory = town.reader("root:imw")
+        change = {
+            "apiVersion": "scheduling.kcp.io/v1alpha1",
+            "kind": "Location",
+            "metadata": {"name": "guilder", "labels": {"env": "prod"}},
+        }
+        (found,) = await what_if(inventory, [change])
+        assert found.ref.name == "p"
+        assert [each.location for each in found.destinations_added] == ["guilder"]
+        (lost,) = await what_if(inventory, [location("florin", {})], delete=True)
+        assert [each.location for each in lost.destinations_removed] == ["florin"]
+    assert not town.writes
+
+
+@virtual
+async def test_a_new_placement_reports_everything_it_would_place() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        placement = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "EdgePlacement",
+            "metadata": {"name": "q"},
+            "spec": {
+                "locationSelectors": [{}],
+                "namespaceSelector": {"matchLabels": {"go": "no"}},
+            },
+        }
+        (found,) = await what_if(hub, [placement])
+        assert found.ref.name == "q"
+        assert [each.name for each in found.objects_added] == ["loot", "bank"]
+        assert {each.location for each in found.destinations_added} >= {"florin", "guilder"}
+        with pytest.raises(Unanswered, match="serves no such kind"):
+            await what_if(hub, [{"apiVersion": "x/v1", "kind": "Y", "metadata": {"name": "z"}}])
+
+
+async def _grant(town: Town, **spec: Any) -> Raw:
+    """Put a LocationGrant into the inventory; return it as a file would hold it."""
+    made = building.grant("eu-only", **spec)
+    return {**made, "metadata": {"name": "eu-only"}}
+
+
+@virtual
+async def test_a_refused_location_names_the_grant_and_what_if_reports_what_a_grant_would_do() -> (
+    None
+):
+    town = Town()
+    async with town.furnished() as hub:
+        await town.bind("root:imw", "bind-espw", PROVIDER, "edge.kcp.io")
+        await town.slice()
+        inventory = town.reader("root:imw")
+        grant = await _grant(town, paths=["root:other"], selector={})
+        (held,) = await what_if(inventory, [grant])
+        assert held.destinations_removed == ()
+        assert [each.location for each in held.destinations_held] == ["florin"]
+        foreseen = await foresee(inventory, [grant])
+        text = changes_text(foreseen.changes, foreseen.path)
+        assert "EdgePlacement p in root:wmw" in text
+        assert "! held destination florin by florin  root:imw" in text
+        await town.at("root:imw").create(LOCATION_GRANTS, grant)
+        found = await explain(hub, Question("p", "florin", "deploy/shop/web"))
+        (location,) = found.locations
+        assert location.link.reason == "Held"
+        assert location.link.messages[0] == "not granted by root:imw/eu-only"
+        wider = await _grant(town, paths=["root:wmw"], selector={})
+        (freed,) = await what_if(inventory, [wider])
+        assert [each.location for each in freed.destinations_freed] == ["florin"]
+        await town.owner.patch(SINGLE_PLACEMENT_SLICES, "p", {"destinations": []})
+        (location,) = (await explain(hub, Question("p", "florin"))).locations
+        assert location.link.reason == "NotGranted"
+
+
+@virtual
+async def test_a_thing_that_does_not_exist_has_no_answer() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        lost: Raw = {"apiVersion": "scheduling.kcp.io/v1alpha1", "kind": "Location"}
+        lost |= {"metadata": {"name": "nowhere", "labels": {"env": "prod"}}}
+        inventory = town.reader("root:imw")
+        with pytest.raises(Unanswered, match="there is no Location 'nowhere' in root:imw"):
+            await foresee(inventory, [lost])
+        with pytest.raises(Unanswered, match="there is no Location 'nowhere' in root:imw"):
+            await foresee(inventory, [lost], delete=True)
+        page: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}
+        page |= {"metadata": {"name": "page", "namespace": "typo"}}
+        with pytest.raises(Unanswered, match="there is no Namespace 'typo' in root:wmw"):
+            await foresee(hub, [page])
+        # A Namespace is made of metadata alone; that it would be new is said.
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "typo"}}
+        found = await foresee(hub, [space, page])
+        assert found.created == ["Namespace 'typo'", "ConfigMap 'page'"]
+        assert found.changes == []
+    assert not town.writes
+
+
+@virtual
+async def test_an_edit_of_content_is_seen_at_every_destination() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        await town.slice()
+        bigger = deployment("web")
+        bigger["metadata"]["namespace"] = "shop"
+        bigger["spec"]["replicas"] = 5
+        foreseen = await foresee(hub, [bigger])
+        text = changes_text(foreseen.changes, foreseen.path, foreseen.created)
+        assert "~ object deployments.apps shop/web at 1 destination: florin" in text
+        assert "      spec.replicas: added 5" in text
+        assert foreseen.created == []
+
+
+@virtual
+async def test_a_customizer_is_seen_in_what_it_customizes() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        await town.slice()
+        customizer = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "Customizer",
+            "metadata": {
+                "name": "c",
+                "namespace": "shop",
+                "annotations": {"edge.kcp.io/expand-parameters": "true"},
+            },
+            "replacements": [{"path": "$.spec.replicas", "value": "7"}],
+        }
+        await town.owner.create(CUSTOMIZERS, {**customizer, "replacements": []}, "shop")
+        patch = {"metadata": {"annotations": {"edge.kcp.io/customizer": "c"}}}
+        await town.owner.patch(DEPLOYMENTS, "web", patch, "shop")
+        (found,) = await what_if(hub, [customizer])
+        assert found.contents[0].fields == ("spec.replicas: added 7",)
+        lacking = [{"path": "$.spec.replicas", "value": "%(replicas)"}]
+        (found,) = await what_if(hub, [{**customizer, "replacements": lacking}])
+        assert [each.problem.reason for each in found.withheld] == ["MissingParameter"]
+
+
+@virtual
+async def test_a_destination_to_be_added_says_what_goes_there_and_whose_names_are_taken() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        await town.slice()
+        await town.workspace("root", "rival")
+        rival = await town.cluster_of("root:rival")
+        page: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"by": "wmw"}}
+        await town.owner.create(CONFIG_MAPS, {**page, "metadata": {"name": "page"}}, "shop")
+        theirs = {**page, "data": {"by": "rival"}, "metadata": {"name": "page"}}
+        await town.project("guilder", CONFIG_MAPS, theirs, "shop")
+        patch = {"metadata": {"annotations": {"edge.kcp.io/owner-workspace": rival}}}
+        await town.mailbox("guilder").patch(CONFIG_MAPS, "page", patch, "shop")
+        wider = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "EdgePlacement",
+            "metadata": {"name": "p"},
+            "spec": {
+                "locationSelectors": [{}],
+                "namespaceSelector": {"matchLabels": {"go": "yes"}},
+            },
+        }
+        (found,) = await what_if(hub, [wider])
+        assert "guilder" in {each.location for each in found.destinations_added}
+        assert {each.name for each in found.arriving} >= {"shop", "web", "page"}
+        taken = [each for each in found.withheld if each.problem.reason == "NameTaken"]
+        assert [(each.item.name, {d.sync_target for d in each.destinations}) for each in taken] == [
+            ("page", {"guilder"})
+        ]
+        assert "root:rival" in taken[0].problem.message
+
+
+@virtual
+async def test_what_the_server_would_refuse_or_complete_is_no_surprise() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        await town.slice()
+        service: Raw = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+        service["metadata"]["namespace"] = "shop"
+        ports = [{"port": 80}]
+        await town.owner.create(SERVICES, {**service, "spec": {"ports": ports}}, "shop")
+        assert await what_if(hub, [{**service, "spec": {"ports": ports}}]) == [], "as it is"
+        wrong = {"matchExpressions": [{"key": "go", "operator": "Never"}]}
+        placement = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "EdgePlacement"}
+        malformed: Raw = {**placement, "metadata": {"name": "p"}}
+        malformed["spec"] = {"locationSelectors": [wrong]}
+        with pytest.raises(Unanswered, match=r'EdgePlacement\.edge\.kcp\.io "p" is invalid'):
+            await foresee(hub, [malformed])
+    assert town.writes == 2  # the slice and the Service; asking wrote nothing
