@@ -34,6 +34,10 @@ class ObservedObjects:
         self.inert = inert
         self._objects: dict[tuple[str, str], dict[str, Object]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there is any at all."""
+        return bool(self._objects)
+
     @property
     def prefix(self) -> str:
         return type_prefix(self.group, self.resource)

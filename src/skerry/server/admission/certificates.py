@@ -7,7 +7,7 @@ and nobody becomes a member of ``system:masters`` by a request.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from skerry.api.errors import Forbidden, Invalid
 from skerry.api.objects import Object
@@ -32,6 +32,8 @@ _REQUESTER = ("username", "uid", "groups", "extra")
 
 class CertificateRequests:
     """Names the requester, dates the conditions, and guards approval and signing by signer."""
+
+    TYPES: ClassVar = frozenset({TYPE})
 
     def __init__(self, authorizer: Authorizer, clock: Clock) -> None:
         self._authorizer = authorizer

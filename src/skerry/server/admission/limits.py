@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from skerry.api.errors import Forbidden
 from skerry.logic.machinery.limits import apply_defaults, violations
 from skerry.server.admission.operation import Operation
@@ -12,6 +14,8 @@ _LIMITED = frozenset({("", "pods"), ("", "persistentvolumeclaims")})
 
 class LimitRanger:
     """Defaults and bounds what containers and claims ask for."""
+
+    TYPES: ClassVar = _LIMITED
 
     def __init__(self, ranges: ObservedObjects) -> None:
         self._ranges = ranges

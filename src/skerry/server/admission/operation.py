@@ -51,7 +51,10 @@ class Operation(msgspec.Struct):
 
 
 class Admission(Protocol):
-    """One rule of the server's own about writes."""
+    """One rule of the server's own about writes.
+
+    One that concerns some types only may name them in ``TYPES``; it is not asked about others.
+    """
 
     async def admit(self, operation: Operation) -> None:
         """Let *operation* pass, adjust it, or raise an ApiError."""
@@ -59,6 +62,10 @@ class Admission(Protocol):
 
 class Validation(Protocol):
     """Rules of the clients' own about writes, which judge and change nothing."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there are none at present."""
 
     async def validate(self, operation: Operation, seen: Callable[[], Object]) -> None:
         """Let *operation* pass or raise an ApiError.
@@ -68,14 +75,27 @@ class Validation(Protocol):
 
 
 class Chain:
-    """Rules applied in order."""
+    """Rules applied in order, to each write those that may concern its type."""
 
     def __init__(self, rules: Sequence[Admission]) -> None:
-        self._rules = tuple(rules)
+        self._others = _concerning(rules, None)
+        self._by_type = {
+            each: _concerning(rules, each) for rule in rules for each in _types(rule) or ()
+        }
 
     async def admit(self, operation: Operation) -> None:
-        for rule in self._rules:
+        for rule in self._by_type.get(operation.type, self._others):
             await rule.admit(operation)
+
+
+def _types(rule: Admission) -> frozenset[tuple[str, str]] | None:
+    found: frozenset[tuple[str, str]] | None = getattr(rule, "TYPES", None)
+    return found
+
+
+def _concerning(rules: Sequence[Admission], kind: tuple[str, str] | None) -> tuple[Admission, ...]:
+    """Return the rules that may concern writes of *kind*; of none that any of them names."""
+    return tuple(rule for rule in rules if (types := _types(rule)) is None or kind in types)
 
 
 class ByType:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
@@ -47,6 +47,8 @@ def _never(_: str, __: Mapping[str, Any]) -> bool:
 
 class PodSecurityAdmission:
     """See the module's text."""
+
+    TYPES: ClassVar = _CONCERNED
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
@@ -23,6 +23,8 @@ def _creates_pod(operation: Operation) -> bool:
 
 class ServiceAccountAdmission:
     """Runs each pod under a service account and mounts that account's token."""
+
+    TYPES: ClassVar = frozenset({("", "pods")})
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -95,6 +97,8 @@ def _token_volume(name: str) -> dict[str, Any]:
 class PriorityAdmission:
     """Resolves a pod's priority class to its number."""
 
+    TYPES: ClassVar = frozenset({("", "pods")})
+
     def __init__(self, classes: ObservedObjects) -> None:
         self._classes = classes
 
@@ -129,6 +133,8 @@ class PriorityAdmission:
 
 class DefaultTolerations:
     """Lets a pod stay five minutes on a node that went away, unless it says otherwise."""
+
+    TYPES: ClassVar = frozenset({("", "pods")})
 
     async def admit(self, operation: Operation) -> None:
         if not _creates_pod(operation):

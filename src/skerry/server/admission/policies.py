@@ -59,6 +59,10 @@ class PolicySource:
             # After the objects themselves: what was made of them is made anew when needed.
             dispatcher.observe(observed.prefix, self._changed, self._applied.clear)
 
+    def __bool__(self) -> bool:
+        """Whether a policy may be in force anywhere."""
+        return bool(self._bindings)
+
     def _changed(self, change: Change) -> None:
         self._applied.pop(ObjectKey.parse(change.event.key).cluster, None)
 
@@ -90,6 +94,11 @@ class PolicyAdmission:
     def __init__(self, source: PolicySource, around: Surroundings) -> None:
         self._source = source
         self._around = around
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to judge by."""
+        return not self._source
 
     async def validate(self, operation: Operation, seen: Callable[[], Object]) -> None:
         """Raise the first denial; warn and note what other actions ask for."""

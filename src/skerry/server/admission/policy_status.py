@@ -6,6 +6,8 @@ its expressions read in vain, in every workspace and whether or not controllers 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import orjson
 
 from skerry.api.objects import Object
@@ -17,6 +19,8 @@ from skerry.server.offload.offload import Offload
 
 class PolicyStatus:
     """Sets ``observedGeneration`` and ``typeChecking`` when a policy's spec is written."""
+
+    TYPES: ClassVar = frozenset({POLICIES})
 
     def __init__(self, offload: Offload) -> None:
         self._offload = offload

@@ -44,7 +44,9 @@ class QuotaAdmission:
         self._cluster_quotas = cluster_quotas
 
     async def admit(self, operation: Operation) -> None:
-        if operation.verb == "DELETE" or operation.subresource or operation.type in _EXEMPT:
+        if not self._quotas or operation.verb == "DELETE" or operation.subresource:
+            return
+        if operation.type in _EXEMPT:
             return
         for namespace, name in sorted(self._concerned(operation)):
             await self._charge(operation, namespace, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import zlib
 from collections.abc import Iterator
+from typing import ClassVar
 
 from skerry.api.errors import FieldError, Invalid
 from skerry.api.objects import Object
@@ -21,6 +22,8 @@ _PORT_TYPES = frozenset({"NodePort", "LoadBalancer"})
 
 class ServiceAllocation:
     """Gives a Service its cluster IP and node ports, and takes them back."""
+
+    TYPES: ClassVar = frozenset({("", "services")})
 
     def __init__(self, store: Store, network: str = "10.96.0.0/16") -> None:
         self._store = store

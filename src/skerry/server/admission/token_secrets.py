@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from typing import ClassVar
 
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
@@ -30,6 +31,8 @@ def _none(_: Object) -> bool:
 
 class TokenSecrets:
     """Fills Secrets that name an account; those of *inert* accounts stay empty."""
+
+    TYPES: ClassVar = frozenset({("", "secrets")})
 
     def __init__(
         self,

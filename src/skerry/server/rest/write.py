@@ -245,7 +245,7 @@ class Writer:
 
     async def _validate(self, operation: Operation, value: bytes, revision: int) -> None:
         """Have judged what is about to be stored and is valid by itself."""
-        if self._validation is None:
+        if self._validation is None or self._validation.is_idle:
             return
 
         def seen() -> Object:

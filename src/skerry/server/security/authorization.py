@@ -33,7 +33,7 @@ _REFUSALS_BYTES = 2 * 1024 * 1024
 _MAX_KEPT_LENGTH = 1024
 _ALLOWED_MASTER = Decision(True)
 _DENIED = Decision(False)
-_RESOURCES = {
+RESOURCES = {
     "ClusterRole": "clusterroles",
     "ClusterRoleBinding": "clusterrolebindings",
     "Role": "roles",
@@ -228,7 +228,7 @@ class RbacAuthorizer:
         except TooManyRights as error:
             raise _forbidden(obj, f'user "{user.name}" may not grant it: {error}') from error
         if rules is None:
-            raise NotFound.of(GROUP, _RESOURCES.get(kind, kind.lower()), name)
+            raise NotFound.of(GROUP, RESOURCES.get(kind, kind.lower()), name)
         yield from self._check_held(user, cluster, obj, namespace, rules)
 
     def _may(
@@ -246,7 +246,7 @@ class RbacAuthorizer:
             verb,
             GROUP,
             "v1",
-            _RESOURCES.get(kind, ""),
+            RESOURCES.get(kind, ""),
             "",
             metadata.get("namespace", "") if namespace is None else namespace,
             metadata["name"],
@@ -325,4 +325,4 @@ def _details(attributes: Attributes) -> dict[str, Any]:
 
 
 def _forbidden(obj: Mapping[str, Any], why: str) -> ApiError:
-    return Forbidden.of(GROUP, _RESOURCES[obj["kind"]], obj["metadata"].get("name", ""), why)
+    return Forbidden.of(GROUP, RESOURCES[obj["kind"]], obj["metadata"].get("name", ""), why)

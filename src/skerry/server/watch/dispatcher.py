@@ -177,9 +177,8 @@ class Dispatcher:
             if change.event.value is None and type_prefix in self._awaited:
                 self._deleted(type_prefix, change.event.key)
             # In one turn with the offer: whoever subscribes is shown it by the one or the other.
-            self._remember(change)
+            size += self._remember(change)
             offered += self._offer(change, prefixes, waiting)
-            size += _size(change.event)
             if offered >= _OFFERS_BETWEEN_YIELDS or size >= _BYTES_BETWEEN_YIELDS:
                 # Whoever subscribes now is shown what was offered so far from memory.
                 offered = size = 0
@@ -216,14 +215,17 @@ class Dispatcher:
             if key.startswith(below):
                 action()
 
-    def _remember(self, change: Change) -> None:
+    def _remember(self, change: Change) -> int:
+        """Keep a change in memory; return its size."""
+        size = _size(change.event)
         self._memory.append(change)
-        self._memory_bytes += _size(change.event)
+        self._memory_bytes += size
         max_events = self._remembered_events
         while len(self._memory) > max_events or self._memory_bytes > _REMEMBERED_BYTES:
             oldest = self._memory.popleft()
             self._memory_bytes -= _size(oldest.event)
             self._memory_floor = oldest.event.revision
+        return size
 
     def _advance(self, revision: int) -> None:
         self._position = revision
