@@ -163,6 +163,14 @@ def test_the_owner_reads_at_the_hub_what_goes_wrong_at_the_edge(terminal: Termin
     inert = "kubectl -n web get statussummary all-ingresses-door -o json"
     until(terminal, inert, lambda found: found["details"][0].get("reason") == "NotEnforced")
 
+    def condemned(placement: Any) -> bool:
+        """Tell whether the refused ConfigMap and the unhealthy rest are in the conditions."""
+        found = {each["type"]: each for each in placement["status"].get("conditions") or ()}
+        types = ("Delivered", "Healthy", "Ready")
+        return all(found.get(kind, {}).get("status") == "False" for kind in types)
+
+    until(terminal, "kubectl get edgeplacement all -o json", condemned)
+
     explained = terminal("skerry explain placement all")
     assert "no ingress controller runs" in explained
     assert "ImagePullBackOff" in explained

@@ -13,7 +13,7 @@ from skerry.logic.fleet.explanation.links import Chain, Link, followed
 from skerry.logic.fleet.explanation.what import Subject, defined_by, travelling
 from skerry.logic.fleet.placement.explain import Explanation
 from skerry.logic.fleet.placement.grants import Rule
-from skerry.logic.fleet.summary.report import NOT_APPLIED, report_of
+from skerry.logic.fleet.summary.report import NOT_APPLIED, delivery_of, report_of
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
@@ -192,9 +192,13 @@ def _at_the_edge(subject: Subject, copy: Copy) -> Iterator[Link]:
     yield _applied(found)
     if copy.has_status and category_of(item.group_resource) not in _WITHOUT_REPORT:
         verdict = report_of(item.group, str(found.get("kind", "")), found).health
-        holds = {"True": True, "False": False}.get(verdict.status)
-        messages = (verdict.message,) if verdict.message else ()
-        yield Link("health", holds, verdict.reason or "Healthy", messages)
+    else:
+        verdict = delivery_of(found).health
+        if verdict.status != "False":
+            return  # such a kind is there or not
+    holds = {"True": True, "False": False}.get(verdict.status)
+    messages = (verdict.message,) if verdict.message else ()
+    yield Link("health", holds, verdict.reason or "Healthy", messages)
 
 
 def _applied(found: Object) -> Link:

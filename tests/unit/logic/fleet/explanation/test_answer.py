@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import APPLIED, SYNC_ERROR, edge_placement_ref
+from skerry.api.edge import APPLIED, CAUSE, SYNC_ERROR, edge_placement_ref
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName
@@ -370,6 +370,19 @@ def test_a_copy_may_be_not_applied_refused_or_unhealthy() -> None:
     assert story.outcome()[:2] == ("applied", "NotApplied")
     story.copy["metadata"]["annotations"][SYNC_ERROR] = "Forbidden: no"
     assert story.outcome()[:2] == ("applied", "Forbidden")
+
+
+@pytest.mark.parametrize("has_status", [True, False])
+def test_the_cause_at_the_edge_is_the_reason(has_status: bool) -> None:
+    story = Story()
+    assert story.copy is not None
+    story.copy["status"]["availableReplicas"] = 0
+    story.copy["metadata"]["annotations"][CAUSE] = "ImagePullBackOff: no such image"
+    facts = replace(story.facts(), has_status=lambda _: has_status)
+    (pair,) = answer(facts, every_pair=True).pairs
+    assert pair.chain.broken is not None
+    assert (pair.chain.broken.step, pair.chain.broken.reason) == ("health", "ImagePullBackOff")
+    assert pair.chain.broken.messages == ("no such image",)
 
 
 def test_the_text_reports_everything_a_person_needs() -> None:
