@@ -23,6 +23,8 @@ _MAX_PAUSE = 10.0
 # A command that ran this long has its failures forgotten.
 _CALM_SECONDS = 60.0
 _AWAITED = {signal.SIGTERM, signal.SIGCHLD}
+# Between tries to write the record down where the disk was full.
+_NOTE_SECONDS = 2.0
 
 
 def start_time(pid: int) -> int:
@@ -40,6 +42,7 @@ class _Supervisor:
         self._command = command
         self._inherited = inherited
         self._child = 0
+        self._noted = False
 
     def run(self) -> int:
         self._note(0)
@@ -77,8 +80,9 @@ class _Supervisor:
         if "--log-format json" in words:
             now = time.clock_gettime(time.CLOCK_REALTIME)
             line = json.dumps({"ts": now, "severity": "warning", "msg": line})
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
 
     def _hang_up(self) -> None:
         if self._inherited >= 0:
@@ -90,9 +94,14 @@ class _Supervisor:
         own = os.getpid()
         content = {"supervisor": [own, start_time(own)], "server": [child, start_time(child)]}
         temporary = f"{self._record}.new"
-        with open(temporary, "w") as file:
-            json.dump(content, file)
-        os.replace(temporary, self._record)
+        try:
+            with open(temporary, "w") as file:
+                json.dump(content, file)
+            os.replace(temporary, self._record)
+            self._noted = True
+        except OSError:
+            # A full disk ends nothing: it is written as soon as it can be.
+            self._noted = False
 
     def _waited(self) -> tuple[int, bool]:
         """Return the command's exit code, and whether it ended because it was asked to."""
@@ -101,7 +110,14 @@ class _Supervisor:
             ended, status = os.waitpid(self._child, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(status), stopping
-            if signal.sigwait(_AWAITED) == signal.SIGTERM:
+            if not self._noted:
+                self._note(self._child)
+            heard = (
+                signal.sigwaitinfo(_AWAITED)
+                if self._noted
+                else signal.sigtimedwait(_AWAITED, _NOTE_SECONDS)
+            )
+            if heard is not None and heard.si_signo == signal.SIGTERM:
                 stopping = True
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._child, signal.SIGTERM)

@@ -76,9 +76,7 @@ def up(
             begun = stack.up(flags, ["--espw-path", espw_path], stop)
         if init and not begun:
             _populate(stack)
-        # A terminal that was closed meanwhile has sent its signal.
-        with contextlib.suppress(OSError):
-            announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})")
+        announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})")
         if detach:
             return
         asked = stack.wait(stop)

@@ -12,6 +12,7 @@ warnings of libraries, exceptions nobody caught.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -43,7 +44,13 @@ class Sink:
     clock: Clock = field(default_factory=SystemClock)
 
 
-_sink = Sink(write=lambda line: sys.stderr.write(line))  # noqa: PLW0108 - stderr may be replaced
+def _write_error(line: str) -> None:
+    # A full disk or a closed terminal takes no lines, and is no reason to end.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(line)
+
+
+_sink = Sink(write=_write_error)
 
 
 def configure(
@@ -71,13 +78,13 @@ def current_format() -> Format:
 
 def announce(line: str) -> None:
     """Print a line for whoever started this process."""
-    print(_form("I", line), flush=True)  # noqa: T201 - what it is for
+    with contextlib.suppress(OSError):
+        print(_form("I", line), flush=True)  # noqa: T201 - what it is for
 
 
 def report_failure(command: str, error: object) -> None:
     """Print the sentence that *command* ends with."""
-    line = _form("E", f"{command}: {error}")
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - what it is for
+    _write_error(_form("E", f"{command}: {error}") + "\n")
 
 
 def _form(severity: str, line: str) -> str:
