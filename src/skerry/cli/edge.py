@@ -15,6 +15,7 @@ from skerry.app.edge_config import RUNTIMES, EdgeConfig, EdgeConfigError
 from skerry.app.edge_process import EdgeError, EdgeProcess
 from skerry.app.kubeconfig_files import load, remove
 from skerry.cli.columns import print_columns
+from skerry.cli.edge_holds import accept_store, adopt, approve_deletions
 from skerry.cli.edge_identity import approve, bootstrap, manifest, revoke
 from skerry.cli.edge_join import join
 from skerry.cli.embedded_edges import (
@@ -73,8 +74,8 @@ def edge() -> None:
     """Run edge clusters on this machine, without a container engine; join edges to a hub."""
 
 
-for joining in (bootstrap, join, approve, manifest, revoke):
-    edge.add_command(joining)
+for command in (bootstrap, join, approve, manifest, revoke, approve_deletions, accept_store, adopt):
+    edge.add_command(command)
 
 
 @edge.command(
