@@ -19,6 +19,7 @@ from skerry.api.errors import ApiError
 from skerry.app import kubestellar
 from skerry.app.edge_identity import HubAccess, open_hub
 from skerry.app.inventory import CommandFailed
+from skerry.app.kubeconfig_files import load
 from skerry.app.supervised import NotStarted, Supervised
 from skerry.cli import workspace
 from skerry.cli.extras import require_extra
@@ -75,7 +76,9 @@ def start(log_folder: Path, verbose: bool, trace: bool) -> None:
     controllers.stop()
     kubeconfig = _initialised(verbose=verbose)
     log_folder.mkdir(parents=True, exist_ok=True)
-    flags = ["--kubeconfig", str(kubeconfig), "--espw-path", _PROVIDER]
+    # By name: they read the file again whenever they are started again, and people go elsewhere.
+    context = load([kubeconfig]).current
+    flags = ["--kubeconfig", str(kubeconfig), "--espw-path", _PROVIDER, "--espw-context", context]
     try:
         controllers.start(["skerry.cli", "controllers", *flags])
     except NotStarted as error:

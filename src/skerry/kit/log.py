@@ -67,8 +67,7 @@ def configure(
         _sink.write = stream.write
     if clock is not None:
         _sink.clock = clock
-    if format == "json":
-        _capture()
+    _capture(format == "json")
 
 
 def current_format() -> Format:
@@ -94,14 +93,20 @@ def _form(severity: str, line: str) -> str:
     return _json_line(severity, "", where, line, {}).rstrip("\n")
 
 
-def _capture() -> None:
-    """Have what Python itself would print as text become lines."""
-    sys.excepthook = _log_uncaught
-    threading.excepthook = lambda args: _log_uncaught(
-        args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback
-    )
-    logging.basicConfig(handlers=[_Bridge(logging.WARNING)], force=True)
-    logging.captureWarnings(True)
+def _capture(on: bool) -> None:
+    """Have what Python itself would print as text become lines, or leave it to Python again."""
+    sys.excepthook = _log_uncaught if on else sys.__excepthook__
+    threading.excepthook = _log_uncaught_in_thread if on else threading.__excepthook__
+    logging.captureWarnings(on)
+    root = logging.getLogger()
+    root.removeHandler(_bridge)
+    if on:
+        root.addHandler(_bridge)
+
+
+def _log_uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is not None:
+        _log_uncaught(args.exc_type, args.exc_value, args.exc_traceback)
 
 
 def _log_uncaught(
@@ -123,6 +128,9 @@ class _Bridge(logging.Handler):
             values["stack"] = "".join(traceback.format_exception(*record.exc_info))
         where = f"{record.filename}:{record.lineno}"
         _sink.write(_json_line(severity, "", where, record.getMessage().strip(), values))
+
+
+_bridge = _Bridge(logging.WARNING)
 
 
 class Logger:

@@ -1,4 +1,4 @@
-"""The page about what to do when something is lost or full, with its commands as printed."""
+"""The pages about what to do when something is lost, and for those who know kind, as printed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from tests.kit.e2e.walkthrough import Terminal
 from tests.kit.ports import free_ports
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "what-to-do-when.md"
+_KIND = _PAGE.with_name("coming-from-kind.md")
 _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_works_as_printed(tmp_path: Path) -> None:
+def test_the_pages_work_as_printed(tmp_path: Path) -> None:
     refuse_old_kubectl()
-    edge, hub, disk, key, kind = _BLOCK.findall(_PAGE.read_text())
+    edge, hub, disk, key = _BLOCK.findall(_PAGE.read_text())
+    (kind,) = _BLOCK.findall(_KIND.read_text())
     terminal = Terminal(tmp_path)
     port = free_ports(1)[0]
     hub, key = (

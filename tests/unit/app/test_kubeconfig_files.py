@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from skerry.cli.hub_client import Overrides, target_of
 from skerry.cli.kcp_plugin import seconds
 from skerry.cli.session import split_url
 from skerry.cli.workspace import CURRENT
-from skerry.wire.kubeconfig import KubeconfigError
+from skerry.wire.kubeconfig import KubeconfigError, with_entry
 
 CONFIG: dict[str, Any] = {
     "apiVersion": "v1",
@@ -198,3 +199,15 @@ def test_durations_are_read_as_go_writes_them() -> None:
     assert seconds("500ms") == 0.5
     with pytest.raises(UsageError, match="invalid duration"):
         seconds("soon")
+
+
+def test_many_who_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "config")
+
+    def add(number: int) -> None:
+        edit(path, lambda found: with_entry(found, "users", f"u{number}", {"token": str(number)}))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert set(load([path]).users) == {"u", *(f"u{number}" for number in range(40))}
+    assert [each.name for each in tmp_path.iterdir()] == ["config"]
