@@ -9,11 +9,19 @@ from typing import Any
 import orjson
 import pytest
 
-from skerry.api.edge import EDGE_PLACEMENTS, OWNER_WORKSPACE, SINGLE_PLACEMENT_SLICES, Mailbox
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    HELD,
+    OWNER_WORKSPACE,
+    SINGLE_PLACEMENT_SLICES,
+    SYNCER_CONFIGS,
+    Mailbox,
+)
 from skerry.api.errors import Forbidden
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
+from skerry.logic.machinery.conditions import find_condition
 from skerry.runtime.transport import Answer
 from skerry.runtime.wrapping import WrappedTransport
 from tests.kit.chain.summarizer_history import EDGES, History
@@ -119,6 +127,44 @@ async def test_objects_without_status_are_counted_in_the_placement() -> None:
         await asyncio.sleep(2)
         assert (await hub.placement("p"))["status"]["deliveredObjects"] == 1
         assert not await hub.summaries("shop")
+
+
+@virtual
+async def test_what_an_edge_holds_back_is_said_by_every_placement_that_leads_there() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]), hub.summarizing():
+        for name, edge in (("here", "florin"), ("there", "guilder")):
+            await hub.place(name, edge)
+            status = {"status": {"specGeneration": 1, "matchingLocationCount": 1}}
+            await hub.owner.patch(EDGE_PLACEMENTS, name, status, subresource="status")
+        config = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "SyncerConfig",
+            "metadata": {"name": "the-one"},
+            "spec": {},
+        }
+        await hub.mailbox("florin").create(SYNCER_CONFIGS, config)
+        held = {
+            "type": "DeletionsHeld",
+            "status": "True",
+            "reason": "OverBudget",
+            "message": "60 deletions are held: skerry edge approve-deletions florin",
+            "lastTransitionTime": "2030-01-01T00:00:00Z",
+        }
+        for expected in ("True", "False"):
+            patch = {"status": {"conditions": [{**held, "status": expected}]}}
+            await hub.mailbox("florin").patch(
+                SYNCER_CONFIGS, "the-one", patch, subresource="status"
+            )
+            await asyncio.sleep(2)
+            here = find_condition(await hub.placement("here"), HELD)
+            there = find_condition(await hub.placement("there"), HELD)
+            assert here is not None
+            assert there is not None
+            assert (here["status"], there["status"]) == (expected, "False")
+            if expected == "True":
+                assert here["reason"] == "DeletionsHeld"
+                assert "skerry edge approve-deletions florin" in here["message"]
 
 
 async def furnished(hub: Hub, *edges: str, **spec: Any) -> None:

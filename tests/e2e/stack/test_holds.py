@@ -161,9 +161,13 @@ def test_most_deleted_at_once_is_held_said_everywhere_and_goes_when_approved(
         held = condition(terminal, "root:inventory", f"synctarget/{edge}", "Held", "True", command)
         assert held["reason"] == "DeletionsHeld"
         condition(terminal, "root:inventory", f"location/{edge}", "Held", "True", command)
+        placed = condition(terminal, "root:shop", "edgeplacement/all", "Held", "True", command)
+        assert placed["reason"] == "DeletionsHeld"
         # No more than the budget of fifty may be gone.
         at_edge(terminal, edge, lambda names: len(names) >= _PAGES - 50)
     assert {(edge, "DeletionsHeld") for edge in _EDGES} <= events(terminal, "root:inventory")
+    assert ("all", "DeletionsHeld") in events(terminal, "root:shop")
+    condition(terminal, "root:shop", "edgeplacement/all", "Ready", "False", "deletions are held")
     fleet = json.loads(terminal("skerry fleet -o json"))
     assert {edge["state"] for edge in fleet["edges"]} == {"Held"}
 
@@ -182,6 +186,7 @@ def test_most_deleted_at_once_is_held_said_everywhere_and_goes_when_approved(
     terminal("skerry edge approve-deletions south --yes")
     at_edge(terminal, "south", lambda names: len(names) == 5)
     condition(terminal, "root:inventory", "location/south", "Held", "False")
+    condition(terminal, "root:shop", "edgeplacement/all", "Ready", "True")
 
 
 def test_what_is_somebody_elses_is_refused_by_name_and_adopted_by_command(

@@ -2,10 +2,10 @@
 
 Reads EdgePlacements, their slices and the summaries themselves in the view of the provider's
 export ``edge.kcp.io``; mailbox workspaces in the provider's workspace; APIBindings and
-CustomResourceDefinitions everywhere, to know what workspaces serve; the Leases of mailboxes, to
-know which edges were heard of; and of each kind that some workspace with a placement serves, the
-objects in all workspaces at once: sources and copies come through the same watch, cut down on
-arrival to what a summary needs.
+CustomResourceDefinitions everywhere, to know what workspaces serve; the Leases and SyncerConfigs of
+mailboxes, to know which edges were heard of and what they hold back; and of each kind that some
+workspace with a placement serves, the objects in all workspaces at once: sources and copies come
+through the same watch, cut down on arrival to what a summary needs.
 
 Writes StatusSummary and ClusterStatusSummary objects; of EdgePlacements ``observedGeneration``, the
 counts of destinations and objects, and the conditions ``Delivered``, ``Healthy``, ``Held`` and

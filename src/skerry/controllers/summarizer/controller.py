@@ -6,7 +6,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE, SINGLE_PLACEMENT_SLICES
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    HEARTBEAT_LEASE,
+    SINGLE_PLACEMENT_SLICES,
+    SYNCER_CONFIGS,
+)
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
@@ -24,6 +29,7 @@ from skerry.controllers.summarizer.pace import Pace
 from skerry.controllers.summarizer.projections import (
     BY_PLACEMENT,
     by_placement,
+    lean_config,
     lean_slice,
     lean_summary,
     lean_workspace,
@@ -96,12 +102,14 @@ class Summarizer:
         mailboxes.add_handler(inputs.mailbox_changed)
         slices.add_handler(inputs.slice_changed)
         placements.add_handler(inputs.placement_changed)
+        configs = edge.informer(SYNCER_CONFIGS, transform=lean_config)
+        configs.add_handler(inputs.config_changed)
         for informer in (summaries, cluster_summaries):
             informer.add_handler(inputs.summary_changed)
         for informer in (watches.bindings, watches.definitions):
             informer.add_handler(self._types_changed)
         roles = [mailboxes, placements, slices, watches.bindings, watches.definitions]
-        informers = [*roles, summaries, cluster_summaries, heartbeats]
+        informers = [*roles, summaries, cluster_summaries, heartbeats, configs]
         observer = SummaryObserver(
             inputs, watches, summaries.index, cluster_summaries.index, hub.client, self._pace
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from skerry.api.edge import (
+    SYNCER_CONFIG_NAME,
     ReportedState,
     edge_placement_ref,
     mailbox_named,
@@ -19,12 +20,19 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.controllers.summarizer.names import Cause, Names
-from skerry.controllers.summarizer.projections import BY_CLUSTER, BY_PLACEMENT, Kind, labels_of
+from skerry.controllers.summarizer.projections import (
+    BY_CLUSTER,
+    BY_PLACEMENT,
+    Kind,
+    hold_in,
+    labels_of,
+)
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.freshness import Lease
 from skerry.logic.fleet.summary.selection import selection
+from skerry.logic.fleet.summary.standing import Hold
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.selected import What, what_of
@@ -66,6 +74,8 @@ class SummaryInputs:
         self._mailboxes: dict[str, ClusterName] = {}
         # Leases by mailbox cluster, which may be read before the mailbox itself.
         self._leases: dict[ClusterName, Lease] = {}
+        # What edges hold back, likewise.
+        self._holds: dict[ClusterName, Hold] = {}
         self._watched: list[tuple[Kind, Index]] = []
 
     def is_workload(self, cluster: ClusterName) -> bool:
@@ -127,12 +137,14 @@ class SummaryInputs:
             self._drop_all(before)
             del self._mailboxes[uid], self._uids[before]
             self.tables.leases.drop(uid)
+            self.tables.holds.drop(uid)
             self._role_changed(before)
         if cluster:
             self._drop_all(cluster)
             self._mailboxes[uid] = cluster
             self._uids[cluster] = uid
             self._put_lease(uid, self._leases.get(cluster))
+            self._put_hold(uid, self._holds.get(cluster))
             self._role_changed(cluster)
         self._settle()
 
@@ -147,6 +159,23 @@ class SummaryInputs:
             if uid is not None:
                 self._put_lease(uid, lease)
         self._settle()
+
+    def config_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take in what the SyncerConfig of a mailbox says its edge holds back."""
+        obj = new or old
+        if obj is None or obj["metadata"]["name"] != SYNCER_CONFIG_NAME:
+            return
+        cluster, hold = cluster_of(obj), None if new is None else hold_in(new)
+        if hold == self._holds.get(cluster):
+            return
+        if hold is None:
+            del self._holds[cluster]
+        else:
+            self._holds[cluster] = hold
+        uid = self._uids.get(cluster)
+        if uid is not None:
+            self._put_hold(uid, hold)
+            self._settle()
 
     def object_changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
         """Take in an object of a watched kind, wherever it is."""
@@ -191,6 +220,12 @@ class SummaryInputs:
             self.tables.leases.drop(uid)
         else:
             self.tables.leases.put(uid, lease)
+
+    def _put_hold(self, uid: str, hold: Hold | None) -> None:
+        if hold is None:
+            self.tables.holds.drop(uid)
+        else:
+            self.tables.holds.put(uid, hold)
 
     def _put_placement(self, placement: ObjectRef, obj: Object) -> None:
         asks = reported_state(obj.get("spec") or {})

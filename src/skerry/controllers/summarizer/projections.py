@@ -21,6 +21,8 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
+from skerry.logic.fleet.summary.standing import Hold
+from skerry.logic.fleet.syncing.reported import hold_of
 from skerry.runtime.client import cluster_of
 
 BY_CLUSTER = "cluster"
@@ -111,6 +113,16 @@ def lean_workspace(obj: Object) -> Object:
         "metadata": lean_metadata(obj),
         "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")},
     }
+
+
+def lean_config(obj: Object) -> Object:
+    """Keep of a SyncerConfig what its edge holds back; no scope."""
+    return {"metadata": lean_metadata(obj), "hold": list(hold_of(obj) or ())}
+
+
+def hold_in(config: Object) -> Hold | None:
+    """Return what a lean SyncerConfig says its edge holds back."""
+    return Hold(*config["hold"]) if config["hold"] else None
 
 
 def lean_definition(obj: Object) -> Object:

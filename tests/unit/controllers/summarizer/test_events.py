@@ -18,11 +18,12 @@ from skerry.controllers.summarizer.projections import (
     Kind,
     by_cluster,
     by_placement,
+    lean_config,
     lean_slice,
 )
 from skerry.logic.fleet.summary.freshness import LIVE, lapsed
 from skerry.logic.fleet.summary.report import Copy, reference
-from skerry.logic.fleet.summary.standing import Standing
+from skerry.logic.fleet.summary.standing import Hold, Standing
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.runtime.index import Index, Key, key_of
 
@@ -165,6 +166,42 @@ def test_a_lease_counts_for_whichever_mailbox_has_its_cluster() -> None:
 
     events.inputs.leases_changed({"mb-1": None})
     assert events.inputs.tables.leases.get(UIDS[0]) is None
+
+
+def held(cluster: str, message: str = "") -> Object:
+    """Return a SyncerConfig as it is kept; without *message* its edge holds nothing."""
+    status = {"type": "DeletionsHeld", "status": "True" if message else "False"}
+    conditions = [{**status, "reason": "OverBudget", "message": message}]
+    return lean_config(thing(cluster, "the-one", status={"conditions": conditions}))
+
+
+def test_a_hold_enqueues_the_placements_that_lead_there_and_ends_with_it() -> None:
+    events = placed()
+
+    events.inputs.config_changed(None, held("mb-1"))
+    assert events.placements == []
+
+    events.inputs.config_changed(held("mb-1"), held("mb-1", "60 deletions are held"))
+    assert (events.summaries, events.placements) == ([], [P])
+    standing = events.inputs.tables.standing(P)
+    assert standing is not None
+    assert [each.hold for each in standing.held] == [Hold("DeletionsHeld", "60 deletions are held")]
+
+    events.inputs.config_changed(held("mb-1", "60 deletions are held"), None)
+    standing = events.inputs.tables.standing(P)
+    assert standing is not None
+    assert standing.held == ()
+
+
+def test_a_hold_counts_for_whichever_mailbox_has_its_cluster() -> None:
+    events = placed()
+
+    events.inputs.config_changed(None, held("mb-1", "60 deletions are held"))
+    events.mailbox_gone(UIDS[0])
+    assert set(events.inputs.tables.holds) == set()
+
+    events.mailbox(UIDS[0], "mb-1")
+    assert set(events.inputs.tables.holds) == {UIDS[0]}
 
 
 def test_a_report_on_what_nobody_places_enqueues_nothing() -> None:
