@@ -47,11 +47,14 @@ from skerry.runtime.transport import TransportError
 PODS: Final = GroupVersionResource("", "v1", "pods")
 EVENTS: Final = GroupVersionResource("", "v1", "events")
 REPLICA_SETS: Final = GroupVersionResource("apps", "v1", "replicasets")
+_WATCHED = (PODS, EVENTS, REPLICA_SETS)
 
 # A namespace is watched for so long after all in it is well: rollouts follow one another.
 _LINGER_SECONDS = 30.0
-# What was refused is asked for again after so long, should it be needed then.
-_DENIED_SECONDS = 600.0
+# What the edge refused is asked for again after so long, should it be needed then.
+_DENIED_SECONDS = 60.0
+# A hub that refused causes may be upgraded some day.
+_UNWELCOME_SECONDS = 600.0
 # Between two reads of logs for one object, and how many are under way at once.
 _LOG_SECONDS = 10.0
 _READERS = 2
@@ -73,10 +76,13 @@ class _Place:
     refs: set[ObjectRef] = field(default_factory=set)
     begun: bool = False
 
+    def informers(self) -> list[Informer]:
+        """Return the watches there are."""
+        return [part for part in (self.pods, self.sets, self.events) if part is not None]
+
     def synced(self) -> bool:
         """Tell whether all that may be read has been."""
-        parts = (self.pods, self.sets, self.events)
-        return self.begun and all(part is None or part.synced.is_set() for part in parts)
+        return self.begun and all(part.synced.is_set() for part in self.informers())
 
 
 @dataclass(slots=True)
@@ -104,8 +110,8 @@ class Causes:
         self._places: dict[str, _Place] = {}
         # Parents of ReplicaSets, by UID.
         self._parents: dict[str, str] = {}
-        # When something was last forbidden, here or by the hub, and what our log says about it.
-        self._denied: dict[tuple[str, str], float] = {}
+        # When logs of a namespace were last forbidden, and what our log says of what is.
+        self._denied: dict[str, float] = {}
         self._refused_at: float | None = None
         self._said: set[str] = set()
         self._tasks: asyncio.TaskGroup | None = None
@@ -152,7 +158,7 @@ class Causes:
     def unwelcome(self) -> bool:
         """Whether the hub has refused a cause of late."""
         since = self._refused_at
-        return since is not None and self._edge.clock.monotonic() - since < _DENIED_SECONDS
+        return since is not None and self._edge.clock.monotonic() - since < _UNWELCOME_SECONDS
 
     def refused(self, why: str) -> None:
         """Take it that the hub does not take causes, being of an earlier version."""
@@ -215,36 +221,46 @@ class Causes:
         return found
 
     async def _begin(self, place: _Place) -> None:
-        where, warnings = place.namespace, "type=Warning"
-        place.pods = await self._watch(PODS, Selection(where), lean_pod)
-        if place.pods is not None:
-            place.pods.index.add_index("owner", _troubled)
-            place.pods.index.add_index("uid", _uid)
-            place.pods.add_handler(self._pod_changed)
-        place.sets = await self._watch(
-            REPLICA_SETS, Selection(where, metadata_only=True), lean_owned
-        )
-        if place.sets is not None:
-            place.sets.index.add_index("owner", _owner)
-            place.sets.add_handler(self._set_changed)
-        place.events = await self._watch(EVENTS, Selection(where, fields=warnings), lean_event)
-        if place.events is not None:
-            place.events.index.add_index("about", _about)
-            place.events.add_handler(self._warned)
-        place.begun = True
-        for informer in (place.pods, place.sets, place.events):
-            if informer is not None:
+        """Begin the watches of a place; what is refused is tried again while it is needed."""
+        while True:
+            await self._try(place)
+            place.begun = True
+            for informer in place.informers():
                 await informer.wait_synced()
-        for ref in list(place.refs):
-            self.changed.send(ref)
+            for ref in list(place.refs):
+                self.changed.send(ref)
+            if len(place.informers()) == len(_WATCHED):
+                return
+            await self._edge.clock.sleep(_DENIED_SECONDS)
+            if self._places.get(place.namespace) is not place:
+                return
+
+    async def _try(self, place: _Place) -> None:
+        where = place.namespace
+        if place.pods is None:
+            place.pods = await self._watch(PODS, Selection(where), lean_pod)
+            if place.pods is not None:
+                place.pods.index.add_index("owner", _troubled)
+                place.pods.index.add_index("uid", _uid)
+                place.pods.add_handler(self._pod_changed)
+        if place.sets is None:
+            selection = Selection(where, metadata_only=True)
+            place.sets = await self._watch(REPLICA_SETS, selection, lean_owned)
+            if place.sets is not None:
+                place.sets.index.add_index("owner", _owner)
+                place.sets.add_handler(self._set_changed)
+        if place.events is None:
+            selection = Selection(where, fields="type=Warning")
+            place.events = await self._watch(EVENTS, selection, lean_event)
+            if place.events is not None:
+                place.events.index.add_index("about", _about)
+                place.events.add_handler(self._warned)
 
     async def _watch(
         self, gvr: GroupVersionResource, selection: Selection, transform: Transform
     ) -> Informer | None:
         """Begin a watch; None where the edge refuses, which is said once."""
         kind, namespace = gvr.group_resource, selection.namespace
-        if self._is_denied(kind, namespace):
-            return None
         try:
             await self._edge.list_page(gvr, selection, limit=1)
         except Forbidden:
@@ -260,9 +276,8 @@ class Causes:
         if place.refs or self._places.get(place.namespace) is not place:
             return
         del self._places[place.namespace]
-        for informer in (place.pods, place.sets, place.events):
-            if informer is not None:
-                self._factory.stop(informer)
+        for informer in place.informers():
+            self._factory.stop(informer)
         if not self._places:
             self._parents.clear()
 
@@ -302,7 +317,7 @@ class Causes:
     def _ask(self, ref: ObjectRef, followed: _Followed, line: LogLine) -> None:
         if followed.reading or self._tasks is None:
             return
-        if self._is_denied(_LOGS, line.namespace):
+        if self._is_denied(line.namespace):
             followed.lines = {line: ""}
             return
         followed.reading = True
@@ -334,6 +349,7 @@ class Causes:
         except TransportError:
             return ""
         if answer.status == 403:
+            self._denied[line.namespace] = self._edge.clock.monotonic()
             self._deny("get", _LOGS, line.namespace)
         if answer.status != 200:
             return ""
@@ -341,18 +357,15 @@ class Causes:
 
     # What we may not.
 
-    def _is_denied(self, kind: GroupResource, namespace: str) -> bool:
-        since = self._denied.get((str(kind), namespace))
+    def _is_denied(self, namespace: str) -> bool:
+        since = self._denied.get(namespace)
         return since is not None and self._edge.clock.monotonic() - since < _DENIED_SECONDS
 
     def _deny(self, verb: str, kind: GroupResource, namespace: str) -> None:
-        self._denied[str(kind), namespace] = self._edge.clock.monotonic()
         rule = missing_rule(verb, kind, namespace)
         if rule not in self._said:
             self._said.add(rule)
-            _log.warning(
-                "causes are not reported: the status alone says how things are", error=rule
-            )
+            _log.warning("causes are not told: the status alone says how things are", error=rule)
 
 
 _LOGS = GroupResource("", "pods/log")

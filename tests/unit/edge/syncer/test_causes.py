@@ -247,3 +247,38 @@ async def test_an_edge_that_forbids_pods_is_reported_of_by_its_status_alone(
         assert copy is not None
         assert copy["status"] == STUCK
     assert capsys.readouterr().err.count("the edge must allow watch of pods") == 1
+
+
+@virtual
+async def test_a_right_that_is_granted_later_is_used(tmp_path: Path) -> None:
+    async with story(tmp_path, forbidden="/pods") as here:
+        await here.status(STUCK)
+        await here.pod(PULLING)
+        assert await here.reported() is None
+        here.around.forbidden = " "
+        await asyncio.sleep(120)
+        assert await here.reported() == "ImagePullBackOff: no such image"
+
+
+@virtual
+async def test_a_deployment_that_cannot_make_pods_says_why(tmp_path: Path) -> None:
+    async with story(tmp_path) as here:
+        await here.pod(PULLING)
+        await here.edge.delete(PODS, "web-1-a", "shop")
+        await here.status(STUCK)
+        owner = await here.edge.get(REPLICA_SETS, "web-1", "shop")
+        message = 'Error creating: pods "web-1-x" is forbidden: exceeded quota: small'
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "failed", "namespace": "shop"},
+            "involvedObject": {"kind": "ReplicaSet", "namespace": "shop", "name": "web-1",
+                               "uid": owner["metadata"]["uid"]},
+            "type": "Warning",
+            "reason": "FailedCreate",
+            "message": message,
+        }  # fmt: skip
+        await here.edge.create(EVENTS, event)
+        await asyncio.sleep(1)
+        wanted = "FailedCreate: Error creating: pods is forbidden: exceeded quota: small"
+        assert await here.reported() == wanted
