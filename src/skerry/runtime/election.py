@@ -86,7 +86,11 @@ class LeaderElection:
             await self._release()
 
     async def _acquire(self) -> None:
+        waited_for = ""
         while not await self._try():
+            if self.holder not in (waited_for, self._identity):
+                waited_for = self.holder
+                self._log.info("another process leads; waiting for its lease", holder=waited_for)
             # Jitter, or two candidates would collide for ever.
             await self._clock.sleep(self._terms.retry_seconds * (1.0 + 0.2 * self._ids.fraction()))
 

@@ -133,3 +133,19 @@ async def test_there_are_never_two_leaders_and_soon_there_is_one(seed: int) -> N
         assert len(hall.leading) == 1
         for task in standing:
             task.cancel()
+
+
+@virtual
+async def test_who_waits_says_once_whom_for(capsys: pytest.CaptureFixture[str]) -> None:
+    hall = Hall()
+    await hall.open()
+    async with asyncio.TaskGroup() as tasks:
+        standing = [tasks.create_task(hall.stand("a"))]
+        await asyncio.sleep(1)
+        standing.append(tasks.create_task(hall.stand("b")))
+        await asyncio.sleep(60)
+        for task in standing:
+            task.cancel()
+    said = capsys.readouterr().err
+    assert said.count('another process leads; waiting for its lease" controller') == 1
+    assert 'holder="a"' in said
