@@ -13,6 +13,7 @@ import pytest
 from skerry.api.edge import CAUSE
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.syncer.causes import EVENTS, PODS, REPLICA_SETS
+from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
 from tests.kit.chain.syncer_world import DEPLOYMENTS, SyncerWorld, deployment
 from tests.kit.sim.loop import virtual
@@ -178,6 +179,53 @@ async def test_what_does_not_change_is_not_written_again(tmp_path: Path) -> None
         for name in ("web-1-b", "web-1-c"):
             await here.pod(PULLING, name)
         assert here.writes() == before
+
+
+@virtual
+async def test_a_rollout_that_goes_well_adds_nothing(tmp_path: Path) -> None:
+    async with story(tmp_path) as here:
+        await here.status(STUCK)
+        before = here.writes()
+        await here.pod({"waiting": {"reason": "ContainerCreating"}})
+        await here.pod({"running": {"startedAt": "2030-01-01T00:00:00Z"}})
+        assert here.writes() == before
+        await here.status(WELL)
+        assert here.writes() == before + 1
+        assert await here.reported() is None
+
+
+class EarlierHub(Surroundings):
+    """A hub that knows no causes: edges may not write them."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        marks = method == "PATCH" and not path.endswith("/status")
+        self.forbidden = "/" if marks and CAUSE.encode() in body else " "
+        return await super().request(method, path, query, headers, body)
+
+
+@virtual
+async def test_a_hub_that_takes_no_causes_gets_everything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SyncerWorld, "ordinary", True)
+    async with story(tmp_path, projected=False) as here:
+        here.world.to_hub.inner = EarlierHub(here.world.hub.transport)
+        await here.status(STUCK)
+        await here.pod(PULLING)
+        await here.status(WELL)
+        await here.status(STUCK)
+        assert await here.reported() is None
+        copy = await here.world.in_hub(DEPLOYMENTS, "web")
+        assert copy is not None
+        assert copy["status"] == STUCK
+        assert is_delivered(copy)
 
 
 @virtual
