@@ -68,12 +68,17 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 
 
 CRASH = ["sh", "-c", "echo starting; echo cannot open the till; exit 7"]
+PROBE = {"exec": {"command": ["sh", "-c", "echo no till; false"]}, "periodSeconds": 1}
 TROUBLED = [
     deployment("image", image="nowhere.example/none:1"),
     deployment("crash", command=CRASH),
     deployment("large", resources={"requests": {"cpu": "900"}}),
     deployment("lacking", envFrom=[{"configMapRef": {"name": "settings"}}]),
+    deployment("probed", command=["sleep", "999"], readinessProbe=PROBE),
+    deployment("unmounted", volumeMounts=[{"name": "data", "mountPath": "/data"}]),
 ]
+VOLUME = {"name": "data", "configMap": {"name": "data"}}
+TROUBLED[-1]["spec"]["template"]["spec"]["volumes"] = [VOLUME]
 PLACED: list[dict[str, Any]] = [
     {
         "apiVersion": "v1",
@@ -160,6 +165,8 @@ def test_the_owner_reads_at_the_hub_what_goes_wrong_at_the_edge(terminal: Termin
     large = message(terminal, "large", "Unschedulable", "Insufficient cpu")
     message(terminal, "lacking", "CreateContainerConfigError", 'configmap "settings" not found')
 
+    message(terminal, "probed", "Unhealthy", "Readiness probe failed: no till")
+    message(terminal, "unmounted", "FailedMount", 'configmap "data" not found')
     inert = "kubectl -n web get statussummary all-ingresses-door -o json"
     until(terminal, inert, lambda found: found["details"][0].get("reason") == "NotEnforced")
 
