@@ -1,7 +1,8 @@
 """Summaries: what one report costs, how small ten thousand destinations are, how soon it is right.
 
 The pure part runs in this process. The other drives a hub and the summarizer as processes of their
-own by kubeconfig: a thousand mailboxes, one report each, until the summary says so.
+own by kubeconfig: a thousand mailboxes, one report each, until the summary says so; then all their
+Leases run out within a second, until summary and placement call every destination unknown.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -30,13 +32,24 @@ from bench.edge_hub import (
 )
 from bench.report import Row, table
 from bench.servers import ours
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, Mailbox, edge_placement_ref
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
+    MAX_LEASE_SECONDS,
+    SINGLE_PLACEMENT_SLICES,
+    Mailbox,
+    edge_placement_ref,
+)
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
+from skerry.kit.timestamps import rfc3339_micro
+from skerry.logic.fleet.placement.heartbeat import LEASES, MIN_LEASE_SECONDS
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.content import MAX_DETAILS, NAMESPACED, Subject, summary_content
+from skerry.logic.fleet.summary.freshness import LIVE
 from skerry.logic.fleet.summary.report import Report, report_of
 from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
@@ -47,6 +60,8 @@ from skerry.runtime.client import Client
 _SUITE = "summary"
 _DESTINATIONS = 10_000
 _EDGES = int(os.environ.get("SKERRY_BENCH_EDGES", "1000"))
+# The shortest that counts.
+_LEASE_SECONDS = MIN_LEASE_SECONDS
 _WEB = Subject("apps", "v1", "deployments", "Deployment", "shop", "web")
 _DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 
@@ -130,6 +145,8 @@ def _through_tables(reports: Sequence[Report]) -> float:
     tables.placements.put(placement, lambda *_: True)
     found = [_destination(number) for number in range(_DESTINATIONS)]
     tables.set_destinations(placement, found)
+    for destination in found:
+        tables.leases.put(destination.uid, LIVE)
     tables.namespaces.put(namespace_ref("shop", "wmw"), {})
     tables.sources.put(item.at("wmw"), Source({}))
     tables.settle()
@@ -156,7 +173,9 @@ async def _whole() -> list[Row]:
         async with connected(hub.kubeconfig) as client:
             clusters = await _furnish(client)
             with controlling(hub, "summarizer") as summarizer:
-                return await _reports(client, clusters, Shares(hub, summarizer))
+                shares = Shares(hub, summarizer)
+                reported = await _reports(client, clusters, shares)
+                return [*reported, *await _lapses(client, clusters, shares)]
 
 
 async def _furnish(client: Client) -> list[str]:
@@ -176,6 +195,7 @@ async def _furnish(client: Client) -> list[str]:
         await bind(client, path, "kubernetes", COMPUTE)
         mailbox = client.at("", clusters[number])
         await mailbox.create(NAMESPACES, body("v1", "Namespace", "shop"))
+        await mailbox.create(LEASES, _lease(MAX_LEASE_SECONDS), HEARTBEAT_NAMESPACE)
         copy = _deployment()
         copy["metadata"]["labels"] = {"edge.kcp.io/projected": "yes"}
         await mailbox.create(_DEPLOYMENTS, copy, "shop")
@@ -185,6 +205,8 @@ async def _furnish(client: Client) -> list[str]:
     made = await owner.create(EDGE_PLACEMENTS, body(EDGE, "EdgePlacement", "p", spec=spec))
     destinations = [_destination(number).as_object() for number in range(_EDGES)]
     await owner.create(SINGLE_PLACEMENT_SLICES, slice_of(made, destinations))
+    status = {"specGeneration": 1, "matchingLocationCount": _EDGES, "destinationCount": _EDGES}
+    await owner.patch(EDGE_PLACEMENTS, "p", {"status": status}, subresource="status")
     return clusters
 
 
@@ -228,6 +250,50 @@ async def _reports(client: Client, clusters: Sequence[str], shares: Shares) -> l
             if process is not None
         ),
     ]
+
+
+async def _lapses(client: Client, clusters: Sequence[str], shares: Shares) -> list[Row]:
+    """Let every Lease run out at nearly the same time."""
+    owner, seen = client.at("", "root:wmw"), asyncio.Event()
+    before = await owner.get(NAMESPACED, "p-deployments-web", "shop")
+    writes = 0
+
+    async def count_placement_writes() -> None:
+        nonlocal writes
+        async with owner.watch(EDGE_PLACEMENTS) as events:
+            async for event in events:
+                writes += event.kind == "MODIFIED"
+                if (event.object.get("status") or {}).get("unknownDestinations") == _EDGES:
+                    seen.set()
+
+    async def renew(number: int) -> None:
+        mailbox = client.at("", clusters[number])
+        await mailbox.patch(LEASES, HEARTBEAT_LEASE, _lease(_LEASE_SECONDS), HEARTBEAT_NAMESPACE)
+
+    counting = asyncio.create_task(count_placement_writes())
+    await for_each(_EDGES, renew)
+    renewed = time.perf_counter()
+    shares.begin()
+    after = await _until(owner, lambda summary: summary.get("unknown") == _EDGES)
+    await seen.wait()
+    taken = time.perf_counter() - renewed - _LEASE_SECONDS
+    counting.cancel()
+    spent = shares.spent()
+    generations = after["metadata"]["generation"] - before["metadata"]["generation"]
+    name = f"{_EDGES:,} Leases run out → summary and placement say unknown"
+    return [
+        Row(_SUITE, name, taken, "s", "< 2", taken < 2, "after the last of them"),
+        Row(_SUITE, "writes of the summary for that", generations, ""),
+        Row(_SUITE, "writes of the placement for that", writes, ""),
+        Row(_SUITE, "processor time for that: hub", spent[0], "s"),
+        Row(_SUITE, "processor time for that: summarizer", spent[1], "s"),
+    ]
+
+
+def _lease(seconds: int) -> Object:
+    now = rfc3339_micro(datetime.now(UTC))
+    spec = {"leaseDurationSeconds": seconds, "renewTime": now, "holderIdentity": "bench"}
+    return body("coordination.k8s.io/v1", "Lease", HEARTBEAT_LEASE, spec=spec)
 
 
 async def _until(owner: Client, wanted: Callable[[Object], bool]) -> Object:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from skerry.logic.fleet.tables.flow import Dataflow, Settled
+from skerry.logic.fleet.tables.operators import Groups
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
 
@@ -81,6 +82,27 @@ def _begin(_: str, __: str, ___: int, rows: Iterable[tuple[str, int]]) -> Sum:
     return Sum(rows)
 
 
+class MarkSums:
+    """Sums by right key."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.sums)
+
+    def add(self, b: str, mark: int) -> None:
+        self.sums[b] = self.sums.get(b, 0) + mark
+        if not self.sums[b]:
+            del self.sums[b]
+
+
+def marks_of(groups: Groups[str, MarkSums]) -> dict[tuple[str, str], int]:
+    """Return every sum of marks by both keys."""
+    found = {j: groups.get(j) or MarkSums() for j in groups}
+    return {(j, b): mark for j, marks in found.items() for b, mark in marks.sums.items()}
+
+
 class Model:
     def __init__(self) -> None:
         flow = self.flow = Dataflow()
@@ -101,8 +123,8 @@ class Model:
         self.groups = flow.group("groups", self.right, _parity, lambda _: Sum())
         sums = flow.rows("sums", self.groups, lambda _, fold: (fold.count, fold.sum))
         self.product = flow.product("product", self.joined, self.where)
-        self.folded, marks = flow.fold(
-            "folded", self.product, self.cells, self.facts, _cell, _begin, _mark
+        self.folded, self.summed = flow.fold(
+            "folded", self.product, self.cells, self.facts, _cell, _begin, _mark, MarkSums
         )
         attached = flow.attach("attached", self.where, self.facts, _attached)
         self.sums_of_products = flow.rows(
@@ -118,7 +140,6 @@ class Model:
                 self.joined,
                 sums,
                 self.sums_of_products,
-                marks,
                 attached,
             )
         }
@@ -140,6 +161,7 @@ class Model:
     def rows(self) -> Rows:
         """Return every derived row, stored or virtual."""
         found = {name: dict(table.items()) for name, table in self.derived.items()}
+        found["marks"] = marks_of(self.summed)
         found["product"] = {
             (j, a, b): self.product.get(j, a, b)
             for j in KEYS
@@ -200,7 +222,7 @@ def reference(given: Rows) -> Rows:
         "sums_of_products": {key: (len(rows), sum(rows)) for key, rows in parts.items()},
         "product": product,
         "joining": joining,
-        "marks of folded": {key: mark for key, mark in marks.items() if mark},
+        "marks": {key: mark for key, mark in marks.items() if mark},
         "attached": {
             (j, b): made
             for (j, b), row in where.items()

@@ -32,10 +32,10 @@ from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
 
 # A mark is one of each kind of deviation at most; a placement selects fewer than a million copies.
-_ROOM = 1 << 21
-UNDELIVERED: Final = 1
-UNHEALTHY: Final = _ROOM
-PENDING: Final = _ROOM * _ROOM
+_ROOM = 1 << 20
+PENDING: Final = 1
+UNDELIVERED: Final = _ROOM
+UNHEALTHY: Final = _ROOM * _ROOM
 # People read the names of the first few; the rest is a number to them.
 MAX_NAMED: Final = 3
 # Finding the first few among more than these is not worth its time.
@@ -54,8 +54,7 @@ def mark(has_status: bool, detail: Detail) -> int:
     report = detail[1]
     if report.last_heard is not None:
         return 0
-    found = 0 if report.delivered else UNDELIVERED
-    health = report.health
+    found, health = 0 if report.delivered else UNDELIVERED, report.health
     if health.status == "True":
         return found
     if health.status == "False":
@@ -122,13 +121,21 @@ class Standing:
 
 
 class Deviations:
-    """The destinations of a placement that have marks: a fold over their sums."""
+    """The destinations of a placement that have marks, and the sums of these."""
 
-    __slots__ = ("_undelivered", "deviating", "unhealthy")
+    __slots__ = ("_sums", "_undelivered", "unhealthy")
 
     def __init__(self) -> None:
+        self._sums: dict[str, int] = {}
         self._undelivered: set[str] = set()
-        self.unhealthy = self.deviating = 0
+        self.unhealthy = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._sums)
+
+    @property
+    def deviating(self) -> int:
+        return len(self._sums)
 
     @property
     def undelivered(self) -> int:
@@ -141,27 +148,29 @@ class Deviations:
         found = {destinations[uid].location for uid in self._undelivered}
         return tuple(nsmallest(MAX_NAMED, found))
 
-    def add(self, key: tuple[ObjectRef, str], marks: int) -> None:
-        self.deviating += 1
-        self.unhealthy += marks // UNHEALTHY % _ROOM > 0
-        if marks % _ROOM:
-            self._undelivered.add(key[1])
-
-    def remove(self, key: tuple[ObjectRef, str], marks: int) -> None:
-        self.deviating -= 1
-        self.unhealthy -= marks // UNHEALTHY % _ROOM > 0
-        self._undelivered.discard(key[1])
-
-    def replace(self, key: tuple[ObjectRef, str], old: int, new: int) -> None:
-        self.remove(key, old)
-        self.add(key, new)
+    def add(self, uid: str, mark: int) -> None:
+        """Add a mark, or take one back, to the sum of a destination."""
+        before = self._sums.get(uid, 0)
+        now = before + mark
+        if now:
+            self._sums[uid] = now
+        else:
+            del self._sums[uid]
+        if before < UNDELIVERED and now < UNDELIVERED:
+            return
+        self.unhealthy += (now >= UNHEALTHY) - (before >= UNHEALTHY)
+        if now % UNHEALTHY < UNDELIVERED:
+            self._undelivered.discard(uid)
+        else:
+            self._undelivered.add(uid)
 
 
 class ItemCount(NamedTuple):
-    """Of one placed object: the copies to count, and where it is unhealthy first."""
+    """Of one placed object: the copies to count, where it is unhealthy first, and why."""
 
-    delivered_copies: int
-    worst: tuple[str, Health] | None
+    delivered_copies: int = 0
+    location: str = ""
+    health: Health | None = None
 
 
 class Items:
@@ -171,19 +180,20 @@ class Items:
 
     def __init__(self) -> None:
         self.delivered_copies = 0
-        self._unhealthy: dict[ObjectRef, tuple[str, Health]] = {}
+        self._unhealthy: dict[ObjectRef, ItemCount] = {}
 
     def worst(self) -> Worst | None:
         """Return the first object that is unhealthy somewhere."""
         if not self._unhealthy:
             return None
         item = min(self._unhealthy)
-        return Worst(item, *self._unhealthy[item])
+        _, location, health = self._unhealthy[item]
+        return None if health is None else Worst(item, location, health)
 
     def add(self, key: tuple[ObjectRef, ObjectRef], row: ItemCount) -> None:
         self.delivered_copies += row.delivered_copies
-        if row.worst is not None:
-            self._unhealthy[key[1]] = row.worst
+        if row.health is not None:
+            self._unhealthy[key[1]] = row
 
     def remove(self, key: tuple[ObjectRef, ObjectRef], row: ItemCount) -> None:
         self.delivered_copies -= row.delivered_copies
@@ -218,12 +228,8 @@ class InOrder:
 class Counted(Fold[str, Detail], Protocol):
     """The fold of one placed object, as far as its placement asks."""
 
-    @property
-    def delivered_copies(self) -> int:
-        """How many copies were delivered, where the kind has no status; else 0."""
-
-    def worst(self) -> Detail | None:
-        """Return where it is unhealthy first; None where it is not."""
+    def item_count(self) -> ItemCount | None:
+        """Return what its placement is to know of it; None for nothing."""
 
 
 C = TypeVar("C", bound=Counted)
@@ -238,29 +244,30 @@ class Standings:
         selected: Relation[ObjectRef, ObjectRef, bool],
         destinations: Relation[ObjectRef, str, Destination],
         tallies: Groups[tuple[ObjectRef, ObjectRef], C],
-        marks: Relation[ObjectRef, str, int],
+        deviations: Groups[ObjectRef, Deviations],
         leases: Table[str, Lease],
         holds: Table[str, Hold],
     ) -> None:
-        """*marks* are sums by placement and destination; *leases* and *holds* are by the latter."""
+        """*deviations* are by placement; *leases* and *holds* are by destination."""
         self._selected = selected
         self._destinations = destinations
-        counts = flow.rows("counts of an item", tallies, _item_count)
+        counts = flow.rows("counts of an item", tallies, lambda _, fold: fold.item_count())
         unheard = flow.attach("unheard", destinations, leases, _unheard_at)
         held = flow.attach("held", destinations, holds, _held_at)
         self._items = flow.group("items", counts, _placement, lambda _: Items())
-        self._deviations = flow.group("deviations", marks, _placement, lambda _: Deviations())
+        self._deviations = deviations
         self._unheard = flow.group("unheard by placement", unheard, _placement, _in_order)
         self._held = flow.group("held by placement", held, _placement, _in_order)
 
     def touched(self, settled: Settled) -> list[ObjectRef]:
         """Return the placements of which a batch may have changed anything, in order."""
-        found = {placement for (placement, _), _, _ in settled.changes(self._destinations)}
-        found.update(placement for (placement, _), _, _ in settled.changes(self._selected))
-        found.update(settled.groups(self._items))
-        found.update(settled.groups(self._deviations))
-        found.update(settled.groups(self._unheard))
-        found.update(settled.groups(self._held))
+        found = {*settled.touched(self._deviations), *settled.touched(self._items)}
+        # Leases and holds change seldom beside reports.
+        found |= settled.touched(self._unheard) | settled.touched(self._held)
+        for (placement, _), _, _ in settled.changes(self._destinations):
+            found.add(placement)
+        for (placement, _), _, _ in settled.changes(self._selected):
+            found.add(placement)
         return sorted(found)
 
     def of(self, placement: ObjectRef) -> Standing:
@@ -292,14 +299,6 @@ def _placement(key: tuple[ObjectRef, object], _: object) -> ObjectRef:
 
 def _in_order(_: ObjectRef) -> InOrder:
     return InOrder()
-
-
-def _item_count(_: object, found: Counted) -> ItemCount | None:
-    """Return what a placement is to know of an object; None for nothing."""
-    worst, copies = found.worst(), found.delivered_copies
-    if worst is None:
-        return ItemCount(copies, None) if copies else None
-    return ItemCount(copies, (worst.destination.location, worst.report.health))
 
 
 def _unheard_at(_: str, destination: Destination, lease: Lease | None) -> tuple[str, ...] | None:

@@ -97,9 +97,15 @@ class SummaryTables:
             key=_item,
         )
         self.route = flow.product("route", self.selected, self.destinations)
-        self.tallies, marks = tally(flow, self.route, self.reports, self.leases)
+        self.tallies, deviations = tally(flow, self.route, self.reports, self.leases)
         self._standings = Standings(
-            flow, self.selected, self.destinations, self.tallies, marks, self.leases, self.holds
+            flow,
+            self.selected,
+            self.destinations,
+            self.tallies,
+            deviations,
+            self.leases,
+            self.holds,
         )
 
     def set_destinations(self, placement: ObjectRef, found: Iterable[Destination]) -> None:

@@ -26,7 +26,7 @@ from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.extremes import Extremes
 from skerry.logic.fleet.summary.freshness import Lease, fresh_report
 from skerry.logic.fleet.summary.report import Number, Report
-from skerry.logic.fleet.summary.standing import Detail, mark
+from skerry.logic.fleet.summary.standing import Detail, Deviations, ItemCount, mark
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.product import Folded, Product
 from skerry.logic.fleet.tables.relation import Relation
@@ -121,9 +121,6 @@ class Tally:
         "_unknown",
     )
 
-    # Counted for kinds without status alone: the others have a summary.
-    delivered_copies = 0
-
     def __init__(self, details: Iterable[tuple[str, Detail]] = ()) -> None:
         self._delivered = self._reported = self._healthy = self._unhealthy = self._unknown = 0
         self._numbers: dict[str, _Numbers] = {}
@@ -143,12 +140,12 @@ class Tally:
         """How many destinations have applied the present content."""
         return self._delivered
 
-    def worst(self) -> Detail | None:
-        """Return the first unhealthy destination with its report; None when there is none."""
+    def item_count(self) -> ItemCount | None:
+        """Return where it is unhealthy first; None when it is nowhere."""
         if not self._unhealthy:
             return None
-        _, _, destination, report = self._order[0]
-        return Detail(destination, report)
+        first = self._order[0]
+        return ItemCount(0, first[1], first[3].health)
 
     def only(self) -> Detail | None:
         """Return the one destination with its report; None when there are more, or none."""
@@ -177,7 +174,9 @@ class Tally:
             self._healthy += (after == "True") - (before == "True")
             self._unhealthy += (after == "False") - (before == "False")
         self._unknown += (now.last_heard is not None) - (was.last_heard is not None)
-        if was.numbers != now.numbers:
+        if not was.numbers:
+            self._count_numbers(now.numbers, 1)
+        elif was.numbers != now.numbers:
             self._count_numbers([each for each in was.numbers if each not in now.numbers], -1)
             self._count_numbers([each for each in now.numbers if each not in was.numbers], 1)
         if was.conditions != now.conditions:
@@ -257,11 +256,12 @@ class DeliveredCopies:
         for uid, detail in details:
             self.add(uid, detail)
 
-    def worst(self) -> Detail | None:
-        """Return the first destination that refused it; None when there is none."""
+    def item_count(self) -> ItemCount | None:
+        """Return how many were delivered, and who refused it first; None when nobody did either."""
         if not self._refused:
-            return None
-        return min(self._refused.values(), key=lambda detail: (detail[0].location, detail[0]))
+            return ItemCount(self.delivered_copies) if self.delivered_copies else None
+        first = min(self._refused.values(), key=lambda detail: (detail[0].location, detail[0]))
+        return ItemCount(self.delivered_copies, first[0].location, first[1].health)
 
     def add(self, uid: str, detail: Detail) -> None:
         self.delivered_copies += detail.report.delivered
@@ -281,15 +281,15 @@ class DeliveredCopies:
 Route = Product[ObjectRef, ObjectRef, str, bool, Destination]
 Reports = Relation[ObjectRef, str, Report]
 Leases = Table[str, Lease]
-Tallies = Folded[ObjectRef, ObjectRef, str, Tally | DeliveredCopies]
+Tallies = Folded[ObjectRef, ObjectRef, Tally | DeliveredCopies, Deviations]
 
 
 def tally(flow: Dataflow, route: Route, report: Reports, leases: Leases) -> Tallies:
     """Return, for each placement and item it selects, the fold over where it goes.
 
-    And for each placement and destination the marks of its items; see ``standing``.
+    And for each placement the marks of its items, by destination; see ``standing``.
     """
-    return flow.fold("tally", route, report, leases, _detail, _fold, mark)
+    return flow.fold("tally", route, report, leases, _detail, _fold, mark, Deviations)
 
 
 def _fold(

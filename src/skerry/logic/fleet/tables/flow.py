@@ -7,7 +7,7 @@ changed. So a batch is seen whole, never half of it, and there are no cycles by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from skerry.logic.fleet.tables.operators import (
     Operator,
     UnionRows,
 )
-from skerry.logic.fleet.tables.product import AttachRows, Folded, FoldProduct, Product
+from skerry.logic.fleet.tables.product import AttachRows, Folded, FoldProduct, Product, Sums
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Change, Ordered, Table
 
@@ -40,6 +40,10 @@ X = TypeVar("X")
 C = TypeVar("C")
 D = TypeVar("D")
 F = TypeVar("F", bound=Fold[Any, Any])
+S = TypeVar("S", bound=Sums[Any])
+
+
+_NONE: frozenset[Any] = frozenset()
 
 
 class Settled:
@@ -77,6 +81,10 @@ class Settled:
     def groups(self, groups: Groups[G, F]) -> list[G]:
         """Return the groups that may have come to something else, in order."""
         return sorted(self._touched.get(groups, ()))
+
+    def touched(self, groups: Groups[G, Any]) -> Set[G]:
+        """Return the same in no promised order; not to be written."""
+        return self._touched.get(groups, _NONE)
 
     def keys(self, product: Product[J, A, B, V, W]) -> Iterator[tuple[J, A, B]]:
         """Yield the keys of a product whose rows differ, lazily and in a fixed order."""
@@ -217,17 +225,20 @@ class Dataflow:
         row: Callable[[W, C | None, D | None], X],
         fold: Callable[[J, A, V, Iterable[tuple[B, X]]], F],
         mark: Callable[[V, X], int],
-    ) -> Folded[J, A, B, F]:
+        sums: Callable[[], S],
+    ) -> Folded[J, A, F, S]:
         """Return one fold for each left row of a product, over the right rows beside their cells.
 
         It is there as long as its left row is, even with nothing to fold. Beside each right row is
-        also the fact of its key. And for each right row the sum of the marks of all its rows; no
-        row where that is 0.
+        also the fact of its key. And for each shared key what *sums* makes of the marks of its
+        rows, summed up by right key; nothing where there is no sum but 0.
         """
         groups: Groups[tuple[J, A], F] = Groups(name, self._regroup)
-        marks: Relation[J, B, int] = Relation(self, f"marks of {name}", derived=True)
-        result = Folded(groups, marks)
-        operator = FoldProduct(self._meter, product, cells, facts, result, row, fold, mark)
+        summed: Groups[J, S] = Groups(f"sums of {name}", self._regroup)
+        result = Folded(groups, summed)
+        operator = FoldProduct(
+            self._meter, product, cells, facts, result, row=row, fold=fold, mark=mark, sums=sums
+        )
         self._derive((product.left, product.right, cells, facts), operator)
         return result
 

@@ -52,6 +52,8 @@ class Fold(Protocol[K_contra, V_contra]):
 
 
 F = TypeVar("F", bound=Fold[Any, Any])
+# What a group is held as: mostly a fold of rows.
+E = TypeVar("E")
 
 
 class MapRows(Generic[K, V, W]):
@@ -192,7 +194,7 @@ class JoinRows(Generic[K, V, R, W, J, B, X]):
             self._result.write_pair(key, called, None)
 
 
-class Groups(Generic[G, F]):
+class Groups(Generic[G, E]):
     """Folds by group, live: a fold changes in place, so a batch says which groups it touched.
 
     What a group comes to is asked of its fold when somebody wants to know. Between two askings a
@@ -203,7 +205,7 @@ class Groups(Generic[G, F]):
         """*began* is called when the first group of a batch is touched."""
         self.name = name
         self._began = began
-        self._folds: dict[G, F] = {}
+        self._folds: dict[G, E] = {}
         # The groups of this batch. For operators and the flow.
         self.touched: set[G] = set()
 
@@ -217,7 +219,7 @@ class Groups(Generic[G, F]):
         """Yield the groups in order."""
         return iter(sorted(self._folds))
 
-    def get(self, key: G) -> F | None:
+    def get(self, key: G) -> E | None:
         return self._folds.get(key)
 
     def touch(self, key: G) -> None:
@@ -226,7 +228,7 @@ class Groups(Generic[G, F]):
             self._began(self)
         self.touched.add(key)
 
-    def set(self, key: G, fold: F | None) -> None:
+    def set(self, key: G, fold: E | None) -> None:
         """Have *fold* for a group, or none. For operators."""
         self.touch(key)
         if fold is None:

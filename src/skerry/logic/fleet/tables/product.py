@@ -10,13 +10,13 @@ the right one, each beside its *cell*, what is known of just that pair, such as 
 item in a mailbox, and the *fact* of its right key, such as whether the edge was heard of. A cell's
 change finds the products it is in through the smaller of the two sides. Across the left factor, for
 each row of the right one, *marks* are summed up: small numbers that say how a row deviates. Most
-rows do not, and a sum of nothing is not stored.
+rows do not, and a sum of nothing is not stored. The sums of all rows that share a key are one fold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from skerry.logic.fleet.tables.operators import Fold, Groups, Meter
 from skerry.logic.fleet.tables.relation import Relation
@@ -31,6 +31,8 @@ C = TypeVar("C")
 T = TypeVar("T")
 R = TypeVar("R")
 F = TypeVar("F", bound=Fold[Any, Any])
+B_contra = TypeVar("B_contra", contravariant=True)
+S = TypeVar("S", bound="Sums[Any]")
 
 
 class Product(Generic[J, A, B, V, W]):
@@ -89,14 +91,24 @@ class Product(Generic[J, A, B, V, W]):
                     yield j, a, b
 
 
-class Folded(NamedTuple, Generic[J, A, B, F]):
-    """What a fold over a product comes to: by row of the left factor, and marks by the right."""
+class Sums(Protocol[B_contra]):
+    """The sums of marks by right key, of all rows that share the first."""
+
+    def add(self, b: B_contra, mark: int, /) -> None:
+        """Add a mark, or take one back, which is never 0, to the sum of a right key."""
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any sum but 0."""
+
+
+class Folded(NamedTuple, Generic[J, A, F, S]):
+    """What a fold over a product comes to: by row of the left factor, and the sums of marks."""
 
     groups: Groups[tuple[J, A], F]
-    marks: Relation[J, B, int]
+    sums: Groups[J, S]
 
 
-class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
+class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
     """Keeps one fold for each row of the left factor, over the rows of the right one."""
 
     def __init__(
@@ -105,10 +117,12 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
         product: Product[J, A, B, V, W],
         cells: Relation[A, B, C],
         facts: Table[B, T],
-        result: Folded[J, A, B, F],
+        result: Folded[J, A, F, S],
+        *,
         row: Callable[[W, C | None, T | None], R],
         fold: Callable[[J, A, V, Iterable[tuple[B, R]]], F],
         mark: Callable[[V, R], int],
+        sums: Callable[[], S],
     ) -> None:
         """*row* puts a right row, its cell and its fact together; *fold* begins with rows.
 
@@ -120,20 +134,22 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
         self._cells = cells
         self._facts = facts
         self._result = result.groups
-        self._marks = result.marks
+        self._sums = result.sums
         self._row = row
         self._fold = fold
         self._mark = mark
+        self._begin_sums = sums
 
     def step(self) -> None:
         left, right, facts = self._product.left, self._product.right, self._facts
-        begun = self._lefts_changed()
+        # Mostly cells alone have changed.
+        begun = self._lefts_changed() if left.before else set()
         moved = set()
-        for change in right.changes():
+        for change in right.changes() if right.before else ():
             moved.add(change.key)
             self._right_changed(change, begun)
         changed = set()
-        for b, was, now in facts.changes():
+        for b, was, now in facts.changes() if facts.before else ():
             changed.add(b)
             self._fact_changed(b, was, now, moved, begun)
         for (a, b), old, new in self._cells.changes():
@@ -142,12 +158,11 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
             fact = facts.get(b)
             for j in self._product.shared(a, b):
                 # Where the right row is another one too, its step has seen the cell as well.
-                found, kept = right.at(j, b), left.at(j, a)
-                if found is None or kept is None or (j, b) in moved or (j, a) in begun:
+                if (j, b) in moved or (j, a) in begun:
                     continue
-                self._replace(
-                    j, a, kept, b, self._row(found, old, fact), self._row(found, new, fact)
-                )
+                found, kept = right.of(j)[b], left.of(j)[a]
+                rows = self._row(found, old, fact), self._row(found, new, fact)
+                self._replace(j, a, kept, b, *rows)
 
     # -- rows of the left factor -------------------------------------------------------------
 
@@ -161,8 +176,8 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
             begun.add((j, a))
             if not left.of(j):
                 # Nothing goes anywhere any more: that is no matter of single rows.
-                for b in list(self._marks.of(j)):
-                    self._marks.write_pair(j, b, None)
+                if j in self._sums:
+                    self._sums.set(j, None)
             elif old is not None:
                 self._end(j, a, old, moved.get(j, {}))
             self._result.set((j, a), None if new is None else self._begin(j, a, new))
@@ -244,12 +259,23 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F]):
             fold.remove(b, old)
         else:
             fold.replace(b, old, new)
-        marked = 0 if new is None else self._mark(left, new)
-        self._add(j, b, marked if old is None else marked - self._mark(left, old))
+        mark = 0 if new is None else self._mark(left, new)
+        if old is not None:
+            mark -= self._mark(left, old)
+        if mark:
+            self._add(j, b, mark)
 
     def _add(self, j: J, b: B, mark: int) -> None:
-        if mark:
-            self._marks.write_pair(j, b, (self._marks.at(j, b) or 0) + mark or None)
+        if not mark:
+            return
+        sums = self._sums.get(j)
+        if sums is None:
+            sums = self._begin_sums()
+            self._sums.set(j, sums)
+        self._sums.touch(j)
+        sums.add(b, mark)
+        if not sums:
+            self._sums.set(j, None)
 
 
 class AttachRows(Generic[J, B, V, W, R]):

@@ -48,19 +48,23 @@ def test_a_mark_says_how_a_copy_deviates(has_status: bool, report: Report, marks
 def test_a_destination_counts_once_however_many_of_its_copies_deviate() -> None:
     found = Deviations()
 
-    found.add((P, "u1"), 3 * UNDELIVERED + 2 * UNHEALTHY + 5 * PENDING)
-    found.add((P, "u2"), 4 * PENDING)
+    for marks in (UNDELIVERED + UNHEALTHY, UNDELIVERED + PENDING, UNHEALTHY):
+        found.add("u1", marks)
+    found.add("u2", PENDING)
 
     assert (found.undelivered, found.unhealthy, found.deviating) == (1, 1, 2)
-    found.replace((P, "u1"), 3 * UNDELIVERED + 2 * UNHEALTHY + 5 * PENDING, PENDING)
+    found.add("u1", -2 * UNDELIVERED - 2 * UNHEALTHY)
     assert (found.undelivered, found.unhealthy, found.deviating) == (0, 0, 2)
+    found.add("u1", -PENDING)
+    found.add("u2", -PENDING)
+    assert not found
 
 
 def test_the_first_destinations_without_delivery_are_named_in_the_order_of_locations() -> None:
     found = Deviations()
     where = {f"u{n}": Destination("imw", f"loc-{9 - n}", "st", f"u{n}") for n in range(5)}
     for uid in where:
-        found.add((P, uid), UNDELIVERED)
+        found.add(uid, UNDELIVERED)
 
     assert found.names(where) == ("loc-5", "loc-6", "loc-7")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
-from tests.kit.chain.table_model import Sum
+from tests.kit.chain.table_model import MarkSums, Sum, marks_of
 
 
 class Placed:
@@ -18,7 +18,7 @@ class Placed:
         self.reports: Relation[str, str, int] = self.flow.relation("reports")
         self.route = self.flow.product("route", self.items, self.edges)
         self.away: Table[str, bool] = self.flow.table("away")
-        self.tally, self.marks = self.flow.fold(
+        self.tally, self.summed = self.flow.fold(
             "tally",
             self.route,
             self.reports,
@@ -26,6 +26,7 @@ class Placed:
             row=lambda edge, report, away: 0 if away else 100 * edge + (report or 0),
             fold=lambda _, __, ___, rows: Sum(rows),
             mark=lambda _, row: row % 100,
+            sums=MarkSums,
         )
         self.absent = self.flow.attach(
             "absent", self.edges, self.away, lambda edge, row, away: edge if away else None
@@ -35,6 +36,9 @@ class Placed:
         self.items.put_pair("q", "web", 1)
         self.edges.put_pair("q", "florin", 1)
         self.flow.settle()
+
+    def marks(self) -> dict[tuple[str, str], int]:
+        return marks_of(self.summed)
 
     def sums(self) -> dict[tuple[str, str], int]:
         found = {key: self.tally.get(key) for key in self.tally}
@@ -130,13 +134,13 @@ def test_marks_are_summed_for_each_edge_and_none_are_stored_where_there_are_none
     placed.reports.put_pair("api", "florin", 5)
     placed.flow.settle()
 
-    assert dict(placed.marks.items()) == {("p", "florin"): 12, ("q", "florin"): 7}
+    assert placed.marks() == {("p", "florin"): 12, ("q", "florin"): 7}
 
     placed.reports.put_pair("api", "florin", 0)
     placed.away.put("florin", True)
     placed.flow.settle()
 
-    assert dict(placed.marks.items()) == {}
+    assert placed.marks() == {}
 
 
 def test_when_nothing_goes_any_more_its_marks_go_without_a_pass_over_the_edges() -> None:
@@ -149,7 +153,7 @@ def test_when_nothing_goes_any_more_its_marks_go_without_a_pass_over_the_edges()
     placed.items.replace("p", {})
     placed.flow.settle()
 
-    assert dict(placed.marks.items()) == {}
+    assert placed.marks() == {}
     assert placed.flow.touched - before < 10
 
 
