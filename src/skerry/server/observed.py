@@ -32,11 +32,8 @@ class ObservedObjects:
         self.resource = resource
         # Objects that have no effect here are as good as absent.
         self.inert = inert
-        self._objects: dict[tuple[str, str], dict[str, Object]] = {}
-
-    def __bool__(self) -> bool:
-        """Whether there is any at all."""
-        return bool(self._objects)
+        # By cluster and namespace; empty where there is none at all.
+        self.by_place: dict[tuple[str, str], dict[str, Object]] = {}
 
     @property
     def prefix(self) -> str:
@@ -44,7 +41,7 @@ class ObservedObjects:
 
     async def follow(self, store: Store, dispatcher: Dispatcher) -> None:
         """Read what is there and keep it up; call before the dispatcher runs."""
-        dispatcher.observe(self.prefix, self.observe, self._objects.clear)
+        dispatcher.observe(self.prefix, self.observe, self.by_place.clear)
         for entry in (await store.range(self.prefix)).entries:
             obj = decode(entry.value, entry.revision)
             if not self.inert(obj):
@@ -58,13 +55,13 @@ class ObservedObjects:
             if not self.inert(obj):
                 self._put(key, obj)
                 return
-        group = self._objects.get((key.cluster, key.namespace), {})
+        group = self.by_place.get((key.cluster, key.namespace), {})
         group.pop(key.name, None)
         if not group:
-            self._objects.pop((key.cluster, key.namespace), None)
+            self.by_place.pop((key.cluster, key.namespace), None)
 
     def _put(self, key: ObjectKey, obj: Object) -> None:
-        self._objects.setdefault((key.cluster, key.namespace), {})[key.name] = obj
+        self.by_place.setdefault((key.cluster, key.namespace), {})[key.name] = obj
 
     async def find(
         self, store: Store, cluster: str, name: str, namespace: str = ""
@@ -79,4 +76,4 @@ class ObservedObjects:
 
     def within(self, cluster: str, namespace: str = "") -> Mapping[str, Object]:
         """Return the objects there, by name."""
-        return self._objects.get((cluster, namespace), _NONE)
+        return self.by_place.get((cluster, namespace), _NONE)

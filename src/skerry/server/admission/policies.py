@@ -46,6 +46,8 @@ class PolicySource:
     def __init__(self) -> None:
         self._policies = ObservedObjects(*POLICIES)
         self._bindings = ObservedObjects(*BINDINGS)
+        # Empty where no policy is in force anywhere.
+        self.bound: Mapping[tuple[str, str], object] = self._bindings.by_place
         self._applied: dict[str, tuple[Applied, ...]] = {}
 
     def ignore(self, inert: Callable[[Object], bool]) -> None:
@@ -58,10 +60,6 @@ class PolicySource:
             await observed.follow(store, dispatcher)
             # After the objects themselves: what was made of them is made anew when needed.
             dispatcher.observe(observed.prefix, self._changed, self._applied.clear)
-
-    def __bool__(self) -> bool:
-        """Whether a policy may be in force anywhere."""
-        return bool(self._bindings)
 
     def _changed(self, change: Change) -> None:
         self._applied.pop(ObjectKey.parse(change.event.key).cluster, None)
@@ -98,7 +96,7 @@ class PolicyAdmission:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to judge by."""
-        return not self._source
+        return not self._source.bound
 
     async def validate(self, operation: Operation, seen: Callable[[], Object]) -> None:
         """Raise the first denial; warn and note what other actions ask for."""

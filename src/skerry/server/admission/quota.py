@@ -44,7 +44,7 @@ class QuotaAdmission:
         self._cluster_quotas = cluster_quotas
 
     async def admit(self, operation: Operation) -> None:
-        if not self._quotas or operation.verb == "DELETE" or operation.subresource:
+        if not self._quotas.by_place or operation.verb == "DELETE" or operation.subresource:
             return
         if operation.type in _EXEMPT:
             return

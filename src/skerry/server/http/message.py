@@ -59,6 +59,9 @@ class Request(msgspec.Struct):
     def query(self) -> dict[str, str]:
         """The query's values; of a repeated name the first counts, as in Kubernetes."""
         if self._query is None:
+            if not self.query_string:
+                self._query = {}
+                return self._query
             pairs = parse_qsl(self.query_string, keep_blank_values=True, max_num_fields=200)
             self._query = dict(reversed(pairs))
         return self._query

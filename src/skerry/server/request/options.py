@@ -89,7 +89,9 @@ def write_options(request: Request, kind: str) -> WriteOptions:
 def manager_of(request: Request) -> str:
     """Return the field manager an unnamed writer gets: its user agent up to the slash."""
     agent = request.headers.get("user-agent", "").split("/", 1)[0][:128]
-    return "".join(c for c in agent if c.isprintable()) or "unknown"
+    if not agent.isprintable():
+        agent = "".join(c for c in agent if c.isprintable())
+    return agent or "unknown"
 
 
 def delete_options(request: Request, body: Mapping[str, Any]) -> DeleteOptions:
