@@ -217,13 +217,20 @@ EDGE_CONTROLLERS: dict[str, EdgeController] = {
 _ALL_PORT = 10203
 
 
-def run_controllers(settings: ControllerSettings, announce: Callable[[str], None]) -> None:
-    """Run the chosen controllers until SIGTERM or SIGINT; *announce* gets lines for people."""
+def run_controllers(
+    settings: ControllerSettings, announce: Callable[[str], None], started: Callable[[], None]
+) -> None:
+    """Run the chosen controllers until SIGTERM or SIGINT; *announce* gets lines for people.
+
+    *started* is called when they run, or wait for whoever else does.
+    """
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
-    uvloop.run(_until_stopped(settings, announce))
+    uvloop.run(_until_stopped(settings, announce, started))
 
 
-async def _until_stopped(settings: ControllerSettings, announce: Callable[[str], None]) -> None:
+async def _until_stopped(
+    settings: ControllerSettings, announce: Callable[[str], None], started: Callable[[], None]
+) -> None:
     clock, ids = SystemClock(), SystemIds()
     endpoints = _endpoints(settings)
     current = settings.provider or endpoints["espw"].workspace
@@ -250,6 +257,7 @@ async def _until_stopped(settings: ControllerSettings, announce: Callable[[str],
             names = settings.only or tuple(EDGE_CONTROLLERS)
             led = [tasks.create_task(_all_led(environment, names, settings.leader_elect))]
             health.started()
+            started()
             garbage.settle()
             await _signal()
             health.stopping()

@@ -15,6 +15,7 @@ from skerry.app.edge_controllers import (
 )
 from skerry.app.edge_environment import ROLE_PREFIXES, ClientFlags, Role
 from skerry.cli.options import Command
+from skerry.cli.service import notify_ready
 from skerry.kit.log import announce, report_failure
 
 _PARTS = ("kubeconfig", "context", "user", "cluster")
@@ -164,7 +165,7 @@ def controllers(
         verbosity=verbosity,
     )
     try:
-        run_controllers(settings, announce=announce)
+        run_controllers(settings, announce=announce, started=notify_ready)
     except StartError as error:
         report_failure("skerry controllers", error)
         sys.exit(1)

@@ -12,6 +12,7 @@ from skerry.app.stack import hub_record
 from skerry.app.standalone import StartError, run_server
 from skerry.app.supervised import announcing, noted
 from skerry.cli.options import server_flags
+from skerry.cli.service import notifying
 from skerry.kit.log import report_failure
 
 
@@ -36,11 +37,11 @@ def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:
     try:
         if ready_fd is not None:
             # Somebody supervises us, and knows that we run.
-            run_server(settings, kind, announce=announcing(ready_fd))
+            run_server(settings, kind, announce=notifying(announcing(ready_fd)))
             return
         record = hub_record(settings.data_dir)
         with noted(record, announcing(-1)) as announce:
-            run_server(settings, kind, announce)
+            run_server(settings, kind, notifying(announce))
     except StartError as error:
         report_failure("skerry hub", error)
         sys.exit(1)

@@ -27,6 +27,7 @@ from skerry.cli.options import (
     log_flags,
     with_flags,
 )
+from skerry.cli.service import notifying
 from skerry.kit.log import announce
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.flags import Flags
@@ -187,7 +188,7 @@ def scheduler(ctx: click.Context, /, **values: Any) -> None:
         ctx.obj = settings
         return
     try:
-        run_pod_scheduler(settings, announce=announce)
+        run_pod_scheduler(settings, announce=notifying(announce))
     except StartError as error:
         log.error("command failed", err=str(error))
         sys.exit(1)

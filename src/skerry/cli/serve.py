@@ -9,6 +9,7 @@ import click
 from skerry.app.settings import ServerSettings
 from skerry.app.standalone import PLAIN_SERVER, StartError, run_server
 from skerry.cli.options import server_flags
+from skerry.cli.service import notifying
 from skerry.kit.log import announce, report_failure
 
 
@@ -29,7 +30,7 @@ def serve(settings: ServerSettings) -> None:
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     try:
-        run_server(settings, PLAIN_SERVER, announce=announce)
+        run_server(settings, PLAIN_SERVER, announce=notifying(announce))
     except StartError as error:
         report_failure("skerry serve", error)
         sys.exit(1)

@@ -12,6 +12,7 @@ import click
 from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.app.syncer import SyncerOptions, run_syncer
 from skerry.app.syncer_data import SyncerStartError
+from skerry.cli.service import notifying
 from skerry.kit.log import announce, report_failure
 
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -103,7 +104,7 @@ def syncer(metrics_bind_address: str, **flags: Any) -> None:
         **flags,
     )
     try:
-        run_syncer(options, announce=announce)
+        run_syncer(options, announce=notifying(announce))
     except SyncerStartError as error:
         report_failure("skerry syncer", error)
         sys.exit(1)

@@ -16,6 +16,7 @@ import yaml
 from skerry import __version__
 from skerry.cli.edge_identity import DEFAULT_IMAGE
 from skerry.cli.main import main
+from skerry.logic.fleet.syncing.manifest import hub_kubeconfig
 from tests.kit.server.harness import serving
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -47,7 +48,13 @@ def commands_of(unit: Path) -> list[list[str]]:
     [command for unit in UNITS for command in commands_of(unit)],
     ids=" ".join,
 )
-def test_the_program_understands_what_units_start(arguments: list[str]) -> None:
+def test_the_program_understands_what_units_start(arguments: list[str], tmp_path: Path) -> None:
+    # Kubeconfigs must be there to be named, and be ones.
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        yaml.safe_dump(hub_kubeconfig("https://hub/clusters/root", b"", "a", "t"))
+    )
+    arguments = [re.sub(r"^/.*\.kubeconfig$", str(kubeconfig), word) for word in arguments]
     assert understood(arguments).info_name == arguments[0]
 
 
