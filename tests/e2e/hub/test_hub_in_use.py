@@ -141,10 +141,7 @@ def test_the_plugin_says_what_the_original_says(hub: Hub, shell_at: MakeShell) -
         "kubectl ws nope": 'Error: workspaces.tenancy.kcp.io "nope" not found\n',
         "kubectl ws Nope": "Error: invalid workspace name format: Nope\n",
         "kubectl ws create": "Error: accepts 1 arg(s), received 0\n",
-        "kubectl ws --kubeconfig /nowhere .": (
-            "Error: invalid configuration: no configuration has been provided, try setting "
-            "KUBERNETES_MASTER environment variable\n"
-        ),
+        "kubectl ws --kubeconfig /nowhere .": "Error: stat /nowhere: no such file or directory\n",
     }
     for command, wanted in refused.items():
         assert shell(command, code=1) == wanted, command
