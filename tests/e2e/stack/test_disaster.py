@@ -143,7 +143,7 @@ def _healthy(scene: Scene) -> bool:
 
 
 def test_a_restored_hub_is_the_one_its_edges_knew(scene: Scene) -> None:
-    passphrase, backup, restored, look = _BLOCK.findall(_PAGE.read_text())
+    passphrase, backup, restored, look, accepted = _BLOCK.findall(_PAGE.read_text())
     scene.until(lambda: _healthy(scene), "the workload is healthy")
     before = scene.identities()
     assert {name.partition("/")[0] for name in before} >= {"Pod", "Deployment", "ConfigMap"}
@@ -186,3 +186,9 @@ def test_a_restored_hub_is_the_one_its_edges_knew(scene: Scene) -> None:
     after = scene.identities()
     assert {name: after.get(name) for name in before} == before
     assert "ConfigMap/late" in after, "nothing goes on the word of a store nobody has accepted"
+
+    scene.run("kubectl ws root:imw")
+    scene.run(accepted)
+    scene.until(lambda: "ConfigMap/late" not in scene.identities(), "what nobody wants goes")
+    after = scene.identities()
+    assert {name: after.get(name) for name in before} == before
