@@ -7,17 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.gitops.conftest import (
-    BINDINGS,
-    EXPORTS,
-    OFFERED,
-    SCHEMAS,
-    at,
-    bind,
-    create,
-    make_workspace,
-    offer,
-)
 from tests.kit.e2e.hubs import Hub
 from tests.kit.gitops.argo import (
     PAGE,
@@ -31,6 +20,17 @@ from tests.kit.gitops.asking import Server
 from tests.kit.gitops.objects import DEPLOYMENTS, NAMESPACES, config_map, deployment
 from tests.kit.gitops.objects import namespace as shop
 from tests.kit.gitops.record import flux_apply
+from tests.kit.gitops.workspaces import (
+    BINDINGS,
+    EXPORTS,
+    OFFERED,
+    SCHEMAS,
+    at,
+    bind,
+    create,
+    make_workspace,
+    offer,
+)
 
 
 def test_argo_cd_syncs_its_cache_of_a_workspace_full_of_kinds(workspace: Server, kube: Any) -> None:

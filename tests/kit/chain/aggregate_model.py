@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.summary.aggregate import Gathered
+from skerry.logic.fleet.summary.freshness import NEVER
+from skerry.logic.fleet.summary.gathered import Gathered
+from skerry.logic.fleet.summary.health import WITHOUT_HEALTH
 from skerry.logic.fleet.summary.report import Report, report_of
 from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tally import ConditionTotal
 
 Object = dict[str, Any]
-# Reasons for an Unknown that nobody has to wait for.
-WITHOUT_HEALTH = frozenset(("NoHealth", "NoStandardCondition", "Suspended"))
+CLUSTER = "wmw"
 
 
 class Kind(NamedTuple):
@@ -155,6 +157,20 @@ def destination(number: int) -> Destination:
     return Destination("imw", f"loc{number}", f"edge{number}", f"uid-{number}")
 
 
+def detail(number: int, there: There) -> Detail:
+    """Return the destination as a tally has it."""
+    report = replace(there.report, origin=(CLUSTER, there.generation))
+    if not there.known:
+        assert NEVER.report is not None
+        report = NEVER.report
+    return Detail(destination(number), report)
+
+
+def details(found: Sequence[There]) -> list[tuple[str, Detail]]:
+    """Return all destinations by the UIDs of their SyncTargets."""
+    return [(f"uid-{number}", detail(number, there)) for number, there in enumerate(found)]
+
+
 def is_healthy(there: There) -> bool:
     """Tell whether a summary would call a destination delivered and healthy."""
     health = there.report.health
@@ -176,7 +192,7 @@ def gathered_plainly(found: Sequence[There]) -> Gathered:
         unknown=len(found) - len(heard),
         delivered=sum(there.report.delivered for _, there in heard),
         healthy=len(heard) - len(ill),
-        worst=Detail(destination(ill[0][0]), ill[0][1].report) if ill else None,
+        worst=detail(*ill[0]) if ill else None,
         generation=min((there.generation for _, there in heard), default=0),
         min={field: min(each.get(field, 0) for each in numbers) for field in fields},
         max={field: max(each.get(field, 0) for each in numbers) for field in fields},

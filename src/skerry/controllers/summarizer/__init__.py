@@ -10,7 +10,7 @@ through the same watch, cut down on arrival to what a summary needs.
 Writes StatusSummary and ClusterStatusSummary objects; of EdgePlacements ``observedGeneration``, the
 counts of destinations and objects, and the conditions ``Delivered``, ``Healthy``, ``Held`` and
 ``Ready``, with an Event for each change of mind; and the status of a source object where a
-placement with exactly one destination asks for it.
+placement asks for it.
 
 Invariants: once quiet, there is one summary for each placed object whose kind has a status, equal
 to what ``logic.fleet.summary`` computes from the copies; and no other. A summary is observed twice
@@ -19,6 +19,7 @@ cause has been read.
 
 ``events`` feeds the tables of ``logic.fleet.summary.tables`` and enqueues what they say has
 changed; ``watches`` knows which kinds there are and what has been read of them; ``observe`` and
-``decide`` compare one summary with its tally, ``status`` one placement with its standing;
+``decide`` compare one summary with its tally, ``status`` one placement with its standing,
+``sources`` one source's status with what its destinations report;
 ``leases`` is the timer by which Leases lapse.
 """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from skerry.api.edge import (
     EDGE_PLACEMENTS,
@@ -33,6 +33,13 @@ from skerry.controllers.summarizer.projections import (
     lean_slice,
     lean_summary,
     lean_workspace,
+)
+from skerry.controllers.summarizer.sources import (
+    SOURCES,
+    ObservedSource,
+    SourceExecutor,
+    SourceObserver,
+    decide_source,
 )
 from skerry.controllers.summarizer.status import decide_placement
 from skerry.controllers.summarizer.watches import Cluster, KindWatches, Parked
@@ -74,16 +81,18 @@ class Views:
 
 
 class Summarizer:
-    """Three loops over the same tables: the kinds there are, the summaries, the placements."""
+    """Loops over the same tables: the kinds there are, summaries, sources, placements."""
 
     def __init__(self, views: Views, *, workers: int = WORKERS) -> None:
         hub, edge = views.hub, views.edge
         self._hub = hub
         clock = hub.client.clock
         self.queue: WorkQueue[Key] = hub.queue(NAME)
+        self.source_queue: WorkQueue[ObjectRef] = hub.queue(f"{NAME}-sources")
         self.placement_queue: WorkQueue[ObjectRef] = hub.queue(f"{NAME}-placements")
         self.kind_queue: WorkQueue[Cluster] = hub.queue(f"{NAME}-kinds")
         self._pace = Pace(self.queue, clock)
+        self._source_pace = Pace(self.source_queue, clock)
         self._placement_pace = Pace(self.placement_queue, clock)
         placements = edge.informer(EDGE_PLACEMENTS)
         slices = edge.informer(SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True)
@@ -94,6 +103,7 @@ class Summarizer:
         self.inputs = inputs = SummaryInputs(
             slices.index,
             self._pace.enqueue,
+            self._source_pace.enqueue,
             self._placement_pace.enqueue,
             self._enqueue_cluster,
         )
@@ -111,9 +121,8 @@ class Summarizer:
         roles = [mailboxes, placements, slices, watches.bindings, watches.definitions]
         informers = [*roles, summaries, cluster_summaries, heartbeats, configs]
         observer = SummaryObserver(
-            inputs, watches, summaries.index, cluster_summaries.index, hub.client, self._pace
+            inputs, watches, summaries.index, cluster_summaries.index, self._pace
         )
-        standings = PlacementObserver(inputs, watches, placements.index, self._placement_pace)
         self._reading: Controller[Cluster, None] = hub.controller(
             f"{NAME}-kinds",
             Reconciler(watches.read, _nothing, hub.executor(NAME)),
@@ -123,20 +132,47 @@ class Summarizer:
         )
         self._summaries: Controller[Key, Observed] = hub.controller(
             NAME,
-            Reconciler(observer.observe, decide, replace(hub, client=views.writer).executor(NAME)),
+            Reconciler(observer.observe, decide, hub.executor(NAME)),
             self.queue,
             informers,
             workers,
         )
-        self._placements: Controller[ObjectRef, ObservedPlacement] = hub.controller(
+        self._sources = self._source_loop(views.writer, informers, workers)
+        self._placements = self._placement_loop(placements, informers)
+
+    def _placement_loop(
+        self, placements: Informer, informers: Sequence[Informer]
+    ) -> Controller[ObjectRef, ObservedPlacement]:
+        hub = self._hub
+        observer = PlacementObserver(
+            self.inputs, self.watches, placements.index, self._placement_pace
+        )
+        return hub.controller(
             f"{NAME}-placements",
             Reconciler(
-                standings.observe,
-                lambda observed: decide_placement(observed, clock.now()),
+                observer.observe,
+                lambda observed: decide_placement(observed, hub.client.clock.now()),
                 hub.executor(NAME),
             ),
             self.placement_queue,
             informers,
+        )
+
+    def _source_loop(
+        self, writer: Client, informers: Sequence[Informer], workers: int
+    ) -> Controller[ObjectRef, ObservedSource]:
+        hub = self._hub
+        observer = SourceObserver(self.inputs, self.watches, hub.client, self._source_pace)
+        return hub.controller(
+            f"{NAME}-sources",
+            Reconciler(
+                observer.observe,
+                lambda observed: decide_source(observed, hub.client.clock.now()),
+                SourceExecutor(hub, writer, NAME),
+            ),
+            self.source_queue,
+            informers,
+            workers,
         )
 
     def _heartbeats(self) -> Informer:
@@ -159,6 +195,7 @@ class Summarizer:
             tasks.create_task(self.watches.run())
             tasks.create_task(self._reading.run())
             tasks.create_task(self._summaries.run())
+            tasks.create_task(self._sources.run())
             tasks.create_task(self._placements.run())
             if self._hub.recorder is not None:
                 tasks.create_task(self._hub.recorder.run())
@@ -169,6 +206,8 @@ class Summarizer:
     def _enqueue_parked(self, parked: Parked) -> None:
         if parked.queue == SUMMARIES:
             self._pace.enqueue(Key(*parked.key))
+        elif parked.queue == SOURCES:
+            self._source_pace.enqueue(ObjectRef(*parked.key))
         else:
             self._placement_pace.enqueue(ObjectRef(*parked.key))
 

@@ -1,13 +1,11 @@
-"""Write the summary that is true, delete one without a cause, and return a status."""
+"""Write the summary that is true, and delete one without a cause."""
 
 from __future__ import annotations
 
 from skerry.api.objects import Object
-from skerry.api.refs import ClusterName
 from skerry.controllers.summarizer.observe import (
     DesiredSummary,
     Observed,
-    ReturnedStatus,
 )
 from skerry.controllers.summarizer.projections import summary_digest
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
@@ -19,8 +17,6 @@ from skerry.runtime.index import Key
 def decide(observed: Observed) -> Plan:
     """Make the summary say what the copies do; nothing while something has to be read first."""
     actions = _summary(observed)
-    if observed.returned is not None and observed.missing is None:
-        actions.append(_return_status(observed.key.cluster, observed.returned))
     return Plan(actions) if actions else NOTHING
 
 
@@ -53,16 +49,6 @@ def _merged(existing: Object, desired: Object) -> Object:
     labels = {**(metadata.get("labels") or {}), **desired["metadata"]["labels"]}
     kept = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
     return {**desired, "metadata": {**desired["metadata"], "labels": labels, **kept}}
-
-
-def _return_status(cluster: ClusterName, returned: ReturnedStatus) -> Action:
-    source = returned.source
-    metadata = source["metadata"]
-    target = Target(returned.gvr, metadata["name"], metadata.get("namespace", ""), cluster)
-    obj = {**source, "status": returned.status}
-    return Update(
-        target, obj, reason="SingletonReported", subresource="status", refusal_is_fine=True
-    )
 
 
 def _object(key: Key, desired: DesiredSummary) -> Object:

@@ -57,6 +57,7 @@ class SummaryInputs:
         self,
         slices: Index,
         enqueue_summary: Callable[[Key], None],
+        enqueue_source: Callable[[ObjectRef], None],
         enqueue_placement: Callable[[ObjectRef], None],
         enqueue_cluster: Callable[[ClusterName], None],
     ) -> None:
@@ -66,6 +67,7 @@ class SummaryInputs:
         self.owners: dict[ObjectRef, Owner] = {}
         self._slices = slices
         self._enqueue_summary = enqueue_summary
+        self._enqueue_source = enqueue_source
         self._enqueue_placement = enqueue_placement
         self._enqueue_cluster = enqueue_cluster
         self._placements: dict[ClusterName, set[ObjectRef]] = {}
@@ -93,6 +95,11 @@ class SummaryInputs:
     def mailbox_cluster(self, uid: str) -> ClusterName:
         """Return the cluster of the mailbox of a SyncTarget; empty when there is none."""
         return self._mailboxes.get(uid, "")
+
+    def asking(self, cluster: ClusterName, asked: ReportedState) -> list[ObjectRef]:
+        """Return the placements of a workspace that ask for that state of their objects."""
+        placements = self._placements.get(cluster, ())
+        return sorted(each for each in placements if self.owners[each].asks == asked)
 
     # -- event handlers ----------------------------------------------------------------------
 
@@ -312,12 +319,20 @@ class SummaryInputs:
             key = self.names.key(cause)
             for each in sorted(renamed if key is None else {*renamed, key}):
                 self._enqueue_summary(each)
+            self._enqueue_asked(placement, item)
         for placement in touched.standings:
             self._enqueue_placement(placement)
 
     def _enqueue_all(self, placement: ObjectRef) -> None:
-        """Enqueue every summary of a placement: its owner may have become another one."""
+        """Enqueue all that depends on a placement: its owner may have become another one."""
         for item in self.tables.selected.of(placement):
             key = self.names.key(Cause(placement, item))
             if key is not None:
                 self._enqueue_summary(key)
+            self._enqueue_asked(placement, item)
+
+    def _enqueue_asked(self, placement: ObjectRef, item: ObjectRef) -> None:
+        """Enqueue the object whose status a placement asks for, if it does."""
+        owner = self.owners.get(placement)
+        if owner is not None and owner.asks != "None":
+            self._enqueue_source(item.at(placement.cluster))

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skerry.api.edge import SINGLETON
-from skerry.api.errors import NotFound
-from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.api.refs import ClusterName, ObjectRef
+from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.events import Owner, SummaryInputs
 from skerry.controllers.summarizer.names import Cause
 from skerry.controllers.summarizer.pace import Pace
 from skerry.controllers.summarizer.watches import EVERY_KIND, KindWatches, Parked
 from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject
-from skerry.logic.fleet.summary.report import digest_of
-from skerry.logic.fleet.summary.returned import returnable
-from skerry.logic.fleet.summary.selection import comes_back
 from skerry.logic.fleet.summary.standing import Standing
 from skerry.logic.fleet.summary.tables import Source
 from skerry.logic.fleet.summary.tally import Tally, Totals
 from skerry.logic.fleet.tables.completeness import Scope
-from skerry.runtime.client import Client
 from skerry.runtime.index import Index, Key
 
 SUMMARIES = "summaries"
@@ -39,15 +32,6 @@ class DesiredSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnedStatus:
-    """A source object as it is, and the status its only destination reports."""
-
-    gvr: GroupVersionResource
-    source: Object
-    status: Object
-
-
-@dataclass(frozen=True, slots=True)
 class Observed:
     """``desired`` None: the summary has no cause. ``existing`` None: it is not there.
 
@@ -57,7 +41,6 @@ class Observed:
     key: Key
     existing: Object | None
     desired: DesiredSummary | None
-    returned: ReturnedStatus | None = None
     missing: Scope | None = None
 
 
@@ -80,14 +63,12 @@ class SummaryObserver:
         watches: KindWatches,
         summaries: Index,
         cluster_summaries: Index,
-        client: Client,
         pace: Pace[Key],
     ) -> None:
         self._inputs = inputs
         self._watches = watches
         self._summaries = summaries
         self._cluster_summaries = cluster_summaries
-        self._client = client
         self._pace = pace
 
     async def observe(self, key: Key) -> Observed | None:
@@ -109,8 +90,7 @@ class SummaryObserver:
         desired = DesiredSummary(
             cause.placement, owner.uid, _subject(cause.item, source), tally.totals(MAX_DETAILS)
         )
-        returned = await self._returned(cause, owner, tally, source)
-        return Observed(key, existing, desired, returned)
+        return Observed(key, existing, desired)
 
     def _found(self, cause: Cause) -> tuple[Owner, Tally, Source] | None:
         placement, item = cause
@@ -120,35 +100,6 @@ class SummaryObserver:
         if owner is None or tally is None or source is None:
             return None
         return owner, tally, source
-
-    async def _returned(
-        self, cause: Cause, owner: Owner, tally: Tally, source: Source
-    ) -> ReturnedStatus | None:
-        """Return the status to return; None where none is asked for or it is there already."""
-        placement, item = cause
-        if owner.asks != SINGLETON or not comes_back(item.group_resource):
-            return None
-        only = tally.only()
-        if only is None or only.report.digest in ("", source.digest):
-            return None
-        gvr = GroupVersionResource(item.group, source.version, item.resource)
-        mailbox = self._inputs.mailbox_cluster(only.destination.uid)
-        copy = await self._read(mailbox, gvr, item)
-        live = await self._read(placement.cluster, gvr, item)
-        status = returnable(copy, placement.cluster)
-        if status is None or live is None or digest_of(live.get("status")) == digest_of(status):
-            return None
-        return ReturnedStatus(gvr, live, status)
-
-    async def _read(
-        self, cluster: ClusterName, gvr: GroupVersionResource, item: ObjectRef
-    ) -> Object | None:
-        if not cluster:
-            return None
-        try:
-            return await self._client.for_cluster(cluster).get(gvr, item.name, item.namespace)
-        except NotFound:
-            return None
 
 
 class PlacementObserver:

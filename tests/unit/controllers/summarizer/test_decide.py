@@ -11,7 +11,6 @@ from skerry.controllers.summarizer.decide import decide
 from skerry.controllers.summarizer.observe import (
     DesiredSummary,
     Observed,
-    ReturnedStatus,
 )
 from skerry.controllers.summarizer.projections import lean_summary
 from skerry.controllers.summarizer.watches import EVERY_KIND
@@ -24,15 +23,12 @@ from skerry.logic.fleet.summary.tally import total
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.logic.machinery.plan import Create, Delete, Update
 from skerry.runtime.index import Key
-from tests.kit.chain.summarizer_hub import DEPLOYMENTS
 
 KEY = Key("c", "shop", "p-deployments-web")
 PLACEMENT = edge_placement_ref("c", "p")
 WEB = Subject("apps", "v1", "deployments", "Deployment", "shop", "web")
 WELL = Report(delivered=True, reported=True, health=HEALTHY)
 UNREAD = Scope("c", EVERY_KIND)
-SOURCE = {"metadata": {"name": "web", "namespace": "shop", "resourceVersion": "3"}}
-RETURNED = ReturnedStatus(DEPLOYMENTS, SOURCE, {"replicas": 2})
 
 
 def desired(*edges: str, subject: Subject = WEB) -> DesiredSummary:
@@ -128,12 +124,4 @@ def test_nothing_is_written_or_deleted_before_everything_was_read(
     existing = written(Observed(KEY, None, desired("florin"))) if there else None
     changed = desired("florin", "guilder") if wanted else None
 
-    assert not decide(Observed(KEY, existing, changed, RETURNED, UNREAD))
-
-
-def test_a_status_is_returned_to_the_version_that_was_read() -> None:
-    _, update = decide(Observed(KEY, None, desired("florin"), RETURNED))
-
-    assert isinstance(update, Update)
-    assert update.subresource == "status"
-    assert update.object == {**SOURCE, "status": {"replicas": 2}}
+    assert not decide(Observed(KEY, existing, changed, UNREAD))

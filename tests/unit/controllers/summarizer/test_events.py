@@ -60,8 +60,13 @@ class Events:
         self.summaries: list[Key] = []
         self.placements: list[ObjectRef] = []
         self.clusters: list[str] = []
+        self.sources: list[ObjectRef] = []
         self.inputs = SummaryInputs(
-            self.slices, self.summaries.append, self.placements.append, self.clusters.append
+            self.slices,
+            self.summaries.append,
+            self.sources.append,
+            self.placements.append,
+            self.clusters.append,
         )
         self.held = {kind: Index() for kind in KINDS}
         for kind, index in self.held.items():
@@ -288,6 +293,12 @@ def test_a_changed_placement_enqueues_all_its_summaries() -> None:
 
     assert WEB in events.summaries
     assert events.inputs.owners[P].asks == "Singleton"
+    assert {ref.cluster for ref in events.sources} == {"wmw"}
+    assert "web" in {ref.name for ref in events.sources}
+
+
+def test_nobody_asks_for_the_status_of_sources_unless_a_placement_does() -> None:
+    assert placed().sources == []
 
 
 def test_a_placement_whose_status_changed_enqueues_its_count_alone() -> None:

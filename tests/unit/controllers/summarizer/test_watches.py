@@ -61,7 +61,7 @@ class Watched:
         slices = Index()
         slices.add_index(BY_PLACEMENT, by_placement)
         self.enqueued: list[Parked] = []
-        self.inputs = SummaryInputs(slices, lambda _: None, lambda _: None, lambda _: None)
+        self.inputs = SummaryInputs(slices, *[lambda _: None] * 4)
         self.watches = KindWatches(self.hub.context, self.inputs, self.enqueued.append)
         self.inputs.placement_changed(None, thing("wmw", "p", spec={"namespaceSelector": {}}))
 

@@ -28,14 +28,12 @@ like such, and a sentence, each of a length that is bounded here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from skerry.api.objects import Object
 from skerry.logic.fleet.summary.aggregate_numbers import COUNTING, Extent, count
+from skerry.logic.fleet.summary.gathered import Gathered
 from skerry.logic.fleet.summary.health import TROUBLE, conditions_of
-from skerry.logic.fleet.summary.report import Number
-from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tally import ConditionTotal
 from skerry.logic.machinery.conditions import condition_of, dated
 
@@ -54,33 +52,6 @@ _EVERYWHERE = "AllDestinations"
 _NONE_HEARD_OF = "NoDestinationHeardOf"
 _NOT_DELIVERED = "NotDelivered"
 _NOT_HEALTHY = "DestinationNotHealthy"
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """What the reports of a source's destinations come to.
-
-    ``delivered`` and ``healthy`` count destinations that were heard of: those that have applied the
-    content at hand, and of these the ones that are healthy or have no health to wait for. ``worst``
-    is the first that is not among the latter. ``generation`` is the oldest of the source that a
-    copy was made of. ``min`` and ``max`` are the extremes of numbers; a zero counts whether it
-    is reported or left out.
-    """
-
-    destinations: int = 0
-    unknown: int = 0
-    delivered: int = 0
-    healthy: int = 0
-    worst: Detail | None = None
-    generation: int = 0
-    min: Mapping[str, Number] = field(default_factory=dict)
-    max: Mapping[str, Number] = field(default_factory=dict)
-    conditions: tuple[ConditionTotal, ...] = ()
-
-    @property
-    def known(self) -> int:
-        """How many destinations were heard of lately."""
-        return self.destinations - self.unknown
 
 
 def aggregated(group: str, kind: str, source: Raw, found: Gathered, now: str) -> Object | None:

@@ -29,6 +29,10 @@ class Extremes(Generic[T]):
         """Tell whether there is any value."""
         return bool(self._counts)
 
+    def __len__(self) -> int:
+        """Return how many values there are; takes as long as there are different ones."""
+        return sum(self._counts.values())
+
     def add(self, value: T) -> None:
         count = self._counts.get(value)
         if count is None:

@@ -33,6 +33,8 @@ from skerry.logic.fleet.summary.health import (
     unreported,
 )
 from skerry.logic.fleet.syncing.delivery import is_delivered
+from skerry.logic.fleet.translation.ownership import owned_of
+from skerry.logic.fleet.translation.source_generation import recorded_generation
 
 Raw = Mapping[str, Any]
 Number = int | float
@@ -44,12 +46,19 @@ MAX_FIELD_LENGTH = 128
 _MAX_DEPTH = 8
 
 
+# A cluster, and a generation of an object in it.
+Origin = tuple[ClusterName, int]
+NO_ORIGIN: Final[Origin] = ("", 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The state at one destination. ``digest`` tells one status from another.
 
     ``last_heard`` is None while the destination's Lease lives. Then it says until when it did,
-    empty when it never has, and nothing else here is known; see ``freshness``.
+    empty when it never has, and nothing else here is known; see ``freshness``. ``origin`` is the
+    workspace whose object the copy is and the generation of that it was made of, where it records
+    them.
     """
 
     delivered: bool = False
@@ -60,6 +69,7 @@ class Report:
     conditions: tuple[tuple[str, str], ...] = ()
     digest: str = ""
     last_heard: str | None = None
+    origin: Origin = NO_ORIGIN
 
 
 NOT_APPLIED: Final = Health("Unknown", "NotApplied", "the syncer has not applied it yet")
@@ -74,8 +84,9 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
     status = obj.get("status")
     if not isinstance(status, Mapping) or not status:
         if error is None and delivered:
-            return Report(delivered=True, health=because(unreported(group, kind, obj), cause))
-        return Report(delivered=delivered, health=error or NOT_APPLIED)
+            found = because(unreported(group, kind, obj), cause)
+            return Report(delivered=True, health=found, origin=_origin(obj))
+        return Report(delivered=delivered, health=error or NOT_APPLIED, origin=_origin(obj))
     return Report(
         delivered=delivered,
         reported=True,
@@ -84,6 +95,7 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
         numbers=tuple(sorted(_first(MAX_NUMBERS, _numbers(status)))),
         conditions=tuple(sorted(_first(MAX_CONDITIONS, _conditions(status)))),
         digest=digest_of(status),
+        origin=_origin(obj),
     )
 
 
@@ -136,6 +148,12 @@ def _said(obj: Raw, mark: str) -> Health | None:
         return None
     reason, _, message = text.partition(": ")
     return Health("False", reason[:MAX_REASON_LENGTH], message[:MAX_MESSAGE_LENGTH])
+
+
+def _origin(obj: Raw) -> Origin:
+    generation = recorded_generation(obj)
+    owned = owned_of(obj) if generation else None
+    return (owned.cluster, generation) if owned is not None else NO_ORIGIN
 
 
 def digest_of(status: object) -> str:

@@ -16,16 +16,17 @@ were refused.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.extremes import Extremes
 from skerry.logic.fleet.summary.freshness import Lease, fresh_report
-from skerry.logic.fleet.summary.report import Number, Report
+from skerry.logic.fleet.summary.health import WITHOUT_HEALTH
+from skerry.logic.fleet.summary.report import Number, Origin, Report
 from skerry.logic.fleet.summary.standing import Detail, Deviations, ItemCount, mark
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.product import Folded, Product
@@ -38,6 +39,8 @@ _COLUMNS = {"True": 0, "False": 1, "Unknown": 2}
 # equals those that are not delivered.
 _RANKS = {"False": 0, "Unknown": 3, "True": 5}
 _UNHEARD = 2
+# Heard of, delivered and healthy, or without a health to wait for.
+_READY = 6
 
 
 class NumberTotal(NamedTuple):
@@ -95,6 +98,13 @@ class _Numbers:
         self._sum -= value if isinstance(value, int) else Fraction(value)
         self._values.remove(value)
 
+    def range(self, among: int) -> tuple[Number, Number]:
+        """Return the extremes, with a zero unless all of *among* have a value."""
+        least, greatest = self._values.min(), self._values.max()
+        if len(self._values) < among:
+            least, greatest = min(least, 0), max(greatest, 0)
+        return least, greatest
+
     def total(self, field: str) -> NumberTotal:
         return NumberTotal(
             field, _plain(self._sum), _plain(self._values.min()), _plain(self._values.max())
@@ -115,6 +125,7 @@ class Tally:
         "_healthy",
         "_numbers",
         "_order",
+        "_origins",
         "_reported",
         "_times",
         "_unhealthy",
@@ -126,6 +137,7 @@ class Tally:
         self._numbers: dict[str, _Numbers] = {}
         self._conditions: dict[str, list[int]] = {}
         self._times: Extremes[str] = Extremes()
+        self._origins: Extremes[Origin] = Extremes()
         self._order: list[_Entry] = []
         for _, detail in details:
             self._count(detail.report, 1)
@@ -153,6 +165,46 @@ class Tally:
             return None
         _, _, destination, report = self._order[0]
         return Detail(destination, report)
+
+    def details(self) -> Iterator[tuple[str, Detail]]:
+        """Yield every destination with its report, by the UID of its SyncTarget."""
+        for _, _, destination, report in self._order:
+            yield destination.uid, Detail(destination, report)
+
+    def ready(self) -> int:
+        """Return how many destinations are heard of, delivered and healthy.
+
+        What has no health to wait for counts as healthy here.
+        """
+        return len(self._order) - bisect_left(self._order, (_READY,))
+
+    def first_unready(self) -> Detail | None:
+        """Return the first destination heard of that is not; None when all are."""
+        at = 0 if self._unhealthy else bisect_left(self._order, (_UNHEARD + 1,))
+        if at == len(self._order) or self._order[at][0] == _READY:
+            return None
+        _, _, destination, report = self._order[at]
+        return Detail(destination, report)
+
+    def ranges(self) -> Iterator[tuple[str, Number, Number]]:
+        """Yield each number's name and extremes; who was heard of and left it out has none of it.
+
+        So Kubernetes writes counts: a zero is not there.
+        """
+        known = len(self._order) - self._unknown
+        for field, numbers in self._numbers.items():
+            yield field, *numbers.range(known)
+
+    def oldest_generation(self, cluster: ClusterName) -> int:
+        """Return the oldest generation of a workspace's object that copies were made of.
+
+        0 when one that was heard of is of another object, or does not say.
+        """
+        origins = self._origins
+        if not origins or len(origins) < len(self._order) - self._unknown:
+            return 0
+        (first, generation), (last, _) = origins.min(), origins.max()
+        return generation if first == last == cluster else 0
 
     def add(self, _: str, detail: Detail) -> None:
         """Count a destination that was not there."""
@@ -185,6 +237,9 @@ class Tally:
         if was.time != now.time:
             self._count_time(was.time, -1)
             self._count_time(now.time, 1)
+        if was.origin != now.origin:
+            self._count_origin(was.origin, -1)
+            self._count_origin(now.origin, 1)
         held, entry = _entry(old), _entry(new)
         at = bisect_left(self._order, held)
         if held[0] == entry[0] and old.destination == new.destination:
@@ -220,6 +275,7 @@ class Tally:
         self._count_numbers(report.numbers, by)
         self._count_conditions(report.conditions, by)
         self._count_time(report.time, by)
+        self._count_origin(report.origin, by)
 
     def _count_numbers(self, found: Iterable[tuple[str, Number]], by: int) -> None:
         for field, value in found:
@@ -243,6 +299,10 @@ class Tally:
     def _count_time(self, time: str, by: int) -> None:
         if time:
             (self._times.add if by > 0 else self._times.remove)(time)
+
+    def _count_origin(self, origin: Origin, by: int) -> None:
+        if origin[1]:
+            (self._origins.add if by > 0 else self._origins.remove)(origin)
 
 
 class DeliveredCopies:
@@ -363,5 +423,10 @@ def _plain(number: Number | Fraction) -> Number:
 def _entry(detail: Detail) -> _Entry:
     destination, report = detail
     unheard = report.last_heard is not None
-    rank = _UNHEARD if unheard else _RANKS[report.health.status] + report.delivered
+    if unheard:
+        return _UNHEARD, destination.location, destination, report
+    rank = _RANKS[report.health.status]
+    if rank == _RANKS["Unknown"] and report.health.reason in WITHOUT_HEALTH:
+        rank = _RANKS["True"]
+    rank += report.delivered
     return rank, destination.location, destination, report

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.summary.aggregate import MAX_MESSAGE_LENGTH, Gathered, aggregated
+from skerry.logic.fleet.summary.aggregate import MAX_MESSAGE_LENGTH, aggregated
+from skerry.logic.fleet.summary.gathered import Gathered, gathered
 from skerry.logic.fleet.summary.health import Health, health
 from skerry.logic.fleet.summary.report import Report
-from skerry.logic.fleet.summary.tally import ConditionTotal
+from skerry.logic.fleet.summary.tally import ConditionTotal, Tally
 from skerry.logic.machinery.builtin.resources import builtin_resources
 from tests.kit.chain.aggregate_model import (
+    CLUSTER,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
@@ -24,7 +26,7 @@ from tests.kit.chain.aggregate_model import (
     WIDGET,
     Kind,
     There,
-    gathered_plainly,
+    details,
     is_healthy,
     places,
     source,
@@ -40,7 +42,8 @@ HEALTHY = Report(delivered=True, reported=True, health=Health("True"))
 
 def given_status(kind: Kind, obj: Object, found: list[There], now: str = NOW) -> Object:
     """Return *obj* with the status that its destinations come to."""
-    status = aggregated(kind.group, kind.kind, obj, gathered_plainly(found), now)
+    whole = gathered(Tally(details(found)), CLUSTER)
+    status = aggregated(kind.group, kind.kind, obj, whole, now)
     assert status is not None
     return {**obj, "status": status}
 
