@@ -142,11 +142,7 @@ async def test_a_server_takes_the_manifests_as_they_are_and_admits_their_pods(fi
 
 def test_every_flag_the_text_names_is_one_the_hub_knows() -> None:
     known = {flag for option in understood(["hub"]).command.params for flag in option.opts}
-    known |= {
-        "--from-file",
-        "--namespace",
-        "--preserve-status",
-        "--set",
-    }  # of kubectl, helm, timeout
+    # Of kubectl, helm, timeout and systemctl.
+    known |= {"--from-file", "--namespace", "--now", "--preserve-status", "--set"}
     used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (DEPLOY / "README.md").read_text()))
     assert used <= known
