@@ -13,7 +13,7 @@ the status alone says how things are, as it does of kinds without pods.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -35,6 +35,7 @@ from skerry.logic.fleet.syncing.cause import (
     find,
     inert,
     is_fine,
+    is_lost,
     last_line,
     lean_event,
     lean_owned,
@@ -75,6 +76,8 @@ class _Place:
     events: Informer | None = None
     refs: set[ObjectRef] = field(default_factory=set)
     begun: bool = False
+    # Whether somebody waits to end the watches.
+    ending: bool = False
 
     def informers(self) -> list[Informer]:
         """Return the watches there are."""
@@ -174,7 +177,8 @@ class Causes:
         self.counted.send()
         place = followed.place
         place.refs.discard(ref)
-        if not place.refs and self._tasks is not None:
+        if not place.refs and not place.ending and self._tasks is not None:
+            place.ending = True
             self._tasks.create_task(self._end_later(place))
 
     # What is known.
@@ -187,7 +191,7 @@ class Causes:
         if ref.group_resource == PODS.group_resource:
             pods = [lean_pod(live)]
         else:
-            pods = list(_of_owners(place.pods, creators))
+            pods = _of_owners(place.pods, creators)
         about = [*creators, *(pod["metadata"]["uid"] for pod in pods)]
         warnings: dict[str, list[Object]] = {}
         if place.events is not None:
@@ -241,6 +245,7 @@ class Causes:
             place.pods = await self._watch(PODS, Selection(where), lean_pod)
             if place.pods is not None:
                 place.pods.index.add_index("owner", _troubled)
+                place.pods.index.add_index("lost", _lost)
                 place.pods.index.add_index("uid", _uid)
                 place.pods.add_handler(self._pod_changed)
         if place.sets is None:
@@ -273,6 +278,7 @@ class Causes:
 
     async def _end_later(self, place: _Place) -> None:
         await self._edge.clock.sleep(_LINGER_SECONDS)
+        place.ending = False
         if place.refs or self._places.get(place.namespace) is not place:
             return
         del self._places[place.namespace]
@@ -394,17 +400,19 @@ def _verdict(ref: ObjectRef, live: Object) -> str:
     return ""
 
 
-def _of_owners(pods: Informer | None, owners: Iterable[str]) -> Iterable[Object]:
-    """Yield the first pods of these owners that have something to tell."""
+def _of_owners(pods: Informer | None, owners: Sequence[str]) -> list[Object]:
+    """Return the first pods of these owners that have something to tell.
+
+    Those that were evicted or lost, of which clusters keep thousands, only where there is no other.
+    """
     if pods is None:
-        return
-    left = _MAX_PODS
-    for owner in owners:
-        for key in pods.index.keys_by("owner", owner)[:left]:
-            pod = pods.index.get(key)
-            if pod is not None:
-                yield pod
-                left -= 1
+        return []
+    for name in ("owner", "lost"):
+        keys = [key for owner in owners for key in pods.index.keys_by(name, owner)]
+        found = [pods.index.get(key) for key in keys[:_MAX_PODS]]
+        if found:
+            return [pod for pod in found if pod is not None]
+    return []
 
 
 def _owner(obj: Mapping[str, Any]) -> tuple[str, ...]:
@@ -417,7 +425,12 @@ def _owner(obj: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _troubled(pod: Object) -> Iterable[Hashable]:
     """Index a pod under its owner while it has something to tell."""
-    return () if is_fine(pod) else _owner(pod)
+    return () if is_fine(pod) or is_lost(pod) else _owner(pod)
+
+
+def _lost(pod: Object) -> Iterable[Hashable]:
+    """Index a pod under its owner once it has failed as a whole."""
+    return _owner(pod) if is_lost(pod) else ()
 
 
 def _uid(obj: Object) -> Iterable[Hashable]:

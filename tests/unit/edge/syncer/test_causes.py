@@ -87,15 +87,15 @@ class Story:
         await self.edge.patch(DEPLOYMENTS, "web", patch, "shop", kind="json", subresource="status")
         await asyncio.sleep(1)
 
-    async def pod(self, state: Raw, name: str = "web-1-a", **members: Any) -> None:
-        """Have a pod of the Deployment in some state."""
+    async def pod(self, state: Raw, name: str = "web-1-a", **pod: Any) -> None:
+        """Have a pod of the Deployment whose container is in some state."""
         web = await self.edge.get(DEPLOYMENTS, "web", "shop")
         spec = {part: web["spec"][part] for part in ("replicas", "selector", "template")}
         owner = await self._owned(REPLICA_SETS, "ReplicaSet", "web-1", web, spec)
         await self._owned(PODS, "Pod", name, owner, web["spec"]["template"]["spec"])
         container = {"name": "web", "image": "x", "imageID": "", "ready": False,
-                     "restartCount": 0, "state": state, **members}  # fmt: skip
-        status = {"phase": "Pending", "containerStatuses": [container]}
+                     "restartCount": 0, "state": state}  # fmt: skip
+        status = {"phase": "Pending", "containerStatuses": [container], **pod}
         await self.edge.patch(PODS, name, {"status": status}, "shop", subresource="status")
         await asyncio.sleep(1)
 
@@ -330,3 +330,15 @@ async def test_a_deployment_that_cannot_make_pods_says_why(tmp_path: Path) -> No
         await asyncio.sleep(1)
         wanted = "FailedCreate: Error creating: pods is forbidden: exceeded quota: small"
         assert await here.reported() == wanted
+
+
+@virtual
+async def test_evicted_pods_are_in_nobodys_way(tmp_path: Path) -> None:
+    async with story(tmp_path) as here:
+        await here.status(STUCK)
+        for number in range(120):
+            name = f"web-1-{number}"
+            await here.pod(CRASHED, name, phase="Failed", reason="Evicted", message="no memory")
+        assert await here.reported() == "Evicted: no memory"
+        await here.pod(PULLING, "web-1-last")
+        assert await here.reported() == "ImagePullBackOff: no such image"

@@ -6,8 +6,10 @@ of them is reported, as ``Reason: message`` in the edge's own words. From worst 
 1. the image cannot be had (nothing starts until somebody changes something);
 2. the container cannot be made: a ConfigMap, Secret or volume is missing, the node refuses it;
 3. it ran out of memory; 4. it ends and is started again;
-5. no node takes the pod; 6. the pod was evicted or lost; 7. a probe fails;
-8. pods or volumes cannot be created: quota, admission. Only where no pod has a trouble of its own.
+5. no node takes the pod; 6. a probe fails;
+7. the pod was evicted or lost, and no other stands in for it yet;
+8. pods or volumes cannot be created: quota, admission. Only where no pod is under way: the Events
+   that say so stay for an hour.
 
 It must not change when nothing does, or every back-off of every pod would be a write at the hub:
 back-off times, counts and names of pods are left out, equals are chosen in a fixed order, and what
@@ -62,8 +64,8 @@ class _Rank(IntEnum):
     MEMORY = 3
     CRASH = 4
     UNSCHEDULABLE = 5
-    LOST = 6
-    PROBE = 7
+    PROBE = 6
+    LOST = 7
     NOT_CREATED = 8
 
 
@@ -124,7 +126,12 @@ class _Candidate(NamedTuple):
 
 def find(seen: Seen) -> Finding:
     """Return the worst cause there is; None when nothing at the edge tells one."""
-    found = [c for pod in seen.pods for c in _of_pod(pod, seen)] or list(_of_creation(seen))
+    found = [candidate for pod in seen.pods for candidate in _of_pod(pod, seen)]
+    if any(_map(pod, "status").get("phase") != "Failed" for pod in seen.pods):
+        # Pods that were evicted stay around for long after others have taken their place.
+        found = [candidate for candidate in found if candidate.rank != _Rank.LOST]
+    if not seen.pods:
+        found = list(_of_creation(seen))
     if not found:
         return Finding()
     worst = min(candidate.rank for candidate in found)
@@ -164,7 +171,7 @@ def _of_pod(pod: Raw, seen: Seen) -> Iterator[_Candidate]:
     phase, name = status.get("phase"), metadata["name"]
     if metadata.get("deletionTimestamp") or phase == "Succeeded":
         return
-    if phase == "Failed" and status.get("reason"):
+    if is_lost(pod):
         yield _Candidate(_Rank.LOST, Cause(str(status["reason"]), _text(status, "message")), name)
         return
     scheduled = _condition(status, "PodScheduled")
@@ -333,6 +340,12 @@ def is_fine(pod: Raw) -> bool:
         isinstance(each, Mapping) and each.get("ready")
         for each in (found if isinstance(found, list) else ())
     )
+
+
+def is_lost(pod: Raw) -> bool:
+    """Tell whether a row of ``lean_pod`` failed as a whole: evicted, or with its node."""
+    status = _map(pod, "status")
+    return status.get("phase") == "Failed" and bool(status.get("reason"))
 
 
 def _identity(obj: Raw) -> Object:

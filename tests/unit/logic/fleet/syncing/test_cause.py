@@ -150,12 +150,19 @@ def test_an_init_container_that_fails_is_reported_by_its_name() -> None:
     assert text(found) == "CrashLoopBackOff: container setup: exit code 1"
 
 
-def test_what_cannot_be_created_is_reported_where_no_pod_has_trouble() -> None:
+def test_an_evicted_pod_is_past_once_another_is_under_way() -> None:
+    evicted = pod(phase="Failed", reason="Evicted", message="The node was low on memory.")
+    assert text(evicted, pod(waiting("ContainerCreating"), name="web-2")) == ""
+    assert text(evicted, unscheduled("full", "web-2")) == "Unschedulable: full"
+
+
+def test_what_cannot_be_created_is_reported_where_no_pod_is_under_way() -> None:
     quota = 'Error creating: pods "web-5d6f-x2x9k" is forbidden: exceeded quota: compute'
     seen = {"warnings": about(warning("FailedCreate", quota, "rs")), "creators": ["uid", "rs"]}
     wanted = "FailedCreate: Error creating: pods is forbidden: exceeded quota: compute"
     assert text(**seen) == wanted
     assert text(pod(waiting("ImagePullBackOff", "x")), **seen) == "ImagePullBackOff: x"
+    assert text(pod(waiting("ContainerCreating")), **seen) == ""
 
 
 WORST_FIRST = [
@@ -164,8 +171,8 @@ WORST_FIRST = [
     pod(container(ended(137, "OOMKilled"))),
     pod(crashing()),
     unscheduled("m"),
-    pod(phase="Failed", reason="Evicted"),
     pod(container(RUNNING)),
+    pod(phase="Failed", reason="Evicted"),
 ]
 
 
