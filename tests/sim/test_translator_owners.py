@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.api.edge import HAND_OVER_TO, OWNER_WORKSPACE
+from skerry.api.edge import HAND_OVER_TO, OWNER_WORKSPACE, WITHHELD_FROM
 from skerry.api.objects import Object
 from tests.kit.chain.translator_hub import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Hub, config_map
 from tests.kit.chain.translator_hub import deployment as deployed
@@ -37,7 +37,8 @@ async def test_the_first_workspace_keeps_a_name_and_the_newcomer_hears_whose_it_
         await placed(hub, "two")
         after = await page(hub)
         assert after["data"] == {"by": "one"}
-        assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert after["metadata"]["annotations"][WITHHELD_FROM] == hub.clusters["two"]
         assert (await conflict(hub, "one"))["status"] == "True"
         assert await hub.events("one") == []
         shown = await conflict(hub, "two")
@@ -56,6 +57,7 @@ async def test_the_first_workspace_keeps_a_name_and_the_newcomer_hears_whose_it_
         await hub.put(CONFIG_MAPS, config_map("page", {"by": "one again"}), "shop", "two")
         await hub.settle()
         assert (await conflict(hub, "two"))["status"] == "True"
+        assert WITHHELD_FROM not in (await page(hub))["metadata"]["annotations"]
         await hub.assert_as_expected("florin")
 
 

@@ -160,6 +160,8 @@ HAND_OVER_TO: Final = "edge.kcp.io/hand-over-to"
 # On a copy, by the translator: the cluster whose object it is, and the hand-overs that took effect.
 OWNER_WORKSPACE: Final = "edge.kcp.io/owner-workspace"
 HANDED_OVER: Final = "edge.kcp.io/handed-over"
+# And clusters whose objects of that name are withheld there: nothing reported of it is about them.
+WITHHELD_FROM: Final = "edge.kcp.io/withheld-from"
 # On a copy, by the translator, where the state of all copies becomes that of their source: the
 # generation of the source that the copy was made of.
 SOURCE_GENERATION: Final = "edge.kcp.io/source-generation"

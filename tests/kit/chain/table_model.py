@@ -66,8 +66,9 @@ def _joined(_: str, row: int, __: str, other: int) -> int | None:
     return row + other if (row + other) % 4 else None
 
 
-def _cell(row: int, cell: int | None, fact: int | None) -> int:
-    return (row * 10 + (9 if cell is None else cell)) * (1 if fact is None else fact)
+def _cell(key: str, row: int, cell: int | None, fact: int | None) -> int:
+    found = (row * 10 + (9 if cell is None else cell)) * (1 if fact is None else fact)
+    return found + (key == "a")
 
 
 def _mark(left: int, row: int) -> int:
@@ -201,7 +202,7 @@ def reference(given: Rows) -> Rows:
     parts: dict[Any, list[int]] = {key: [] for key in joined}
     marks: dict[Any, int] = {}
     for j, a, b in product:
-        row = _cell(where[j, b], cells.get((a, b)), facts.get(b))
+        row = _cell(j, where[j, b], cells.get((a, b)), facts.get(b))
         parts[j, a].append(row)
         marks[j, b] = marks.get((j, b), 0) + _mark(joined[j, a], row)
     parities: dict[int, list[int]] = {}

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
-from skerry.api.edge import CAUSE, SYNC_ERROR, is_projected, is_system_object
+from skerry.api.edge import CAUSE, SYNC_ERROR, WITHHELD_FROM, is_projected, is_system_object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.summary.health import (
     MAX_MESSAGE_LENGTH,
@@ -58,7 +58,8 @@ class Report:
     ``last_heard`` is None while the destination's Lease lives. Then it says until when it did,
     empty when it never has, and nothing else here is known; see ``freshness``. ``origin`` is the
     workspace whose object the copy is and the generation of that it was made of, where it records
-    them.
+    them. ``withheld_from`` are workspaces for which it is no report, because they place something
+    else under the name.
     """
 
     delivered: bool = False
@@ -70,16 +71,25 @@ class Report:
     digest: str = ""
     last_heard: str | None = None
     origin: Origin = NO_ORIGIN
+    withheld_from: tuple[ClusterName, ...] = ()
 
 
 NOT_APPLIED: Final = Health("Unknown", "NotApplied", "the syncer has not applied it yet")
 ABSENT: Final = Report(health=Health("Unknown", "NotInMailbox", "the mailbox has no copy yet"))
+# The owner is named by the placement's conditions; see ``translation.ownership``.
+TAKEN: Final = Report(
+    health=Health("False", "NameTaken", "another workspace's object has this name there")
+)
 _DELIVERED = Report(delivered=True)
 _UNDELIVERED = Report()
 
 
 def report_of(group: str, kind: str, obj: Raw) -> Report:
     """Read the copy *obj* of a mailbox."""
+    return _withheld(_report(group, kind, obj), obj)
+
+
+def _report(group: str, kind: str, obj: Raw) -> Report:
     delivered, error, cause = is_delivered(obj), _said(obj, SYNC_ERROR), _said(obj, CAUSE)
     status = obj.get("status")
     if not isinstance(status, Mapping) or not status:
@@ -104,10 +114,24 @@ def delivery_of(obj: Raw) -> Report:
 
     Where it has no effect at its edge, that is a cause too.
     """
+    return _withheld(_delivery(obj), obj)
+
+
+def _delivery(obj: Raw) -> Report:
     delivered, wrong = is_delivered(obj), _said(obj, SYNC_ERROR) or _said(obj, CAUSE)
     if wrong is not None:
         return Report(delivered=delivered, health=wrong)
     return _DELIVERED if delivered else _UNDELIVERED
+
+
+def _withheld(report: Report, obj: Raw) -> Report:
+    text = (obj["metadata"].get("annotations") or {}).get(WITHHELD_FROM)
+    return replace(report, withheld_from=tuple(text.split(","))) if text else report
+
+
+def own_report(report: Report, cluster: ClusterName) -> Report:
+    """Return what a report says to a workspace that places something under its name."""
+    return TAKEN if cluster in report.withheld_from else report
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.freshness import Lease, fresh_report, heard_of
 from skerry.logic.fleet.summary.health import WITHOUT_HEALTH, Health
-from skerry.logic.fleet.summary.report import Report
+from skerry.logic.fleet.summary.report import Report, own_report
 from skerry.logic.fleet.tables.flow import Dataflow, Settled
 from skerry.logic.fleet.tables.operators import Fold, Groups
 from skerry.logic.fleet.tables.relation import Relation
@@ -324,7 +324,11 @@ def reference(
     where = {uid: there for (goes, uid), there in destinations.items() if goes == placement}
     for uid in where:
         lease = leases.get(uid)
-        found = {item: fresh_report(reports.get((item, uid)), lease) for item in items}
+        own = {item: reports.get((item, uid)) for item in items}
+        found = {
+            item: fresh_report(report and own_report(report, placement.cluster), lease)
+            for item, report in own.items()
+        }
         if lease is None or lease.report is not None:
             unknown += 1
             continue

@@ -14,7 +14,8 @@ That product is never stored. A report touches the placements that both select i
 its mailbox, and nothing else; a Lease that lapses touches those that go to its mailbox.
 
 Items are called without their cluster, because the copies of an object are: two workspaces that
-place an object of one name at one edge share the copy there, and so its report.
+place an object of one name at one edge share the copy there, and so its report, unless what they
+place differs. Then the copy is of one of them and names the others, for whom it reports nothing.
 """
 
 from __future__ import annotations

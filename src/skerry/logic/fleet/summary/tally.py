@@ -26,7 +26,7 @@ from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.extremes import Extremes
 from skerry.logic.fleet.summary.freshness import Lease, fresh_report
 from skerry.logic.fleet.summary.health import WITHOUT_HEALTH
-from skerry.logic.fleet.summary.report import Number, Origin, Report
+from skerry.logic.fleet.summary.report import Number, Origin, Report, own_report
 from skerry.logic.fleet.summary.standing import Detail, Deviations, ItemCount, mark
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.product import Folded, Product
@@ -358,7 +358,11 @@ def _fold(
     return Tally(details) if has_status else DeliveredCopies(details)
 
 
-def _detail(destination: Destination, report: Report | None, lease: Lease | None) -> Detail:
+def _detail(
+    placement: ObjectRef, destination: Destination, report: Report | None, lease: Lease | None
+) -> Detail:
+    if report is not None and report.withheld_from:
+        report = own_report(report, placement.cluster)
     return Detail(destination, fresh_report(report, lease))
 
 
@@ -373,7 +377,7 @@ def reference(
     found: dict[tuple[ObjectRef, ObjectRef], Totals | int] = {}
     for (placement, item), has_status in selected.items():
         details = [
-            _detail(destination, reports.get((item, uid)), leases.get(uid))
+            _detail(placement, destination, reports.get((item, uid)), leases.get(uid))
             for (goes, uid), destination in destinations.items()
             if goes == placement
         ]

@@ -222,7 +222,7 @@ class Dataflow:
         product: Product[J, A, B, V, W],
         cells: Relation[A, B, C],
         facts: Table[B, D],
-        row: Callable[[W, C | None, D | None], X],
+        row: Callable[[J, W, C | None, D | None], X],
         fold: Callable[[J, A, V, Iterable[tuple[B, X]]], F],
         mark: Callable[[V, X], int],
         sums: Callable[[], S],

@@ -119,12 +119,14 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
         facts: Table[B, T],
         result: Folded[J, A, F, S],
         *,
-        row: Callable[[W, C | None, T | None], R],
+        row: Callable[[J, W, C | None, T | None], R],
         fold: Callable[[J, A, V, Iterable[tuple[B, R]]], F],
         mark: Callable[[V, R], int],
         sums: Callable[[], S],
     ) -> None:
-        """*row* puts a right row, its cell and its fact together; *fold* begins with rows.
+        """*row* puts a right row, its cell and its fact together, for one key of the left.
+
+        *fold* begins with rows.
 
         A left row that becomes another one begins anew, so it should hold no more than the fold
         depends on.
@@ -161,7 +163,7 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
                 if (j, b) in moved or (j, a) in begun:
                     continue
                 found, kept = right.of(j)[b], left.of(j)[a]
-                rows = self._row(found, old, fact), self._row(found, new, fact)
+                rows = self._row(j, found, old, fact), self._row(j, found, new, fact)
                 self._replace(j, a, kept, b, *rows)
 
     # -- rows of the left factor -------------------------------------------------------------
@@ -193,7 +195,8 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
         rights, cells = self._product.right.of(j), self._cells.of(a)
         self._meter.touched += 1 + len(rights)
         rows = [
-            (b, self._row(right, cells.get(b), self._facts.get(b))) for b, right in rights.items()
+            (b, self._row(j, right, cells.get(b), self._facts.get(b)))
+            for b, right in rights.items()
         ]
         for b, row in rows:
             self._add(j, b, self._mark(left, row))
@@ -208,7 +211,7 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
         for b, right in before:
             cell = self._cells.before.get((a, b), self._cells.at(a, b))
             fact = self._facts.before.get(b, self._facts.get(b))
-            self._add(j, b, -self._mark(left, self._row(right, cell, fact)))
+            self._add(j, b, -self._mark(left, self._row(j, right, cell, fact)))
 
     # -- rows of the right factor, facts, cells ----------------------------------------------
 
@@ -225,8 +228,8 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
                 a,
                 left,
                 b,
-                None if old is None else self._row(old, was, fact_before),
-                None if new is None else self._row(new, cell, fact),
+                None if old is None else self._row(j, old, was, fact_before),
+                None if new is None else self._row(j, new, cell, fact),
             )
 
     def _fact_changed(
@@ -239,7 +242,8 @@ class FoldProduct(Generic[J, A, B, V, W, C, T, R, F, S]):
             for a, left in self._product.left.of(j).items():
                 if (j, a) not in begun:
                     cell, before = self._cell(a, b)
-                    old, new = self._row(right, before, was), self._row(right, cell, now)
+                    old = self._row(j, right, before, was)
+                    new = self._row(j, right, cell, now)
                     self._replace(j, a, left, b, old, new)
 
     def _cell(self, a: A, b: B) -> tuple[C | None, C | None]:

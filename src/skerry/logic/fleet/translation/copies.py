@@ -30,6 +30,7 @@ from skerry.api.edge import (
     SOURCE_GENERATION,
     SYNC_ERROR,
     UPSYNCED,
+    WITHHELD_FROM,
     is_tool_key,
 )
 from skerry.api.kinds import GroupResource
@@ -39,7 +40,7 @@ from skerry.logic.fleet.translation.categories import NAMESPACES
 # What the syncer says of an object in the mailbox it is in.
 _SYNCERS_OWN = frozenset((APPLIED, CAUSE, SYNC_ERROR, UPSYNCED))
 # Whose a copy is, and what is asked of the source about that; nobody's content.
-_OWNERSHIP = frozenset((HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE))
+_OWNERSHIP = frozenset((HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE, WITHHELD_FROM))
 _LOCAL = _SYNCERS_OWN | _OWNERSHIP | {SOURCE_GENERATION}
 
 _NOT_CONTENT = frozenset(("apiVersion", "kind", "metadata", "status"))
@@ -113,8 +114,8 @@ def replacement(resource: GroupResource, live: Object, copy: Object) -> Object:
             metadata[field] = here[field]
     for field in ("labels", "annotations"):
         kept, new = _local_keys(here.get(field)), wanted.get(field) or {}
-        if OWNER_WORKSPACE in new:
-            kept.pop(HANDED_OVER, None)  # the whole record is replaced
+        if OWNER_WORKSPACE in new:  # the whole record is replaced
+            kept = {key: value for key, value in kept.items() if key not in _OWNERSHIP}
         merged = {**kept, **new}
         metadata.pop(field, None)
         if merged:

@@ -33,6 +33,8 @@ KIND_WITHHELD = "KindWithheld"
 NEVER_COPIED = "NeverCopied"
 # Conflicts in which the object goes nevertheless, if not quite as everybody wants it.
 COMPROMISES = frozenset((NAMESPACE_SHARED, LOCATIONS_DISAGREE, VERSIONS_DISAGREE))
+# Workspaces that a copy names as having another object of its name; a mailbox is no place for more.
+_MAX_WITHHELD = 50
 CONFLICTS = COMPROMISES | {NAME_TAKEN}
 
 
@@ -174,11 +176,17 @@ def _merged(item: ObjectRef, origins: Sequence[Origin], around: Surroundings) ->
         there=same,
         unable=made.keys() - proofs.keys(),
     )
-    for origin in found:
-        if origin.cluster != owned.cluster and (
-            origin.cluster not in proofs or proofs[origin.cluster] != proofs.get(owned.cluster)
-        ):
-            problems += _reported(origin, name_taken(item, path(owned.cluster)))
+    losers = [
+        origin
+        for origin in found
+        if origin.cluster != owned.cluster
+        and (origin.cluster not in proofs or proofs[origin.cluster] != proofs.get(owned.cluster))
+    ]
+    for origin in losers:
+        problems += _reported(origin, name_taken(item, path(owned.cluster)))
+    if item.group_resource != NAMESPACES:
+        withheld = tuple(origin.cluster for origin in losers[:_MAX_WITHHELD])
+        owned = owned._replace(withheld=withheld)
     winner = made.get(owned.cluster)
     if winner is None or winner.object is None:
         # Nobody else gets the name of an owner who is not known, or cannot be customized just now.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from skerry.api.edge import HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE
+from skerry.api.edge import HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE, WITHHELD_FROM
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 
@@ -27,10 +27,14 @@ Paths = Callable[[ClusterName], str]
 
 
 class Owned(NamedTuple):
-    """What a copy records: whose it is, and which owners have handed over to which paths."""
+    """What a copy records: whose it is, and which owners have handed over to which paths.
+
+    ``withheld`` are workspaces that place something else under the name, sorted.
+    """
 
     cluster: ClusterName
     handed: tuple[tuple[ClusterName, str], ...] = ()
+    withheld: tuple[ClusterName, ...] = ()
 
 
 class Claim(NamedTuple):
@@ -42,17 +46,20 @@ class Claim(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def owned_by(cluster: ClusterName, handed: str = "") -> Owned:
+def owned_by(cluster: ClusterName, handed: str = "", withheld: str = "") -> Owned:
     """Return the record of an owner; thousands of copies share it."""
     pairs = (part.partition("=") for part in handed.split(",") if part)
-    return Owned(cluster, tuple((source, path) for source, _, path in pairs))
+    others = tuple(withheld.split(",")) if withheld else ()
+    return Owned(cluster, tuple((source, path) for source, _, path in pairs), others)
 
 
 def owned_of(copy: Mapping[str, Any]) -> Owned | None:
     """Return what a copy records; None for one that was made before owners were recorded."""
     notes = copy["metadata"].get("annotations") or {}
     cluster = notes.get(OWNER_WORKSPACE)
-    return owned_by(cluster, notes.get(HANDED_OVER, "")) if cluster else None
+    if not cluster:
+        return None
+    return owned_by(cluster, notes.get(HANDED_OVER, ""), notes.get(WITHHELD_FROM, ""))
 
 
 def claim_of(cluster: ClusterName, source: Mapping[str, Any]) -> Claim:
@@ -68,6 +75,8 @@ def recorded_on(copy: Object, owned: Owned) -> Object:
     notes = {**(metadata.get("annotations") or {}), OWNER_WORKSPACE: owned.cluster}
     if owned.handed:
         notes[HANDED_OVER] = ",".join(f"{source}={path}" for source, path in owned.handed)
+    if owned.withheld:
+        notes[WITHHELD_FROM] = ",".join(owned.withheld)
     return {**copy, "metadata": {**metadata, "annotations": notes}}
 
 

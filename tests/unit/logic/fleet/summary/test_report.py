@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import APPLIED, CAUSE, SYNC_ERROR
+from skerry.api.edge import APPLIED, CAUSE, SYNC_ERROR, WITHHELD_FROM
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import (
     MAX_CONDITIONS,
     MAX_NUMBERS,
+    TAKEN,
     Report,
     delivery_of,
     digest_of,
+    own_report,
     report_of,
 )
 from skerry.logic.fleet.syncing.delivery import content_mark
@@ -183,3 +185,11 @@ def test_a_digest_reports_contents_apart_and_not_their_order() -> None:
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
     assert digest_of({"a": 1}) != digest_of({"a": 2})
     assert digest_of({}) == digest_of(None) == ""
+
+
+def test_a_copy_names_the_workspaces_for_which_it_is_no_report() -> None:
+    copy: Raw = {"metadata": {"name": "web", "annotations": {WITHHELD_FROM: "one,two"}}}
+    for report in (report_of("apps", "Deployment", copy), delivery_of(copy)):
+        assert report.withheld_from == ("one", "two")
+        assert own_report(report, "two") is TAKEN
+        assert own_report(report, "three") is report

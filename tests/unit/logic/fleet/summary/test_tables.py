@@ -37,6 +37,7 @@ ITEMS = [
 ]
 WELL = Report(delivered=True, reported=True, health=Health("True"), numbers=(("replicas", 2),))
 ILL = Report(delivered=False, reported=True, health=Health("False", "Unavailable"))
+THEIRS = replace(WELL, withheld_from=("two",))
 
 placements = st.builds(edge_placement_ref, st.sampled_from(CLUSTERS), st.sampled_from(["p", "q"]))
 destinations = st.builds(
@@ -146,7 +147,7 @@ class SummaryMachine(RuleBasedStateMachine):
         self.given.namespaces.pop(namespace_ref(name, cluster), None)
         self.tables.namespaces.drop(namespace_ref(name, cluster))
 
-    @rule(uid=st.sampled_from(UIDS), item=items, report=st.sampled_from([WELL, ILL]))
+    @rule(uid=st.sampled_from(UIDS), item=items, report=st.sampled_from([WELL, ILL, THEIRS]))
     def report(self, uid: str, item: ObjectRef, report: Report) -> None:
         self.given.reports[item, uid] = report
         self.tables.reports.put_pair(item, uid, report)
@@ -304,6 +305,32 @@ def test_a_refused_copy_of_a_kind_without_status_is_undelivered_and_unhealthy() 
     assert standing is not None
     assert (standing.delivered, standing.unhealthy, standing.healthy) == (0, 1, 0)
     assert standing.worst == Worst(config, "loc", Health("False", "NotOurs"))
+
+
+def test_a_copy_that_is_another_workspaces_reports_nothing_to_whom_it_is_withheld_from() -> None:
+    tables = placed()
+    theirs = edge_placement_ref("two", "p")
+    tables.placements.put(theirs, Selection("yes"))
+    tables.namespaces.put(namespace_ref("shop", "two"), {"go": "yes"})
+    tables.sources.put(WEB.at("two"), Source({}))
+    tables.set_destinations(theirs, [Destination("imw", "loc", "st-u1", "u1")])
+    tables.reports.put_pair(WEB, "u1", replace(WELL, withheld_from=("two",)))
+    tables.settle()
+
+    mine, rival = tables.tally(P, WEB), tables.tally(theirs, WEB)
+    standing = tables.standing(theirs)
+
+    assert mine is not None
+    assert mine.totals(1).healthy == 1
+    assert rival is not None
+    totals = rival.totals(1)
+    assert (totals.delivered, totals.healthy, totals.unhealthy, totals.numbers) == (0, 0, 1, ())
+    assert totals.details[0].report.health.reason == "NameTaken"
+    assert standing is not None
+    assert (standing.delivered, standing.unhealthy) == (0, 1)
+    tables.reports.put_pair(WEB, "u1", WELL)
+    tables.settle()
+    assert rival.totals(1).healthy == 1, "the same content is no conflict"
 
 
 def test_a_report_touches_only_the_placements_that_go_there_with_that_object() -> None:

@@ -233,7 +233,7 @@ def test_a_cell_changes_its_fold_though_its_place_was_taken_away_and_given_back(
 
     model.settle([("where", ("a", "b"), None), ("where", ("a", "b"), 1), ("cells", ("a", "b"), 3)])
 
-    assert model.sums_of_products.get(("a", "a")) == (1, 13)
+    assert model.sums_of_products.get(("a", "a")) == (1, 14)
 
 
 def test_nothing_derives_from_a_table_that_has_rows_already() -> None:

@@ -23,7 +23,7 @@ class Placed:
             self.route,
             self.reports,
             self.away,
-            row=lambda edge, report, away: 0 if away else 100 * edge + (report or 0),
+            row=lambda _, edge, report, away: 0 if away else 100 * edge + (report or 0),
             fold=lambda _, __, ___, rows: Sum(rows),
             mark=lambda _, row: row % 100,
             sums=MarkSums,

@@ -134,7 +134,8 @@ def test_a_copy_from_before_owners_were_recorded_is_written_only_where_it_is_con
     made = row.render()
     assert made["data"] == {"k": "v"}
     assert made["metadata"]["annotations"]["edge.kcp.io/owner-workspace"] == "two"
-    there.copy(**_recorded(by="two"))
+    assert made["metadata"]["annotations"]["edge.kcp.io/withheld-from"] == "one"
+    there.copy(notes=made["metadata"]["annotations"])
     assert there.diff().verdict is Verdict.NONE
 
 

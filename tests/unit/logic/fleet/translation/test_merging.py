@@ -67,7 +67,7 @@ def test_the_oldest_counts_and_only_the_others_hear_whose_the_name_is() -> None:
     result = merged(PAGE, origins, _around())
     assert result.object is not None
     assert result.object["data"] == {"k": "early"}
-    assert result.owned == Owned("two")
+    assert result.owned == Owned("two", withheld=("one",))
     [reported] = result.problems
     assert (reported.placement.cluster, reported.problem.reason) == ("one", NAME_TAKEN)
     assert reported.problem.message == (
@@ -123,7 +123,7 @@ def test_an_owner_that_cannot_be_customized_just_now_keeps_the_name_and_the_copy
     assert not merged(PAGE, [broken], _around(first)).stays
     # Before there is a copy, it takes no name from anybody.
     sent = merged(PAGE, [_origin("one", "0", "new", customizer="lost"), rival], _around())
-    assert sent.owned == Owned("two")
+    assert sent.owned == Owned("two", withheld=("one",))
 
 
 def test_a_copy_without_a_record_that_may_be_an_unknown_workspaces_stays() -> None:

@@ -82,7 +82,7 @@ def test_a_hand_over_to_oneself_or_to_nobody_changes_nothing() -> None:
 
 
 def test_what_a_copy_records_is_read_back_and_belongs_to_the_copy_alone() -> None:
-    for owned in (Owned("a"), Owned("b", (("a", "root:org:b"), ("c", "root:b")))):
+    for owned in (Owned("a"), Owned("b", (("a", "root:org:b"), ("c", "root:b")), ("c", "d"))):
         made = recorded_on(COPY, owned)
         assert owned_of(made) == owned
         assert made["metadata"]["annotations"]["note"] == "kept"
