@@ -245,6 +245,9 @@ def _syncer_status() -> Raw:
                     "count": whole("How many wait.", format="int32"),
                     "approve": text("The name that approves exactly these."),
                     "names": listing(text(), "The first of them."),
+                    "clusters": listing(
+                        text(), "Logical clusters whose objects they are; absent if not known."
+                    ),
                 },
                 "Deletions that wait for a person; absent when there are none.",
             ),

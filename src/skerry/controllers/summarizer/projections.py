@@ -22,7 +22,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
 from skerry.logic.fleet.summary.standing import Hold
-from skerry.logic.fleet.syncing.reported import hold_of
+from skerry.logic.fleet.syncing.reported import held_clusters, hold_of
 from skerry.runtime.client import cluster_of
 
 BY_CLUSTER = "cluster"
@@ -117,12 +117,16 @@ def lean_workspace(obj: Object) -> Object:
 
 def lean_config(obj: Object) -> Object:
     """Keep of a SyncerConfig what its edge holds back; no scope."""
-    return {"metadata": lean_metadata(obj), "hold": list(hold_of(obj) or ())}
+    kept: Object = {"metadata": lean_metadata(obj), "hold": list(hold_of(obj) or ())}
+    return {**kept, "clusters": list(held_clusters(obj)) if kept["hold"] else []}
 
 
 def hold_in(config: Object) -> Hold | None:
     """Return what a lean SyncerConfig says its edge holds back."""
-    return Hold(*config["hold"]) if config["hold"] else None
+    if not config["hold"]:
+        return None
+    reason, message = config["hold"]
+    return Hold(reason, message, tuple(config["clusters"]))
 
 
 def lean_definition(obj: Object) -> Object:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
@@ -36,6 +37,7 @@ from skerry.logic.fleet.syncing.deletion_budget import (
     verdict,
 )
 from skerry.logic.fleet.syncing.difference import Budgeted
+from skerry.logic.machinery.edges.scope import NAMESPACES
 
 _WINDOW_FACT = "placed-window"
 _APPROVED_FACT = "approved/"
@@ -52,6 +54,8 @@ class _Candidate(NamedTuple):
     digest: int
     before: int
     number: int
+    # The cluster whose object it is; None for what is shared.
+    owner: ClusterName | None
 
 
 class DeletionBudget:
@@ -67,6 +71,7 @@ class DeletionBudget:
         self._by_before: list[tuple[int, int, ObjectRef]] = []
         self._numbers = 0
         self._waiting = Waiting()
+        self._owners: Counter[ClusterName] = Counter()
         self._approved = self._approved_before()
         # Deleted, though the edge may still show them.
         self._deleted: set[ObjectRef] = set()
@@ -92,6 +97,12 @@ class DeletionBudget:
     def held(self, limit: int) -> list[ObjectRef]:
         """Return the first of what is held, by name."""
         return [] if self.verdict.allowed else heapq.nsmallest(limit, self._candidates)
+
+    def owners(self, limit: int) -> tuple[ClusterName, ...]:
+        """Return whose objects are held; nobody where that is not known, or they are too many."""
+        if self.verdict.allowed or "" in self._owners or len(self._owners) > limit:
+            return ()
+        return tuple(sorted(self._owners))
 
     def of(self, ref: ObjectRef) -> Budgeted:
         """Tell whether *ref* may be deleted now."""
@@ -180,9 +191,14 @@ class DeletionBudget:
             self._leaving.add(ref)
         if ref in self._approved:
             return
-        digest = self._digest(ref)
+        record = self._records.placed(ref)
+        digest = identity_digest(ref.text, "" if record is None else record.edge_uid)
+        owner = None
+        if ref.group_resource != NAMESPACES:
+            owner = "" if record is None else record.desired.owner
+            self._owners[owner] += 1
         self._numbers += 1
-        self._candidates[ref] = _Candidate(digest, before, self._numbers)
+        self._candidates[ref] = _Candidate(digest, before, self._numbers, owner)
         self._waiting = self._waiting.plus(digest)
         heapq.heappush(self._by_before, (-before, self._numbers, ref))
 
@@ -191,6 +207,10 @@ class DeletionBudget:
         if candidate is None:
             return False
         self._waiting = self._waiting.minus(candidate.digest)
+        if candidate.owner is not None:
+            self._owners[candidate.owner] -= 1
+            if not self._owners[candidate.owner]:
+                del self._owners[candidate.owner]
         if len(self._by_before) > 2 * len(self._candidates) + _LEAST_STALE:
             self._by_before = [(-c.before, c.number, at) for at, c in self._candidates.items()]
             heapq.heapify(self._by_before)
@@ -263,6 +283,7 @@ class DeletionBudget:
             self._approved[ref] = candidate.digest
         present = len(self._candidates.keys() & self._leaving)
         self._candidates.clear()
+        self._owners.clear()
         self._by_before.clear()
         self._waiting = Waiting()
         self._keep(self._window.excused(present))

@@ -14,6 +14,7 @@ from skerry.edge.syncer.state import SyncerState
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.syncing.conditions import (
+    MAX_HELD_CLUSTERS,
     MAX_HELD_NAMES,
     HeldDeletions,
     Objects,
@@ -75,7 +76,8 @@ class Reporting:
         if budget.verdict.allowed:
             return None
         names = tuple(ref.text for ref in budget.held(MAX_HELD_NAMES))
-        return HeldDeletions(budget.verdict.held, budget.verdict.name, names)
+        owners = budget.owners(MAX_HELD_CLUSTERS)
+        return HeldDeletions(budget.verdict.held, budget.verdict.name, names, owners)
 
     async def run(self) -> None:
         """Report until cancelled."""

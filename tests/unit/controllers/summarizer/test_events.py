@@ -198,6 +198,16 @@ def test_a_hold_enqueues_the_placements_that_lead_there_and_ends_with_it() -> No
     assert standing.held == ()
 
 
+def test_a_hold_concerns_nobody_but_the_owners_of_what_is_held() -> None:
+    events = placed()
+    for clusters, concerned in ((["other"], False), (["other", "wmw"], True), ([], True)):
+        config = {**held("mb-1", "60 deletions are held"), "clusters": clusters}
+        events.inputs.config_changed(None, config)
+        standing = events.inputs.tables.standing(P)
+        assert standing is not None
+        assert bool(standing.held) == concerned
+
+
 def test_a_hold_counts_for_whichever_mailbox_has_its_cluster() -> None:
     events = placed()
 

@@ -273,6 +273,27 @@ async def test_what_is_left_at_the_edge_on_purpose_is_no_shrinkage() -> None:
     assert edge.budget.of(REFS[100]) == "allowed"
 
 
+@virtual
+async def test_whose_objects_are_held_is_known_when_it_is_known_of_all() -> None:
+    edge = Edge()
+    edge.place(*REFS)
+    edge.budget.propose(REFS[:50])
+    assert edge.budget.owners(5) == (), "nobody knows"
+    for ref in REFS[:50]:
+        edge.budget.withdraw(ref)
+    for number, ref in enumerate(REFS):
+        wanted = Desired("v1", {}, "m", 1, owner=f"tenant-{number % 2}")
+        edge.records.set_placed(ref, DownsyncRecord(wanted, edge_uid="u"))
+    edge.budget.propose(REFS)
+    assert edge.budget.owners(5) == ("tenant-0", "tenant-1")
+    assert edge.budget.owners(1) == ()
+    for ref in REFS[::2]:
+        edge.budget.withdraw(ref)
+    assert edge.budget.owners(5) == ("tenant-1",)
+    edge.budget.approve(edge.budget.verdict.name)
+    assert edge.budget.owners(5) == ()
+
+
 class Hands:
     """A clock that stands still until it is moved; elapsed time begins anew with each process."""
 

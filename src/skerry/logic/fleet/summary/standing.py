@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.freshness import Lease, fresh_report, heard_of
 from skerry.logic.fleet.summary.health import WITHOUT_HEALTH, Health
@@ -85,6 +85,8 @@ class Hold:
 
     reason: str
     message: str
+    # The clusters whose objects it is about; empty: perhaps anybody's.
+    clusters: tuple[ClusterName, ...] = ()
 
 
 class HeldAt(NamedTuple):
@@ -289,7 +291,11 @@ class Standings:
             undelivered=deviations.names(destinations),
             unheard=tuple(Named(row[0], heard_of(row[1])) for row in unheard.rows[:MAX_NAMED]),
             worst=items.worst(),
-            held=tuple(HeldAt(row[0], Hold(row[1], row[2])) for row in held.rows),
+            held=tuple(
+                HeldAt(row[0], Hold(row[1], row[2]))
+                for row in held.rows
+                if not row[3] or placement.cluster in row[3].split()
+            ),
         )
 
 
@@ -308,7 +314,10 @@ def _unheard_at(_: str, destination: Destination, lease: Lease | None) -> tuple[
 
 
 def _held_at(_: str, destination: Destination, hold: Hold | None) -> tuple[str, ...] | None:
-    return None if hold is None else (destination.location, hold.reason, hold.message)
+    """Return the row of a destination that holds something back, and whose that is."""
+    if hold is None:
+        return None
+    return destination.location, hold.reason, hold.message, " ".join(hold.clusters)
 
 
 def reference(

@@ -19,7 +19,7 @@ from typing import Any
 import skerry
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.syncing.outcome import SyncOutcome
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 
@@ -32,6 +32,7 @@ _LEFT = frozenset(("InUse", "NotRecorded"))
 
 
 MAX_HELD_NAMES = 10
+MAX_HELD_CLUSTERS = 20
 # What the edge did not take, by what is done about it: the first of these is the reason.
 _REFUSALS = {
     "NotOurs": "NotOurs",
@@ -60,6 +61,8 @@ class HeldDeletions:
     count: int
     approve: str
     names: tuple[str, ...]
+    # Whose objects they are; empty where that is not known of all, or they are very many.
+    clusters: tuple[ClusterName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +139,18 @@ def _figures(standing: Standing) -> Object:
     held = standing.held
     return {
         "objects": asdict(standing.objects),
-        "heldDeletions": None if held is None else {**asdict(held), "names": list(held.names)},
+        "heldDeletions": None if held is None else _held(held),
         "syncerVersion": skerry.__version__,
+    }
+
+
+def _held(held: HeldDeletions) -> Object:
+    clusters = {"clusters": list(held.clusters)} if held.clusters else {}
+    return {
+        "count": held.count,
+        "approve": held.approve,
+        "names": list(held.names),
+        **clusters,
     }
 
 

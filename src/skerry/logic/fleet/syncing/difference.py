@@ -173,8 +173,10 @@ def _recorded(o: Observed, wanted: Desired, doubted: Doubt | None) -> DownsyncRe
     if doubted is not None and o.record is not None:
         return o.record
     known = o.record or DownsyncRecord(wanted)
-    # A later revision of the same content is no news, and news are written to disk.
-    same = replace(wanted, revision=known.desired.revision) == known.desired
+    # A later revision of the same content is no news, and news are written to disk. Nor is an owner
+    # where none was recorded: records of an earlier version have none.
+    owner = wanted.owner if known.desired.owner else ""
+    same = replace(wanted, revision=known.desired.revision, owner=owner) == known.desired
     return replace(
         known,
         desired=known.desired if same else wanted,

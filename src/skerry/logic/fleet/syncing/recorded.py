@@ -81,6 +81,8 @@ class DownsyncRecord:
         """Return the record as JSON can hold it; shares the content."""
         desired = {name: getattr(self.desired, name) for name in _DESIRED}
         desired["options"] = asdict(self.desired.options)
+        if not self.desired.owner:
+            del desired["owner"]  # as records were before there were owners
         return {name: getattr(self, name) for name in _DOWNSYNC} | {"desired": desired}
 
     @classmethod

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from skerry.kit.text import one_line
+from skerry.logic.fleet.syncing.conditions import MAX_HELD_CLUSTERS
 from skerry.logic.machinery.conditions import condition_of
 
 Raw = Mapping[str, Any]
@@ -21,6 +22,7 @@ _REFUSALS: Final = ("NotOurs", "Forbidden", "Invalid")
 _COUNTS: Final = ("wanted", "applied", "refused", "unhealthy")
 _MAX_MESSAGE: Final = 1024
 _MAX_VERSION: Final = 64
+_MAX_CLUSTER: Final = 64
 _MAX_COUNT: Final = 2**31 - 1
 
 
@@ -71,6 +73,16 @@ def hold_of(config: Raw) -> Reason | None:
         if found is not None and found.get("status") == "True":
             return Reason(reason, _message(found))
     return None
+
+
+def held_clusters(config: Raw) -> tuple[str, ...]:
+    """Return the clusters whose deletions are held, as far as the edge knows; empty: anybody's."""
+    status = config.get("status") or {}
+    found = hold_of(config)
+    if found is None or found.reason != _HOLDS[1][1]:
+        return ()
+    clusters = (status.get("heldDeletions") or {}).get("clusters") or ()
+    return tuple(one_line(str(each))[:_MAX_CLUSTER] for each in clusters[:MAX_HELD_CLUSTERS])
 
 
 def _refusal(status: Raw) -> Reason | None:

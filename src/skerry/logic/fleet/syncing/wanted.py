@@ -19,6 +19,7 @@ from skerry.api.edge import (
     CREATE_ONLY,
     DOWNSYNC_OVERWRITE,
     ORPHAN_ON_DELETE,
+    OWNER_WORKSPACE,
     RECREATE,
     is_projected,
     is_release_record,
@@ -27,6 +28,7 @@ from skerry.api.edge import (
 )
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.api.refs import ClusterName
 from skerry.kit.text import whole_number
 from skerry.logic.fleet.syncing.carrying import carried, digest
 
@@ -65,6 +67,8 @@ class Desired:
     uid: str
     revision: int
     options: Options = NO_OPTIONS
+    # The cluster of the workspace whose object it is a copy of; empty where the copy does not say.
+    owner: ClusterName = ""
 
     @property
     def digest(self) -> str:
@@ -76,7 +80,9 @@ class Desired:
         """Return the row of *obj*, which is read and applied at *version*."""
         metadata = obj["metadata"]
         revision = revision_of(metadata.get("resourceVersion"))
-        return cls(version, carried(obj), metadata.get("uid", ""), revision, Options.of(obj))
+        owner = (metadata.get("annotations") or {}).get(OWNER_WORKSPACE, "")
+        uid = metadata.get("uid", "")
+        return cls(version, carried(obj), uid, revision, Options.of(obj), owner)
 
 
 def goes_down(kind: GroupResource, obj: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -9,7 +10,13 @@ from hypothesis import strategies as st
 
 from skerry.logic.fleet.syncing.conditions import HeldDeletions, Objects, Standing, report
 from skerry.logic.fleet.syncing.outcome import SyncOutcome
-from skerry.logic.fleet.syncing.reported import Reason, hold_of, lean_status, reported
+from skerry.logic.fleet.syncing.reported import (
+    Reason,
+    held_clusters,
+    hold_of,
+    lean_status,
+    reported,
+)
 from skerry.logic.machinery.plan import Patch
 from tests.kit.chain.syncer_place import PAGE
 
@@ -56,6 +63,15 @@ def test_what_is_held_and_refused_is_read_and_an_unknown_store_is_the_graver() -
     assert found.objects["held"] == 60
     both = Standing(deletions_held="60", identity_changed="another store")
     assert hold_of(config(both)) == Reason("StoreIdentityChanged", "another store")
+
+
+def test_held_deletions_are_those_of_the_clusters_the_edge_knows_of() -> None:
+    held = HeldDeletions(60, "abc", ("configmaps/shop/a",), ("tenant-0", "tenant-1"))
+    standing = Standing(deletions_held="60 deletions are held", held=held)
+    assert held_clusters(config(standing)) == ("tenant-0", "tenant-1")
+    assert held_clusters(config(Standing())) == ()
+    # Another store concerns everybody.
+    assert held_clusters(config(replace(standing, identity_changed="another store"))) == ()
 
 
 def test_what_is_kept_of_a_status_reports_the_same() -> None:
