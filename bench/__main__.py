@@ -24,6 +24,7 @@ SUITES = (
     "overview",
     "memory",
     "adversary",
+    "churn",
 )
 
 
@@ -35,6 +36,7 @@ def main() -> int:
     parser.add_argument(
         "--large", action="store_true", help="also fill up to 1,000,000 objects, 10,000 workspaces"
     )
+    parser.add_argument("--seconds", type=float, help="how long churn lasts; 600 unless said")
     parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
     arguments = parser.parse_args()
     rows: list[Row] = []
@@ -44,6 +46,8 @@ def main() -> int:
         module = importlib.import_module(f"bench.{name}")
         if name in ("api", "workspaces"):
             rows += module.run(arguments.peer_kubeconfig, large=arguments.large)
+        elif name == "churn" and arguments.seconds is not None:
+            rows += module.run(arguments.seconds)
         else:
             rows += module.run()
     print(table(rows))
