@@ -686,6 +686,26 @@ async def test_the_heartbeat_renews_one_lease_and_the_config_rarely(tmp_path: Pa
 
 
 @virtual
+async def test_of_an_edge_that_does_not_answer_there_is_no_sign_of_life(tmp_path: Path) -> None:
+    world = SyncerWorld(tmp_path)
+
+    async def renewed() -> str:
+        lease = await world.hub.client.get(LEASES, HEARTBEAT_LEASE, "default")
+        return str(lease["spec"]["renewTime"])
+
+    async with world.running():
+        await started(world)
+        world.to_edge.sever()
+        await asyncio.sleep(60)
+        last = await renewed()
+        await asyncio.sleep(300)
+        assert await renewed() == last
+        world.to_edge.restore()
+        await asyncio.sleep(40)
+        assert await renewed() > last
+
+
+@virtual
 async def test_two_syncers_for_one_edge_agree_on_one(tmp_path: Path) -> None:
     world = SyncerWorld(tmp_path)
     async with world.running():

@@ -1,8 +1,9 @@
-"""Whether the edge is still the edge it was.
+"""Whether the edge answers, and is still the edge it was.
 
 An edge that was wiped answers with a history that begins anew, and a watch resumed from the old
 one may wait for ever. Its ``kube-system`` Namespace has a UID that only a new cluster changes; one
-look per heartbeat, at a server next door, tells.
+look per heartbeat, at a server next door, tells. A server that gives no answer has nothing to
+report, however well its syncer is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class EdgeWitness:
         self._edge = edge
         self._seconds = seconds
         self.changed = Signal[[]]()
+        # Whether it answered when it was last looked at.
+        self.answers = True
         self._known = ""
 
     async def run(self) -> None:
@@ -35,8 +38,12 @@ class EdgeWitness:
                 uid = await self._identity()
             except (Forbidden, NotFound):
                 return
-            except (ApiError, TransportError):
-                uid = self._known
+            except ApiError:
+                uid, self.answers = self._known, True
+            except TransportError:
+                uid, self.answers = self._known, False
+            else:
+                self.answers = True
             if self._known and uid != self._known:
                 _log.warning("the edge is another cluster than before", was=self._known, now=uid)
                 self.changed.send()

@@ -1,10 +1,15 @@
-"""The sign of life: one Lease in the mailbox, renewed while this syncer lives.
+"""The sign of life: one Lease in the mailbox, renewed while this syncer lives and its edge answers.
+
+A syncer may run elsewhere than its edge. Of an edge that does not answer it knows nothing, and what
+it reported before must not count for longer than if it had gone, too.
 
 A renewal is a small patch of a small object, because on a thin line it is most of what an idle
 edge ever says.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from skerry.api.edge import EDGE_FIELD_MANAGER, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.api.errors import ApiError, NotFound
@@ -21,6 +26,8 @@ from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor
 from skerry.runtime.transport import TransportError
 
+# An edge that answers again is heard of within this time.
+_RETRY_SECONDS = 1.0
 _LEASE = Target(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
 
 
@@ -28,11 +35,17 @@ class Heartbeat:
     """Renews the Lease once per interval."""
 
     def __init__(
-        self, hub: Client, settings: SyncerSettings, ids: IdSource, metrics: SyncerMetrics
+        self,
+        hub: Client,
+        settings: SyncerSettings,
+        ids: IdSource,
+        metrics: SyncerMetrics,
+        edge_answers: Callable[[], bool],
     ) -> None:
         self._hub = hub
         self._settings = settings
         self._ids = ids
+        self._edge_answers = edge_answers
         self._executor = Executor(hub, EDGE_FIELD_MANAGER, metrics=metrics.runtime)
         self._counted = metrics.heartbeats
         # A hub that comes back hears of us within seconds, but not from everybody at once.
@@ -45,6 +58,10 @@ class Heartbeat:
         """Beat until cancelled."""
         failures = 0
         while True:
+            if not self._edge_answers():
+                self._log.debug("no heartbeat: the edge does not answer")
+                await self._hub.clock.sleep(min(_RETRY_SECONDS, self._settings.heartbeat_seconds))
+                continue
             try:
                 await self._beat()
                 failures = 0

@@ -97,8 +97,8 @@ class Session:
         )
         self._upsync = UpsyncWatches(self.state, self._edge_factory)
         self._reporting = Reporting(self.state, self._upsync.unknown_types)
-        self._heartbeat = Heartbeat(hub, settings, ids, metrics)
-        self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds)
+        witness = self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds)
+        self._heartbeat = Heartbeat(hub, settings, ids, metrics, lambda: witness.answers)
         self._edge_witness.changed.connect(self._over.set)
         self._events = EventHandlers(
             self.state, self._upsync, report=self._reporting.changed, end=self._over.set

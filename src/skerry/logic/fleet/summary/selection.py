@@ -8,7 +8,11 @@ from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.tables import Labels, Selects
-from skerry.logic.fleet.translation.categories import DEFINITIONS, NAMESPACES
+from skerry.logic.fleet.translation.categories import (
+    DEFAULT_NAMESPACE,
+    DEFINITIONS,
+    NAMESPACES,
+)
 from skerry.logic.fleet.translation.selected import What
 
 # The mailbox has a life of its own for these: their status there is not the edge's.
@@ -23,6 +27,8 @@ def selection(what: What | None) -> Selects:
     def selects(item: ObjectRef, labels: Labels, within: Labels) -> bool:
         if what is None or not category_of(item.group_resource).to_edge:
             return False
+        if item == DEFAULT_NAMESPACE:
+            return False  # every cluster has one of its own; what is in it goes nevertheless
         if item.namespace:
             return what.namespaces.matches(within)
         if item.group_resource == NAMESPACES:

@@ -36,6 +36,9 @@ POD = ObjectRef("", "", "pods", "shop", "web")
         (POD, WEB, {}, False),
         (namespace_ref("shop"), WEB, {}, True),
         (namespace_ref("shop"), {}, {}, False),
+        # Every cluster has its own; what is in it goes.
+        (namespace_ref("default"), WEB, {}, False),
+        (ObjectRef("", "", "pods", "default", "web"), {}, WEB, True),
         (ObjectRef("", "rbac.authorization.k8s.io", "clusterroles", "", "reader"), {}, {}, True),
         (ObjectRef("", "rbac.authorization.k8s.io", "clusterroles", "", "writer"), {}, {}, False),
         # Kinds of the center never travel, whatever their Namespace.
