@@ -145,12 +145,7 @@ def test_the_page_builds_the_image_as_the_containerfile_says() -> None:
     assert command in CONTAINERFILE.read_text()
 
 
-def test_the_volume_of_the_page_is_one_that_kubernetes_takes(tmp_path: Path) -> None:
-    process = ServerProcess(tmp_path)
-    process.start()
-    try:
-        (text,) = blocks("yaml")
-        text = re.sub(r"\bNAME\b", "florin", text).replace("NAMESPACE", "tools")
-        Kubectl(process.kubeconfig, tmp_path)("apply", "--validate=strict", "-f", "-", stdin=text)
-    finally:
-        process.kill()
+def test_the_volume_of_the_page_is_one_that_kubernetes_takes(admin: Kubectl) -> None:
+    (text,) = blocks("yaml")
+    text = re.sub(r"\bNAME\b", "florin", text).replace("NAMESPACE", "tools")
+    admin("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=text)
