@@ -53,7 +53,8 @@ async def explain(hub: HubReader, question: Question) -> Answer:
 async def explain_problems(hub: HubReader, *, everywhere: bool = False) -> list[PlacementProblem]:
     """Return what is wrong with the placements of the workspace, or of all; the worst first.
 
-    Of other workspaces only placements are looked into that do not say they are ready.
+    Of other workspaces only placements are looked into that do not say they are ready, or of which
+    some destinations are not known.
     """
     own = await hub.edge_kind(EDGE_PLACEMENTS)
     found = [await _Asking(hub, each, Question(each["metadata"]["name"])).answer() for each in own]
@@ -62,7 +63,7 @@ async def explain_problems(hub: HubReader, *, everywhere: bool = False) -> list[
         others = [
             each
             for each in await hub.everywhere(EDGE_PLACEMENTS)
-            if cluster_of(each) not in here and not _is_ready(each)
+            if cluster_of(each) not in here and not _is_well(each)
         ]
         readers: dict[ClusterName, HubReader] = {}
         for each in others:
@@ -73,9 +74,13 @@ async def explain_problems(hub: HubReader, *, everywhere: bool = False) -> list[
     return problems(found)
 
 
-def _is_ready(placement: Object) -> bool:
-    conditions = (placement.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+def _is_well(placement: Object) -> bool:
+    status = placement.get("status") or {}
+    ready = any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for each in status.get("conditions") or ()
+    )
+    return ready and not status.get("unknownDestinations")
 
 
 class _Asking:

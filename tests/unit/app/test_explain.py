@@ -31,7 +31,7 @@ async def test_an_object_is_followed_from_selection_to_health() -> None:
         await town.slice()
         assert outcomes(await explain(hub, web)) == {("web", "florin"): "NotInMailbox"}
         await town.project("florin", DEPLOYMENTS, await _source(town), "shop")
-        assert outcomes(await explain(hub, web)) == {("web", "florin"): "NotHeardOf"}
+        assert outcomes(await explain(hub, web)) == {("web", "florin"): "NeverHeardOf"}
         await town.beat("florin")
         assert outcomes(await explain(hub, web)) == {("web", "florin"): "NotApplied"}
         await town.applied("florin", DEPLOYMENTS, "web", "shop")
@@ -105,7 +105,7 @@ async def test_an_edge_that_fell_silent_is_unknown_though_it_was_well_before() -
         await town.beat("florin", 90)
         found = await explain(hub, Question("p", "florin", "deploy/shop/web"))
         (pair,) = found.pairs
-        assert pair.chain.outcome == "NotHeardOf"
+        assert pair.chain.outcome == "LeaseLapsed"
         assert "florin last heard of 90 s ago" in answer_text(found)
 
 

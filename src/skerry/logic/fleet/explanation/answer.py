@@ -15,6 +15,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName, customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link, object_json
+from skerry.logic.fleet.explanation.silence import Silence
 from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject, selections, travelling
 from skerry.logic.fleet.placement.destination import DestinationTable
@@ -48,8 +49,8 @@ class Facts:
     has_status: Callable[[ObjectRef], bool]
     # Whether copies have no effect on the hub, whatever their kind; on a foreign one they have.
     copies_are_inert: bool = True
-    # How long edges have not been heard of, in words, by UID; and paths of workspaces by cluster.
-    silences: Mapping[str, str] = field(default_factory=dict)
+    # Since when edges have not been heard of, by UID; and paths of workspaces by cluster.
+    silences: Mapping[str, Silence | None] = field(default_factory=dict)
     paths: Mapping[ClusterName, str] = field(default_factory=dict)
 
     def path(self, cluster: ClusterName) -> str:
@@ -192,7 +193,7 @@ def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surround
             name,
             mailbox,
             *_grants(facts, ref),
-            facts.silences.get(uid, ""),
+            facts.silences.get(uid),
         )
     if not targets:
         yield Surroundings(where, location, False, None)

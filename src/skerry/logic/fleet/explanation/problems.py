@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.explanation.answer import Answer, PairAnswer
 from skerry.logic.fleet.explanation.links import Link, object_json
-from skerry.logic.fleet.explanation.way import NOT_HEARD_OF
 from skerry.logic.fleet.summary.health import NOT_REPORTED
 from skerry.logic.fleet.summary.report import NOT_APPLIED
 
@@ -91,6 +90,6 @@ def _broken(pair: PairAnswer) -> Link | None:
 def _severity(link: Link) -> int:
     if link.reason in _COMING:
         return COMING
-    if link.holds is None or link.reason == NOT_HEARD_OF:
+    if link.holds is None:
         return UNKNOWN
     return AT_EDGE if link.step in ("applied", "health") else WITHHELD

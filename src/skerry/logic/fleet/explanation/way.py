@@ -10,6 +10,7 @@ from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
 from skerry.logic.fleet.customization.customize import Withheld, customize
 from skerry.logic.fleet.explanation.links import Chain, Link, followed
+from skerry.logic.fleet.explanation.silence import Silence
 from skerry.logic.fleet.explanation.what import Subject, defined_by, travelling
 from skerry.logic.fleet.placement.explain import Explanation
 from skerry.logic.fleet.placement.grants import Rule
@@ -21,7 +22,6 @@ from skerry.logic.fleet.translation.difference import OCCUPIED
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD, name_taken, withheld_kind
 
-NOT_HEARD_OF = "NotHeardOf"
 # A type of the mailbox's own, which says nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
 
@@ -44,8 +44,8 @@ class Surroundings:
     # What grants let the workspace place here, and who says so; None: no grant is needed.
     rules: tuple[Rule, ...] | None = None
     granting: str = ""
-    # How long the edge has not been heard of, in words; empty while it is.
-    silence: str = ""
+    # Since when the edge has not been heard of; None while it is.
+    silence: Silence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,10 @@ def _links(
     yield Link("customization", True)
     yield _mailbox(around)
     yield _copy(subject, result.object, copy)
-    if around.silence and category_of(subject.item.group_resource) is not Category.MAILBOX_ONLY:
-        text = f"what is there is not known: {around.sync_target} {around.silence}"
-        yield Link("edge", None, NOT_HEARD_OF, (text,))
+    silence = around.silence
+    if silence and category_of(subject.item.group_resource) is not Category.MAILBOX_ONLY:
+        text = f"what is there is not known: {around.sync_target} {silence.words}"
+        yield Link("edge", None, silence.reason, (text,))
     yield from _at_the_edge(subject, copy)
 
 

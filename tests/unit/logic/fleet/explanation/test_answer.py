@@ -13,6 +13,7 @@ from skerry.api.kcp.resources import workspace_ref
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.explanation.answer import Facts, answer
+from skerry.logic.fleet.explanation.silence import Silence
 from skerry.logic.fleet.explanation.text import answer_text
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.placement.destination import DestinationTable
@@ -81,7 +82,7 @@ class Story:
         self.unreadable: dict[str, str] = {}
         self.subject = Subject(WEB, deployment(), {"go": "yes"})
         self.customizers: dict[CustomizerName, Raw] = {}
-        self.silences: dict[str, str] = {}
+        self.silences: dict[str, Silence | None] = {}
         self.copy: Raw | None = None
         self.grants: list[Raw] = []
         self.deliver()
@@ -415,11 +416,11 @@ def test_the_json_names_each_link() -> None:
 
 def test_an_edge_that_was_not_heard_of_is_unknown_whatever_it_said_last() -> None:
     story = Story()
-    story.silences = {"u1": "last heard of 90 s ago"}
+    story.silences = {"u1": Silence("LeaseLapsed", "last heard of 90 s ago")}
     (pair,) = answer(story.facts()).pairs
     broken = pair.chain.broken
     assert broken is not None
-    assert (broken.step, broken.holds, broken.reason) == ("edge", None, "NotHeardOf")
+    assert (broken.step, broken.holds, broken.reason) == ("edge", None, "LeaseLapsed")
     assert broken.messages == ("what is there is not known: st last heard of 90 s ago",)
 
 

@@ -31,7 +31,7 @@ def _answer(locations: list[LocationAnswer], *pairs: PairAnswer) -> Answer:
 WELL = Link("health", True, "Healthy")
 PULL = Link("health", False, "ImagePullBackOff", ("no such image",))
 TAKEN = Link("copy", False, "NameTaken", ("the name belongs to workspace root:other there",))
-SILENT = Link("edge", None, "NotHeardOf", ("st last heard of 90 s ago",))
+SILENT = Link("edge", None, "LeaseLapsed", ("st last heard of 90 s ago",))
 COMING = Link("applied", False, "NotApplied")
 
 
@@ -63,7 +63,7 @@ def test_the_worst_comes_first_and_equal_ones_are_one() -> None:
         ("ImagePullBackOff", ("a", "b")),
         ("NoSyncTarget", ("lost",)),
         ("NameTaken", ("a",)),
-        ("NotHeardOf", ("b",)),
+        ("LeaseLapsed", ("b",)),
         ("NotApplied", ("c",)),
     ]
     text = problems_text(found).splitlines()

@@ -20,16 +20,16 @@ def _target(last: str, **notes: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("last", "said"),
     [
-        ("2026-05-01T11:59:30Z", ""),
-        ("2026-05-01T11:58:30Z", "last heard of 90 s ago"),
-        ("2026-05-01T09:00:00Z", "last heard of 3h ago"),
-        ("", "was never heard of"),
+        ("2026-05-01T11:59:30Z", None),
+        ("2026-05-01T11:58:30Z", ("LeaseLapsed", "last heard of 90 s ago")),
+        ("2026-05-01T09:00:00Z", ("LeaseLapsed", "last heard of 3h ago")),
+        ("", ("NeverHeardOf", "was never heard of")),
     ],
 )
-def test_an_edge_counts_for_as_long_as_its_lease(last: str, said: str) -> None:
+def test_an_edge_counts_for_as_long_as_its_lease(last: str, said: tuple[str, str] | None) -> None:
     assert silence(_target(last), NOW) == said
 
 
 def test_a_longer_lease_is_waited_for() -> None:
     notes = {"edge.kcp.io/heartbeat-lease-seconds": "300"}
-    assert silence(_target("2026-05-01T11:58:30Z", **notes), NOW) == ""
+    assert silence(_target("2026-05-01T11:58:30Z", **notes), NOW) is None

@@ -183,7 +183,8 @@ class SummaryMachine(RuleBasedStateMachine):
             standing = self.tables.standing(placement)
             assert counts(standing) == self.given.standing(placement)
             # Whoever takes in a placement, or sees it go, knows that already.
-            if standing is not None and standing != self.stood.get(placement, Standing()):
+            before = self.stood.pop(placement, None)
+            if standing is not None and before is not None and standing != before:
                 assert placement in touched.standings
             if standing is not None:
                 self.stood[placement] = standing
