@@ -103,6 +103,27 @@ QUOTA = {
         },
     },
 }  # fmt: skip
+GATHERING = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "g"},
+    "rules": [],
+    "aggregationRule": {
+        "clusterRoleSelectors": [
+            {
+                "matchLabels": {"a": "b"},
+                "matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}],
+            }
+        ]
+    },
+}
+BINDING = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "b"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
+    "subjects": [{"kind": "User", "name": "ann"}],
+}
 CRON_JOB = {
     "apiVersion": "batch/v1",
     "kind": "CronJob",
@@ -119,6 +140,8 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     (f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs", CRON_JOB),
     (f"/apis/example.org/v1/namespaces/{NAMESPACE}/things", thing("b", size=3, x={"a": [1]})),
     ("/apis/rbac.authorization.k8s.io/v1/clusterroles", ROLE),
+    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", GATHERING),
+    ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", BINDING),
     ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("gadgets", "Gadget")),
 ]  # fmt: skip
 PATCHES: list[tuple[str, str, Any]] = [
