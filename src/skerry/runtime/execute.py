@@ -135,6 +135,8 @@ class Executor:
 
         Actions before a failure have happened. Of unordered ones all are tried.
         """
+        if not plan.actions and not plan.announcements:
+            return []  # most looks end so
         if plan.unordered and len(plan) > 1:
             outcomes = await self._side_by_side(plan)
         else:
