@@ -525,3 +525,79 @@ async def test_after_any_history_with_faults_summaries_are_what_one_pass_would_w
             revision = await hub.store.revision()
             await asyncio.sleep(300)
             assert await hub.store.revision() == revision
+
+
+# Edges that are not heard of.
+
+
+async def seen_of(hub: Hub) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the summary of the Deployment, and the status of its placement."""
+    summary = (await hub.summaries("shop"))["p-deployments-web"]
+    return summary, (await hub.placement("p"))["status"]
+
+
+async def with_one_lost(hub: Hub) -> None:
+    """Have a Deployment healthy at florin and guilder, of which the latter is lost."""
+    await furnished(hub, "florin", "guilder")
+    for edge in ("florin", "guilder"):
+        await hub.applied(edge, DEPLOYMENTS, "web", "shop")
+        await hub.report(edge, DEPLOYMENTS, "web", "shop", running())
+    # As the scheduler would.
+    scheduled = {"status": {"specGeneration": 1, "matchingLocationCount": 2}}
+    await hub.owner.patch(EDGE_PLACEMENTS, "p", scheduled, subresource="status")
+    await hub.beat("guilder", 60)
+    await asyncio.sleep(2)
+
+
+@virtual
+async def test_a_report_counts_until_the_lease_lapses_and_again_when_the_edge_is_back() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]), hub.summarizing():
+        await with_one_lost(hub)
+        before, _ = await seen_of(hub)
+        assert (before["healthy"], before["unknown"]) == (2, 0)
+
+        await asyncio.sleep(60)
+        summary, status = await seen_of(hub)
+        assert (summary["healthy"], summary["unknown"]) == (1, 1)
+        assert status["unknownDestinations"] == 1
+
+        copies = (await hub.mailbox("guilder").get(DEPLOYMENTS, "web", "shop"))["metadata"]
+        await hub.beat("guilder", 3600)
+        await asyncio.sleep(2)
+        summary, status = await seen_of(hub)
+        assert {**summary, "metadata": {}} == {**before, "metadata": {}}
+        assert status["unknownDestinations"] == 0
+        after = (await hub.mailbox("guilder").get(DEPLOYMENTS, "web", "shop"))["metadata"]
+        assert after["resourceVersion"] == copies["resourceVersion"]
+
+
+@virtual
+async def test_a_summarizer_that_starts_anew_changes_its_mind_of_no_edge() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]):
+        async with hub.summarizing():
+            await with_one_lost(hub)
+            await asyncio.sleep(60)
+            assert (await seen_of(hub))[0]["unknown"] == 1
+        revision = await hub.store.revision()
+        async with hub.summarizing():
+            await asyncio.sleep(30)
+        assert await hub.store.revision() == revision
+
+
+@virtual
+async def test_nothing_lapses_while_the_hub_does_not_answer() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]), hub.summarizing():
+        await with_one_lost(hub)
+        before, _ = await seen_of(hub)
+        hub.faults.rates = Rates(1.0, 0.0, 0.0, 1.0, 0.0)
+        await hub.beat("guilder", 60)  # breaks the watch, unseen
+        await asyncio.sleep(100)
+        await hub.beat("guilder", 60)
+        hub.faults.heal()
+        await asyncio.sleep(40)
+        summary, status = await seen_of(hub)
+        assert summary["metadata"]["generation"] == before["metadata"]["generation"]
+        assert (summary["unknown"], status["unknownDestinations"]) == (0, 0)

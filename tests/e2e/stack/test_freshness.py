@@ -122,6 +122,8 @@ def lost(shell: Terminal, edge: str) -> None:
         assert found[kind]["status"] == "True"
         said = f"1 unknown: {edge} last heard of {unheard['lastHeard']}"
         assert found[kind]["message"].endswith(said)
+    explained = shell("skerry explain placement all --object deployment/web/site")
+    assert f"{edge} last heard of" in explained
 
 
 def test_nothing_is_known_of_an_edge_that_is_not_heard_of(terminal: Terminal) -> None:
