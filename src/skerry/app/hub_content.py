@@ -26,7 +26,9 @@ COMPUTE = "root:compute"
 EDGE_PROVIDER = "root:espw"
 _SYSTEM = User("system:skerry", groups=(MASTERS, "system:authenticated"))
 _NATIVE_PREFIX = "v124"
-EDGE_PREFIX = "v261115"
+# Of the names of schemas, the date of the last change of any: a hub that finds those of an earlier
+# one offers its own instead.
+EDGE_PREFIX = "v261116"
 # Who may bind: groups that an administrator puts people in, never everybody.
 EDGE_BINDERS = f"{edge.GROUP}:binders"
 COMPUTE_BINDERS = "compute:binders"
@@ -253,17 +255,26 @@ def upgraded(live: Object, wanted: Object) -> Object | None:
 
 
 def extended_export(live: Object, wanted: Object) -> Object | None:
-    """Return *live* with the kinds of *wanted* that it lacks; None when it lacks none.
+    """Return *live* with the kinds of *wanted*, at its schemas; None when it has them.
 
-    A kind it has stays at the schema it has: objects are stored by that.
+    A schema that an earlier version made gives way to this one's, and bindings follow: fields are
+    only ever added. One that somebody else put there stays.
     """
     offered = list(live["spec"].get("latestResourceSchemas") or ())
+    ours = {name.partition(".")[2]: name for name in wanted["spec"]["latestResourceSchemas"]}
+    renewed = [_newer(name, ours.get(name.partition(".")[2], name)) for name in offered]
     kinds = {name.partition(".")[2] for name in offered}
-    names = wanted["spec"].get("latestResourceSchemas") or ()
-    lacking = [name for name in names if name.partition(".")[2] not in kinds]
-    if not lacking:
+    renewed += [name for kind, name in ours.items() if kind not in kinds]
+    if renewed == offered:
         return None
-    return {**live, "spec": {**live["spec"], "latestResourceSchemas": [*offered, *lacking]}}
+    return {**live, "spec": {**live["spec"], "latestResourceSchemas": renewed}}
+
+
+def _newer(offered: str, ours: str) -> str:
+    """Return *ours* where *offered* is by its name an earlier version of it."""
+    dates = [name.partition(".")[0] for name in (offered, ours)]
+    dated = all(date[:1] == "v" and len(date) == 7 and date[1:].isdigit() for date in dates)
+    return ours if dated and dates[0] < dates[1] else offered
 
 
 def regranted(live: Object, wanted: Object) -> Object | None:
