@@ -162,9 +162,9 @@ def test_a_signal_during_the_start_leaves_no_process(place: Place, seconds: floa
     with pytest.raises(subprocess.TimeoutExpired):
         running.wait(seconds)
     os.killpg(running.pid, signal.SIGINT)
-    _, errors = running.communicate(timeout=_LONG)
+    running.communicate(timeout=_LONG)
+    # Before the command has loaded, it is Python that ends it.
     assert running.returncode in (0, 1, 130, -signal.SIGINT)
-    assert "Traceback" not in errors or running.returncode == 1
     assert place.left() == []
 
 
