@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-PACKAGES = ("base-files", "coreutils", "dash", "libc-bin", "python3-venv")
+PACKAGES = ("base-files", "coreutils", "dash", "libc-bin", "libstdc++6", "python3-venv")
 # Nobody reads them in a container.
 _LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info",
              "usr/share/lintian", "usr/share/bug", "var", "boot", "dev", "proc", "sys")  # fmt: skip
@@ -42,6 +42,7 @@ def debian_base(root: Path, packages: Sequence[str] = PACKAGES) -> Path:
     (root / "tmp").chmod(0o1777)
     (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (root / "etc" / "group").write_text("root:x:0:\n")
+    (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
     return root
 
 
