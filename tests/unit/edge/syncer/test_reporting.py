@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import skerry
-from skerry.api.edge import SYNCER_CONFIGS
+from skerry.api.edge import OWNER_WORKSPACE, SYNCER_CONFIGS
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.deletion_budget import Budget
 from tests.kit.chain.syncer_world import CONFIG_MAPS, SyncerWorld
@@ -67,3 +67,25 @@ async def test_what_the_edge_refuses_and_what_is_held_is_counted_and_named(tmp_p
         assert held["approve"] in conditions["DeletionsHeld"]["message"]
         assert "skerry edge approve-deletions florin" in conditions["DeletionsHeld"]["message"]
         assert "adopt florin configmaps/theirs -n shop" in conditions["ObjectsRefused"]["message"]
+
+
+@virtual
+async def test_whose_deletions_are_held_is_reported_where_the_copies_said_it(
+    tmp_path: Path,
+) -> None:
+    world = SyncerWorld(tmp_path)
+    world.settings = replace(world.settings, budget=Budget(5, 25))
+    async with world.running():
+        await world.configure()
+        for name in PAGES:
+            notes = {OWNER_WORKSPACE: "tenant-1"}
+            await world.put(CONFIG_MAPS, name, {"data": {}}, annotations=notes)
+        world.start()
+        await world.settle(20)
+        page = await world.at_edge(CONFIG_MAPS, PAGES[0])
+        assert page is not None
+        assert "annotations" not in page["metadata"], "it stays at the hub"
+        for name in PAGES:
+            await world.hub.client.delete(CONFIG_MAPS, name, "shop")
+        await world.settle(20)
+        assert (await status(world))["heldDeletions"]["clusters"] == ["tenant-1"]
