@@ -58,6 +58,8 @@ NAME = "summarizer"
 WORKERS = 8
 # Discovery is a few requests; a restart with a thousand workspaces has a thousand of them.
 _KIND_WORKERS = 8
+# A status that others write, too, and that every report may change the counts of.
+_PLACEMENT_SECONDS = 1.0
 _HEARTBEATS = Selection(fields=f"metadata.name={HEARTBEAT_LEASE}")
 
 _log = Logger(NAME)
@@ -93,7 +95,7 @@ class Summarizer:
         self.kind_queue: WorkQueue[Cluster] = hub.queue(f"{NAME}-kinds")
         self._pace = Pace(self.queue, clock)
         self._source_pace = Pace(self.source_queue, clock)
-        self._placement_pace = Pace(self.placement_queue, clock)
+        self._placement_pace = Pace(self.placement_queue, clock, _PLACEMENT_SECONDS)
         placements = edge.informer(EDGE_PLACEMENTS)
         slices = edge.informer(SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True)
         slices.index.add_index(BY_PLACEMENT, by_placement)
