@@ -172,6 +172,34 @@ async def test_a_restored_hub_that_wants_everything_we_have_needs_no_person(
 
 
 @virtual
+async def test_a_restored_hub_needs_no_person_once_it_wants_everything_again(
+    tmp_path: Path,
+) -> None:
+    world = SyncerWorld(tmp_path)
+    async with world.running():
+        await placed(world)
+        other = await world.another_hub()
+        await world.configure(hub=other)
+        for index in (0, 1):
+            await world.put(CONFIG_MAPS, f"page-{index}", {"data": {"n": str(index)}}, server=other)
+        await world.put(DEPLOYMENTS, "web", deployment(), server=other)
+        world.to_hub.lead_to(other.transport)
+        world.hub = other
+        await world.settle(120)
+        assert (await world.conditions())["HubIdentityChanged"]["status"] == "True"
+        # What it lacks goes and comes; it is the last missing one that counts.
+        await other.client.delete(CONFIG_MAPS, "page-1", "shop")
+        await world.put(CONFIG_MAPS, "page-2", {"data": {"n": "2"}}, server=other)
+        await world.settle(30)
+        assert (await world.conditions())["HubIdentityChanged"]["status"] == "True"
+        assert len(await world.names_at_edge(CONFIG_MAPS)) == 3
+        await world.put(CONFIG_MAPS, "page-1", {"data": {"n": "1"}}, server=other)
+        await world.settle(30)
+        assert (await world.conditions())["HubIdentityChanged"]["status"] == "False"
+        assert len(await world.names_at_edge(CONFIG_MAPS)) == 3
+
+
+@virtual
 async def test_too_many_deletions_are_held_until_a_person_approves_them(tmp_path: Path) -> None:
     world = SyncerWorld(tmp_path)
     world.settings = replace(world.settings, budget=Budget(5, 50))

@@ -40,6 +40,10 @@ class EventHandlers:
         self._known_store = state.trust.known
         self._answering_store = ""
         self._configured = False
+        # What we placed and another store does not want, as far as it is known.
+        self._missing: set[ObjectRef] = set()
+        # Whether another store answered than the one this session has read from.
+        self._is_mixed = False
 
     def connect(self) -> None:
         """Have the handlers called from now on."""
@@ -70,6 +74,8 @@ class EventHandlers:
         if new is None and s.records.was_placed(ref) and s.trust.trusted:
             s.budget.propose((ref,))
             self._inspect_namespace(ref.namespace)
+        if not s.trust.trusted:
+            self._missing_changed(ref, new)
         if s.config.scope.covers(ref) or s.records.was_placed(ref):
             s.down.add(ref)
             if old is not None and new is not None:
@@ -105,6 +111,7 @@ class EventHandlers:
         self._enqueue(ref for ref in s.mailbox.refs() if not s.records.was_placed(ref))
         self._upsync.adjust()
         self._expect()
+        self._accept_if_harmless()
         self._report()
 
     def hub_types_changed(self) -> None:
@@ -116,6 +123,7 @@ class EventHandlers:
     def trust_changed(self) -> None:
         trust = self._s.trust
         if self._answering_store and trust.current != self._answering_store:
+            self._is_mixed = True
             self._end()
         self._answering_store = trust.current
         if trust.trusted:
@@ -192,10 +200,24 @@ class EventHandlers:
     def _accept_if_harmless(self) -> None:
         """Accept another store that wants everything we placed: nothing hangs on it."""
         s = self._s
-        if s.trust.trusted or not s.config.configured:
+        if s.trust.trusted or self._is_mixed or not s.config.configured:
             return
         scope = s.config.scope
         if not all(s.mailbox.synced(kind) for kind in scope.types()):
             return
-        if all(scope.covers(r) and s.mailbox.get(r) is not None for r in s.records.all_placed()):
+        self._missing = {
+            ref
+            for ref in s.records.all_placed()
+            if s.mailbox.get(ref) is None or not scope.covers(ref)
+        }
+        if not self._missing:
             s.trust.accept()
+
+    def _missing_changed(self, ref: ObjectRef, new: Object | None) -> None:
+        """Take in that another store wants one more of what we placed, or one less."""
+        if new is None and self._s.records.was_placed(ref):
+            self._missing.add(ref)
+        elif new is not None and ref in self._missing:
+            self._missing.discard(ref)
+            if not self._missing:
+                self._accept_if_harmless()
