@@ -112,4 +112,4 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         api_server(directory=occupied),
     ):
         pass
-    assert "cannot open the store" in str(raised.value.__cause__)
+    assert "cannot keep data in" in str(raised.value.__cause__)
