@@ -6,6 +6,7 @@ After each: what was placed still is, nothing went without evidence, and the hub
 from __future__ import annotations
 
 import asyncio
+import copy
 import errno
 import os
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from skerry.runtime.client import Client
 from tests.kit.chain.syncer_world import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    SPEC,
     SyncerWorld,
     deployment,
 )
@@ -179,7 +181,11 @@ async def test_a_restored_hub_needs_no_person_once_it_wants_everything_again(
     async with world.running():
         await placed(world)
         other = await world.another_hub()
-        await world.configure(hub=other)
+        # A scope may name types that the mailbox does not have.
+        spec = copy.deepcopy(SPEC)
+        widgets = {"group": "example.org", "apiVersion": "v1", "resource": "widgets"}
+        spec["namespaceScope"]["resources"].append(widgets)
+        await world.configure(spec, hub=other)
         for index in (0, 1):
             await world.put(CONFIG_MAPS, f"page-{index}", {"data": {"n": str(index)}}, server=other)
         await world.put(DEPLOYMENTS, "web", deployment(), server=other)

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import SYNC_TARGETS
@@ -74,6 +75,11 @@ the key within --wait-seconds. Run it again: what was done stays done, and the k
     help="kind configuration file of the embedded edge, when it is created.",
 )
 @click.option(
+    "--heartbeat-seconds",
+    type=click.FloatRange(min=1, max=MAX_LEASE_SECONDS / 2),
+    help="Time between signs of life of the embedded edge; it is lost after two  [default: 30]",
+)
+@click.option(
     "--manifest", is_flag=True, help="The cluster is elsewhere: print what to apply there."
 )
 @click.option(
@@ -124,7 +130,7 @@ class _Enlisting:
         self.wait_seconds: float = _WAIT_SECONDS if waits is None else waits
         self._name = name
         self._labels = labels
-        self._flags = flags
+        self.flags = flags
 
     async def check(self) -> None:
         """Raise unless the inventory workspace can have SyncTargets."""
@@ -148,13 +154,13 @@ class _Enlisting:
             self.access,
             self._name,
             self.imw,
-            self._flags["espw"],
+            self.flags["espw"],
             wait_seconds=self.wait_seconds,
         )
 
     async def credential(self, edge: EdgeName) -> Object:
         """Return the kubeconfig by which the edge begins."""
-        terms = identity.CredentialTerms(approved=not self._flags["require_approval"])
+        terms = identity.CredentialTerms(approved=not self.flags["require_approval"])
         return await identity.issue(self.access, self._name, edge, terms)
 
 
@@ -201,7 +207,9 @@ async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> 
             f"first: skerry edge delete {edge.name}",
         )
     if not syncer.mailbox or not syncer.process.running:
-        syncer.join(await hub.credential(found))
+        beats = hub.flags["heartbeat_seconds"]
+        flags = [] if beats is None else ["--heartbeat-seconds", str(beats)]
+        syncer.join(await hub.credential(found), flags)
     await asyncio.to_thread(syncer.start)
 
 

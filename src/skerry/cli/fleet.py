@@ -56,6 +56,8 @@ class _Form:
     wide: bool
     problems: bool
     limit: int
+    # Of a terminal, on which a row is a line; 0 where lines may have any length.
+    width: int
 
 
 @click.command(
@@ -122,7 +124,9 @@ def fleet(
     console = Console(highlight=False, soft_wrap=True)
     if watch and (output == "json" or not console.is_terminal):
         raise click.UsageError("--watch draws on a terminal: leave it out where a program reads")
-    form = _Form(output == "wide", problems, _rows(console) if limit is None else limit)
+    width = console.width if console.is_terminal and output != "wide" else 0
+    rows = _rows(console) if limit is None else limit
+    form = _Form(output == "wide", problems, rows, width)
     settings = FleetSettings(kubeconfig, context, {"KUBECONFIG": merged, "HOME": home}, espw_path)
 
     async def answered() -> bool:
@@ -182,10 +186,10 @@ def _screen(found: Fleet, form: _Form) -> Iterator[Text]:
         if name in found.unreadable:
             yield Text(f"\n{name}: not shown: {found.unreadable[name]}")
         elif section.rows:
-            yield from _table(section)
+            yield from _table(section, form.width)
 
 
-def _table(section: Section) -> Iterator[Text]:
+def _table(section: Section, width: int) -> Iterator[Text]:
     head, *rows = aligned([section.head, *section.rows])
     yield Text("\n" + GAP.join(head).rstrip(), style="bold")
     for cells, state in zip(rows, section.states, strict=True):
@@ -194,6 +198,8 @@ def _table(section: Section) -> Iterator[Text]:
             style = _STYLES[state] if cell.strip() == state else ""
             line.append((GAP if number else "") + cell, style=style)
         line.rstrip()
+        if width:
+            line.truncate(width, overflow="ellipsis")
         yield line
     if section.footer:
         yield Text(section.footer, style="dim")

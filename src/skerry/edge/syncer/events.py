@@ -198,13 +198,15 @@ class EventHandlers:
         s.hub_types.expect([*s.config.scope.types().values(), *upsynced])
 
     def _accept_if_harmless(self) -> None:
-        """Accept another store that wants everything we placed: nothing hangs on it."""
+        """Accept another store that wants everything we placed: nothing hangs on it.
+
+        What was not read yet counts as missing. Types of which nothing was placed do not matter: a
+        scope may name some that the mailbox never has.
+        """
         s = self._s
         if s.trust.trusted or self._is_mixed or not s.config.configured:
             return
         scope = s.config.scope
-        if not all(s.mailbox.synced(kind) for kind in scope.types()):
-            return
         self._missing = {
             ref
             for ref in s.records.all_placed()
