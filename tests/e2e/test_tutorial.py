@@ -1,4 +1,4 @@
-"""The tutorial's own commands, run as a reader would run them."""
+"""The tutorials' own commands, run as a reader would run them."""
 
 from __future__ import annotations
 
@@ -6,55 +6,82 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.kit.ports import free_ports
 
-_PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "two-edges.md"
+_PAGES = Path(__file__).parents[2] / "docs" / "tutorial"
 # A page that fails half-way leaves no syncer behind.
 _ENDING = "trap 'jobs -p | xargs -r kill 2>/dev/null || true' EXIT"
-_BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(shell|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Between the outputs of two blocks.
+_END_OF_BLOCK = "=== end of block"
+_NAMES = ("north", "south")
+
+Run = Callable[[str], str]
 
 
-def test_the_tutorial_works_as_printed(tmp_path: Path) -> None:
-    script = "\n".join(_BLOCK.findall(_PAGE.read_text()))
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Run a script in a folder that is also its home; what it left running is ended."""
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "KUBECONFIG": str(tmp_path / "edges.kubeconfig"),
+    }
+
+    def run(script: str) -> str:
+        # Jobs are named by number in the last block, which an interactive shell allows.
+        ended = subprocess.run(
+            ["bash", "-eumo", "pipefail", "-c", f"{_ENDING}\n{script}"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+        assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+        return ended.stdout
+
+    yield run
+    skerry = [sys.executable, "-m", "skerry.cli"]
+    for command in (["down", "--data-dir", "hub"], *(["edge", "delete", n] for n in _NAMES)):
+        subprocess.run(
+            [*skerry, *command], cwd=tmp_path, env=environment, check=False, capture_output=True
+        )
+
+
+def test_the_tutorial_works_as_printed(run: Run) -> None:
+    script = "\n".join(_SHELL.findall((_PAGES / "two-edges.md").read_text()))
     for printed, free in zip(("18091", "18092"), map(str, free_ports(2)), strict=True):
         script = script.replace(printed, free)
-    # Jobs are named by number in the last block, which an interactive shell allows.
-    ended = subprocess.run(
-        ["bash", "-eumo", "pipefail", "-c", f"{_ENDING}\n{script}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env={
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HOME": str(tmp_path),
-            "KUBECONFIG": str(tmp_path / "edges.kubeconfig"),
-        },
+    printed = run(script)
+    assert "Hello from the north!" in printed
+    assert "Hello from the south!" in printed
+
+
+@pytest.mark.timeout(600)
+def test_when_things_go_wrong_the_fleet_is_shown_as_it_is(run: Run) -> None:
+    blocks = _BLOCK.findall((_PAGES / "when-things-go-wrong.md").read_text())
+    commands = [block for kind, block in blocks if kind == "shell"]
+    parts = run("".join(f"{each}echo '{_END_OF_BLOCK}'\n" for each in commands)).split(
+        _END_OF_BLOCK
     )
-    try:
-        assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-        assert "Hello from the north!" in ended.stdout
-        assert "Hello from the south!" in ended.stdout
-    finally:
-        _clean_up(tmp_path)
+    number = -1
+    for kind, block in blocks:
+        if kind == "shell":
+            number += 1
+            continue
+        seen = parts[number]
+        for line in block.splitlines():
+            assert _shown(line, seen), f"want {line!r} in what was printed:\n{seen}"
 
 
-def _clean_up(directory: Path) -> None:
-    """Stop what a tutorial that failed half-way left running."""
-    skerry = [sys.executable, "-m", "skerry.cli"]
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(directory),
-        "KUBECONFIG": str(directory / "edges.kubeconfig"),
-    }
-    for command in (
-        ["down", "--data-dir", "hub"],
-        ["edge", "delete", "north"],
-        ["edge", "delete", "south"],
-    ):
-        subprocess.run(
-            [*skerry, *command], cwd=directory, env=environment, check=False, capture_output=True
-        )
+def _shown(line: str, seen: str) -> bool:
+    """Tell whether a line was printed; ``…`` stands for anything."""
+    pattern = r"[^\n]*".join(re.escape(part) for part in line.split("…"))
+    return re.search(rf"^{pattern}\s*$", seen, re.MULTILINE) is not None

@@ -115,9 +115,8 @@ class Fleet:
 
     async def read(self) -> None:
         """Read everything once."""
-        async with asyncio.TaskGroup() as tasks:
-            for part in self._parts:
-                tasks.create_task(self._readable(part, self._read(part)))
+        for part in self._parts:
+            await self._readable(part, self._read(part))
         self._check()
         await self.name_workspaces()
 
@@ -179,6 +178,4 @@ class Fleet:
             annotations = found["metadata"].get("annotations") or {}
             self._paths[cluster] = annotations.get(PATH_ANNOTATION, UNNAMED)
 
-        async with asyncio.TaskGroup() as tasks:
-            for cluster in sorted(self.overview.clusters() - self._paths.keys()):
-                tasks.create_task(name(cluster))
+        await asyncio.gather(*map(name, sorted(self.overview.clusters() - self._paths.keys())))

@@ -32,6 +32,8 @@ from skerry.wire.kubeconfig import KubeconfigError
 
 # Ages are shown in seconds; drawing more often would show nothing new.
 _REDRAW_SECONDS = 1.0
+# Why there may be no answer, each a sentence.
+_FAILURES = (FleetUnreadable, ApiError, KubeconfigError, TransportError)
 _STYLES = {
     "Lost": "red",
     "Held": "red",
@@ -149,7 +151,7 @@ def fleet(
         troubled = uvloop.run(answered())
     except KeyboardInterrupt:
         return
-    except (FleetUnreadable, ApiError, KubeconfigError, TransportError) as error:
+    except _FAILURES as error:
         print(f"skerry fleet: {error}", file=sys.stderr)
         sys.exit(1)
     if exit_code and troubled:
@@ -165,13 +167,19 @@ def _rows(console: Console) -> int:
 
 async def _watch(found: Fleet, form: _Form, console: Console) -> None:
     """Show the fleet until interrupted."""
-    async with asyncio.TaskGroup() as tasks:
-        await found.follow(tasks)
-        with Live(console=console, screen=True, auto_refresh=False) as live:
-            while True:
-                await found.name_workspaces()
-                live.update(Group(*_screen(found, form)), refresh=True)
-                await found.clock.sleep(_REDRAW_SECONDS)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            await found.follow(tasks)
+            with Live(console=console, screen=True, auto_refresh=False) as live:
+                while True:
+                    await found.name_workspaces()
+                    live.update(Group(*_screen(found, form)), refresh=True)
+                    await found.clock.sleep(_REDRAW_SECONDS)
+    except ExceptionGroup as group:
+        failures = group.subgroup(_FAILURES)
+        if failures is None:
+            raise
+        raise failures.exceptions[0] from group
 
 
 def _screen(found: Fleet, form: _Form) -> Iterator[Text]:

@@ -205,7 +205,9 @@ def cluster(tmp_path: Path) -> Iterator[list[EtcdProcess]]:
 async def test_a_cluster_that_loses_each_member_in_turn_goes_on(
     cluster: list[EtcdProcess],
 ) -> None:
-    # One of the three is the leader, so its loss is among the turns.
+    # One of the three is the leader, so its loss is among the turns. They are asked to end: one
+    # that is killed under load may disagree with the others afterwards, a defect of etcd before
+    # 3.5.3.
     servers = tuple(member.url for member in cluster)
     settings = StoreSettings(kind="etcd", etcd_servers=servers, etcd_timeout_seconds=20)
     store = await open_store(settings, SystemClock(), SystemIds())
@@ -214,7 +216,7 @@ async def test_a_cluster_that_loses_each_member_in_turn_goes_on(
     async with asyncio.timeout(60):
         for member in cluster:
             await load.more(60)
-            member.kill()
+            member.stop()
             await load.more(60)
             member.start()
         await load.finish()

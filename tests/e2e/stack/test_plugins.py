@@ -137,7 +137,7 @@ def test_a_cluster_is_prepared_in_one_step_and_again_without_harm(person: Person
     assert stat.S_IMODE(manifest.stat().st_mode) == 0o600
     kinds = [each["kind"] for each in yaml.safe_load_all(manifest.read_text())]
     assert kinds[:2] == ["Namespace", "ServiceAccount"]
-    assert kinds[-2:] == ["Secret", "Deployment"]
+    assert kinds[-3:] == ["Secret", "PersistentVolumeClaim", "Deployment"]
     assert person.workspace == home
     again = person.lines("kubectl kubestellar prep-for-cluster pcluster env=prod -o -")
     first, second = manifest.read_text(), "\n".join(again)

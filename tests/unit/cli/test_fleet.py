@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from click.testing import CliRunner, Result
 
 from skerry.cli.main import main
@@ -21,6 +23,22 @@ def test_without_a_hub_there_is_no_answer() -> None:
     result = called()
     assert result.exit_code == 1
     assert result.stderr.startswith("skerry fleet: kubeconfig /nowhere/.kube/config: ")
+
+
+def test_a_hub_that_does_not_answer_is_reported_in_one_line(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        """
+current-context: here
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: here, context: {cluster: c, user: u}}]
+"""
+    )
+    result = called("--kubeconfig", str(kubeconfig))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("skerry fleet: cannot connect to 127.0.0.1:1: ")
+    assert result.stderr.count("\n") == 1
 
 
 def test_watching_needs_a_terminal() -> None:
