@@ -17,6 +17,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from skerry.api.edge import NOT_ENFORCED
+from skerry.api.edge_marks import MARKS
 from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
@@ -44,6 +45,7 @@ def pages(commands: click.Group) -> dict[str, str]:
         "edge-api.md": _edge_api(),
         "scheduler-configuration.md": f"{_HEAD}\n{configuration_page()}",
         "not-enforced.md": _not_enforced(),
+        "annotations.md": _annotations(),
     }
 
 
@@ -179,6 +181,28 @@ def _edge_api() -> str:
             if name not in ("apiVersion", "kind", "metadata"):
                 required = name in schema.get("required", ())
                 lines += _described_fields(name, schema["properties"][name], required=required)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _annotations() -> str:
+    lines = [
+        _HEAD,
+        "# Labels and annotations of the edge API\n",
+        "Those set by people ask for something. Controllers and syncers set the others; whoever",
+        "else changes those has them put right, or is refused. All are annotations but the two",
+        "that say so. Copies leave them behind on their way to an edge.\n",
+    ]
+    for writer, title in (
+        ("people", "Set by people"),
+        ("controllers", "Set by the hub's controllers"),
+        ("syncer", "Set by syncers"),
+    ):
+        lines += [f"## {title}\n", "| name | on | value | meaning |", "|---|---|---|---|"]
+        for mark in MARKS:
+            if mark.by == writer:
+                name = f"`{mark.key}`" + (" (label)" if mark.label else "")
+                lines.append(f"| {name} | {mark.on} | {mark.value} | {mark.meaning} |")
         lines.append("")
     return "\n".join(lines)
 

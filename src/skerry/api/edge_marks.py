@@ -1,0 +1,131 @@
+"""What each label and annotation of the edge API means, who sets it and on what.
+
+The names are in ``api.edge``; this table is their reference, which the documentation prints. A test
+holds it to have every name once.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from skerry.api import edge
+
+Writer = Literal["people", "controllers", "syncer"]
+
+
+class Mark(NamedTuple):
+    """One label or annotation."""
+
+    key: str
+    on: str
+    by: Writer
+    value: str
+    meaning: str
+    label: bool = False
+
+
+_SOURCE: Final = "objects in a workload's workspace"
+_COPY: Final = "copies in mailboxes"
+
+MARKS: Final[tuple[Mark, ...]] = (
+    Mark(
+        edge.CREATE_ONLY, _SOURCE, "people", "`true`",
+        "Create it at edges and leave it as it is from then on.",
+    ),
+    Mark(
+        edge.DOWNSYNC_OVERWRITE, _SOURCE, "people", "`false`",
+        "The same, as KubeStellar spells it.",
+    ),
+    Mark(
+        edge.ORPHAN_ON_DELETE, _SOURCE, "people", "`true`",
+        "When it is no longer placed, leave it at the edge.",
+    ),
+    Mark(
+        edge.ADOPT, _SOURCE, "people", "`true`",
+        "Take over an object that was at the edge before; it is never deleted there.",
+    ),
+    Mark(
+        edge.RECREATE, _SOURCE, "people", "`true`",
+        "Where a change cannot be applied (an immutable field), delete and create anew.",
+    ),
+    Mark(
+        edge.HAND_OVER_TO, _SOURCE, "people", "path of a workspace",
+        "Give the name, at edges that both place it to, to that workspace's object.",
+    ),
+    Mark(
+        edge.CUSTOMIZER, _SOURCE, "people", "`name` or `namespace/name`",
+        "Change it on its way to each place as this Customizer says.",
+    ),
+    Mark(
+        edge.EXPAND_PARAMETERS, _SOURCE, "people", "`true`",
+        "Replace `%(name)` in it, on its way, by labels and annotations of the Location.",
+    ),
+    Mark(
+        edge.TAINTS, "Locations", "people", "as `kubectl taint` writes them",
+        "Keep placements away that do not tolerate it.",
+    ),
+    Mark(
+        edge.APPROVE_DELETIONS, "the SyncerConfig of a mailbox", "people", "id of the hold",
+        "Let the deletions go that an edge holds; `skerry edge approve-deletions` sets it.",
+    ),
+    Mark(
+        edge.ACCEPT_STORE_IDENTITY, "the SyncerConfig of a mailbox", "people", "id of the store",
+        "Believe a hub whose store is another one; `skerry edge accept-store` sets it.",
+    ),
+    Mark(
+        edge.CONFIRM, "the LocationConsent of an inventory", "people", "ids, comma-separated",
+        "Confirm removals that grants ask for; `skerry grants confirm` sets it.",
+    ),
+    Mark(
+        edge.NOT_ENFORCED, "objects at an edge", "people", "sentence",
+        "What of it has no effect at that edge; embedded edges set it themselves.",
+    ),
+    Mark(
+        edge.PROJECTED, _COPY, "controllers", "`yes`",
+        "A copy on its way to an edge, without effect at the hub.", label=True,
+    ),
+    Mark(
+        edge.SOURCE_PLACEMENT, "slices and summaries", "controllers", "name, or a hash of it",
+        "The EdgePlacement they belong to.", label=True,
+    ),
+    Mark(
+        edge.OWNER_WORKSPACE, _COPY, "controllers", "logical cluster",
+        "The workspace whose object the copy is.",
+    ),
+    Mark(
+        edge.HANDED_OVER, _COPY, "controllers", "`cluster=path`, comma-separated",
+        "Hand-overs that have taken effect; each does once.",
+    ),
+    Mark(
+        edge.WITHHELD_FROM, _COPY, "controllers", "logical clusters, comma-separated",
+        "Workspaces whose objects of that name are withheld there.",
+    ),
+    Mark(
+        edge.SOURCE_GENERATION, _COPY, "controllers", "number",
+        "Generation of the source that the copy was made of, where states are aggregated.",
+    ),
+    Mark(
+        edge.SYNC_TARGET_NAME, "mailbox Workspaces", "controllers", "name",
+        "The SyncTarget a mailbox is of.",
+    ),
+    Mark(
+        edge.HEARTBEAT_LEASE_SECONDS, "SyncTargets", "controllers", "seconds",
+        "How long its edge counts as heard of, where that is not the usual minute.",
+    ),
+    Mark(
+        edge.APPLIED, _COPY, "syncer", "digest",
+        "The content that was applied at the edge.",
+    ),
+    Mark(
+        edge.SYNC_ERROR, _COPY, "syncer", "`Reason: message`",
+        "Why the edge did not take it.",
+    ),
+    Mark(
+        edge.CAUSE, _COPY, "syncer", "`Reason: message`",
+        "Why it is not well at the edge; absent when it is.",
+    ),
+    Mark(
+        edge.UPSYNCED, "reports in mailboxes", "syncer", "`true`",
+        "An object born at the edge and brought up.",
+    ),
+)  # fmt: skip
