@@ -71,14 +71,14 @@ def test_when_things_go_wrong_the_fleet_is_shown_as_it_is(run: Run) -> None:
     parts = run("".join(f"{each}echo '{_END_OF_BLOCK}'\n" for each in commands)).split(
         _END_OF_BLOCK
     )
-    number = -1
+    number, missing = -1, list[str]()
     for kind, block in blocks:
         if kind == "shell":
             number += 1
             continue
-        seen = parts[number]
-        for line in block.splitlines():
-            assert _shown(line, seen), f"want {line!r} in what was printed:\n{seen}"
+        wanted = [line for line in block.splitlines() if not _shown(line, parts[number])]
+        missing += [f"want {line!r} in what was printed:\n{parts[number]}" for line in wanted]
+    assert not missing, "\n".join(missing)
 
 
 def _shown(line: str, seen: str) -> bool:

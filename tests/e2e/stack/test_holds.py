@@ -142,7 +142,7 @@ def failing(shell: Terminal, command: str) -> tuple[int, str]:
 
 def test_churn_converges_without_a_hold(terminal: Terminal) -> None:
     names = " ".join(f"page-{number:02}" for number in range(40, _PAGES))
-    for _ in range(4):
+    for _ in range(2):
         terminal(f"kubectl -n web delete configmap {names}")
         terminal(applied(*map(page, range(40, _PAGES))))
     for edge in _EDGES:
