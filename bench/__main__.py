@@ -24,6 +24,7 @@ SUITES = (
     "overview",
     "memory",
     "adversary",
+    "revocation",
     "churn",
 )
 
