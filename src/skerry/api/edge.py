@@ -28,6 +28,7 @@ SINGLE_PLACEMENT_SLICES: Final = GroupVersionResource(GROUP, VERSION, "singlepla
 CUSTOMIZERS: Final = GroupVersionResource(GROUP, VERSION, "customizers")
 SYNCER_CONFIGS: Final = GroupVersionResource(GROUP, VERSION, "syncerconfigs")
 STATUS_SUMMARIES: Final = GroupVersionResource(GROUP, VERSION, "statussummaries")
+STATUS_QUERIES: Final = GroupVersionResource(GROUP, VERSION, "statusqueries")
 LOCATION_GRANTS: Final = GroupVersionResource(GROUP, VERSION, "locationgrants")
 LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsents")
 

@@ -3,12 +3,12 @@
 EdgePlacement says which objects go to which locations. The scheduler answers with
 SinglePlacementSlices, the translator with a SyncerConfig per mailbox, the summarizer with
 StatusSummaries. Customizer says how objects differ from place to place. LocationGrant, for the
-owner of an inventory, says who may place what there.
+owner of an inventory, says who may place what there. StatusQuery asks about all reported states.
 """
 
 from __future__ import annotations
 
-from skerry.api.kcp import grants
+from skerry.api.kcp import grants, queries
 from skerry.api.kcp.building import (
     AGE,
     LABEL_VALUE,
@@ -468,4 +468,5 @@ def definitions() -> list[Raw]:
         _summary("StatusSummary", "statussummaries", "ss", namespaced=True),
         _summary("ClusterStatusSummary", "clusterstatussummaries", "css", namespaced=False),
         *grants.definitions(GROUP, _CATEGORIES),
+        *queries.definitions(GROUP, _CATEGORIES),
     ]
