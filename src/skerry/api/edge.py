@@ -31,6 +31,7 @@ STATUS_SUMMARIES: Final = GroupVersionResource(GROUP, VERSION, "statussummaries"
 STATUS_QUERIES: Final = GroupVersionResource(GROUP, VERSION, "statusqueries")
 LOCATION_GRANTS: Final = GroupVersionResource(GROUP, VERSION, "locationgrants")
 LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsents")
+DECISION_RECORDS: Final = GroupVersionResource(GROUP, VERSION, "decisionrecords")
 
 # The only SyncerConfig of a mailbox, and the only LocationConsent of an inventory workspace.
 SYNCER_CONFIG_NAME: Final = "the-one"

@@ -4,11 +4,12 @@ EdgePlacement says which objects go to which locations. The scheduler answers wi
 SinglePlacementSlices, the translator with a SyncerConfig per mailbox, the summarizer with
 StatusSummaries. Customizer says how objects differ from place to place. LocationGrant, for the
 owner of an inventory, says who may place what there. StatusQuery asks about all reported states.
+DecisionRecords tell what was decided, when and why.
 """
 
 from __future__ import annotations
 
-from skerry.api.kcp import grants, queries
+from skerry.api.kcp import grants, history, queries
 from skerry.api.kcp.building import (
     AGE,
     LABEL_VALUE,
@@ -469,4 +470,5 @@ def definitions() -> list[Raw]:
         _summary("ClusterStatusSummary", "clusterstatussummaries", "css", namespaced=False),
         *grants.definitions(GROUP, _CATEGORIES),
         *queries.definitions(GROUP, _CATEGORIES),
+        *history.definitions(GROUP, _CATEGORIES),
     ]
