@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skerry.api.errors import ApiError
-from skerry.logic.fleet.customization.paths import PathError, parse_path
+from skerry.logic.fleet.customization.paths import parse_path
 from skerry.logic.machinery import names
 from skerry.logic.machinery.builtin.pod_defaults import pull_policy
 from skerry.logic.machinery.crd.jsonpath import compiled as compiled_path
@@ -24,6 +24,7 @@ from skerry.logic.machinery.cron import ScheduleError, parse_schedule
 from skerry.logic.machinery.decoding import DecodeError, decode_json, decode_yaml
 from skerry.logic.machinery.decoding.scalars import resolved
 from skerry.logic.machinery.durations import DurationError, parse_duration
+from skerry.logic.machinery.jsonpath import JSONPathError
 from skerry.logic.machinery.quantity import Quantity, QuantityError
 from skerry.logic.machinery.schema import formats
 from skerry.logic.machinery.schema.duplicates import duplicate_keys
@@ -77,7 +78,9 @@ READERS: dict[str, Reader] = {
     "JSONPath of a column": Reader(
         compiled_path, (ValueError,), ".a[]*?()@='\"\\{}:,$-1", ("[", ".[?(")
     ),
-    "path of a replacement": Reader(parse_path, (PathError,), "$.a[]*:'\"\\, 1", ("[", "[ ", "['")),
+    "path of a replacement": Reader(
+        parse_path, (JSONPathError,), "$.a[]*:'\"\\, 1", ("[", "[ ", "['")
+    ),
     "qualified name": Reader(names.qualified_name, (), "aA1-_./", ("a/", "-")),
     "subdomain": Reader(names.dns1123_subdomain, (), "a1-._", ("a-", "a.")),
     "label value": Reader(names.label_value, (), "aA1-_.", ("a-",)),

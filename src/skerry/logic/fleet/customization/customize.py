@@ -23,8 +23,9 @@ from skerry.logic.fleet.customization.parameters import (
     location_values,
     missing_names,
 )
-from skerry.logic.fleet.customization.paths import Members, Path, PathError, parse_path
+from skerry.logic.fleet.customization.paths import Path, parse_path
 from skerry.logic.fleet.customization.replacement import UnreachablePath, replaced
+from skerry.logic.machinery.jsonpath import JSONPathError, Members
 
 CUSTOMIZER_NOT_FOUND = "CustomizerNotFound"
 LOCATION_NOT_FOUND = "LocationNotFound"
@@ -186,7 +187,7 @@ class _Customization:
             path = parse_path(path_text)
             kept = copy.deepcopy(self.object) if _touches_identity(path) else None
             result = replaced(self.object, path, value)
-        except (PathError, UnreachablePath) as error:
+        except (JSONPathError, UnreachablePath) as error:
             found = by.missing(replacement["path"])
             why = found or Problem(INVALID_PATH, str(error))
             self._problem(why.reason, f"Customizer {name}: {why.message}")

@@ -15,15 +15,17 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from skerry.logic.fleet.customization.paths import (
+from skerry.logic.fleet.customization.paths import Path
+from skerry.logic.machinery.jsonpath import (
     Descent,
     Every,
+    Filter,
     Items,
     Members,
     Number,
-    Path,
     Slice,
     Step,
+    Union,
 )
 
 
@@ -150,12 +152,17 @@ def _after(place: Place, step: Step) -> Iterator[Place]:
                 yield from (Place(value, name) for name in names if name in value)
         case Number(index):
             yield from _numbered(value, index)
-        case Items(indexes):
+        case Items() | Slice():
             if isinstance(value, list):
-                yield from (Place(value, index) for index in indexes if index < len(value))
-        case Slice(first, end, stride):
-            if isinstance(value, list):
-                yield from (Place(value, i) for i in range(len(value))[first:end:stride])
+                yield from (Place(value, index) for index in _indexes(step, len(value)))
+        case Union() | Filter():  # pragma: no cover - not in the dialect of replacements
+            return
+
+
+def _indexes(step: Items | Slice, length: int) -> Iterable[int]:
+    if isinstance(step, Items):
+        return (index for index in step.indexes if index < length)
+    return range(length)[step.start : step.end : step.stride]
 
 
 def _numbered(value: Any, index: int) -> Iterator[Place]:

@@ -17,6 +17,7 @@ import orjson
 from skerry.api.objects import Object
 from skerry.logic.machinery.crd import jsonpath
 from skerry.logic.machinery.crd.definition import mapping, sequence, text
+from skerry.logic.machinery.jsonpath import JSONPathError
 from skerry.logic.machinery.printing.cells import NAME
 from skerry.logic.machinery.printing.durations import INVALID, UNKNOWN, human_duration, parse_time
 from skerry.logic.machinery.resource import Column
@@ -43,7 +44,7 @@ def find_of(path: str) -> jsonpath.Find | None:
     """Return what finds the values at *path*, None when it cannot be read."""
     try:
         return jsonpath.compiled(path)
-    except jsonpath.JSONPathError:
+    except JSONPathError:
         return None
 
 

@@ -1,35 +1,39 @@
-r"""The JSONPath that printer columns and selectable fields are written in.
+r"""What the JSONPath of printer columns and selectable fields finds.
 
-A path is parsed once into steps, each a function from the values found so far to the next ones.
-``.a.b``, ``['a']``, ``.a\.b`` (an escaped dot), ``[0]``, ``[-1]``, ``[1:3]``, ``[0,2]``, ``[*]``,
-``..name``, ``['a','b']`` and filters such as ``[?(@.type=="Ready")].status`` are understood, as
-client-go understands them. A step that does not fit what it meets yields nothing: a missing
-field must never fail a request.
+A path (``machinery/jsonpath.py``, kubectl's dialect) is read once into a function from an object
+to values. ``.a.b``, ``['a']``, ``.a\.b`` (an escaped dot), ``[0]``, ``[-1]``, ``[1:3]``,
+``[0,2]``, ``[*]``, ``..name``, ``['a','b']`` and filters such as ``[?(@.type=="Ready")].status``
+are understood, as client-go understands them. A step that does not fit what it meets yields
+nothing: a missing field must never fail a request.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
 from skerry.kit.caching import short_text_cache
+from skerry.logic.machinery.jsonpath import (
+    KUBECTL,
+    Descent,
+    Every,
+    Filter,
+    Items,
+    JSONPathError,
+    Literal,
+    Members,
+    Number,
+    Operand,
+    Slice,
+    Step,
+    Union,
+    parsed,
+)
 
-Step: TypeAlias = "Callable[[list[Any], _Budget], Iterator[Any]]"
-Operand: TypeAlias = "Callable[[Any, _Budget], list[Any]]"
+Search: TypeAlias = "Callable[[list[Any], _Budget], Iterator[Any]]"
+Value: TypeAlias = "Callable[[Any, _Budget], list[Any]]"
 Find: TypeAlias = Callable[[Any], list[Any]]
-
-_NAME = re.compile(r"(?:\\.|[^.\[\]\\(){}\s])+")
-_SLICE = re.compile(r"(-?\d*)(?::(-?\d*))?(?::(\d+))?")
-_OPERATOR = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
-_QUOTED = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*(?:,|$)""")
-
-
-class JSONPathError(ValueError):
-    """The text is no JSONPath."""
-
 
 # Longer ones are nobody's columns. Filters may stand in filters, and each is read by itself.
 MAX_LENGTH = 1024
@@ -48,21 +52,28 @@ def compiled(path: str) -> Find:
     text = path.strip()
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1]
-    steps = _Parser(text).steps()
+    searches = _searches(parsed(_rooted(text), KUBECTL))
 
     def find(value: Any) -> list[Any]:
         try:
-            return _walked(steps, value, _Budget())
+            return _walked(searches, value, _Budget())
         except _Spent:
             return []
 
     return find
 
 
-def _walked(steps: list[Step], value: Any, budget: _Budget) -> list[Any]:
+def _rooted(text: str) -> str:
+    """Write out what kubectl lets people leave out: the root, and the dot before a first name."""
+    if text[:1] in ("$", "@"):
+        return text
+    return f"${text}" if text[:1] in ("", ".", "[") else f"$.{text}"
+
+
+def _walked(searches: list[Search], value: Any, budget: _Budget) -> list[Any]:
     found = [value]
-    for step in steps:
-        found = list(step(found, budget))
+    for search in searches:
+        found = list(search(found, budget))
     return found
 
 
@@ -94,95 +105,28 @@ class _Budget:
             yield value
 
 
-class _Parser:
-    """One pass over a path."""
+def _searches(steps: Iterable[Step]) -> list[Search]:
+    return [_search(step) for step in steps]
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 1 if text[:1] in ("$", "@") else 0
 
-    def steps(self) -> list[Step]:
-        found: list[Step] = []
-        while self._at < len(self._text):
-            found.append(self._step())
-        return found
-
-    def _step(self) -> Step:
-        if self._text.startswith("..", self._at):
-            self._at += 2
-            bracket = self._text.startswith("[", self._at)
-            return _descend(self._bracket() if bracket else self._name())
-        char = self._text[self._at]
-        if char == ".":
-            self._at += 1
-            if self._at >= len(self._text) or self._text[self._at] == "[":
-                # A lone dot is the value itself.
-                return lambda values, _: iter(values)
-            return self._name()
-        if char == "[":
-            return self._bracket()
-        if self._at == 0:
-            return self._name()
-        raise JSONPathError(f"unrecognized character in action: {char!r} in {self._text!r}")
-
-    def _name(self) -> Step:
-        found = _NAME.match(self._text, self._at)
-        if found is None:
-            raise JSONPathError(f"want a field name at {self._text[self._at :]!r}")
-        self._at = found.end()
-        return _every if found.group() == "*" else _fields([_unescaped(found.group())])
-
-    def _bracket(self) -> Step:
-        end = self._closing(self._at)
-        inside = self._text[self._at + 1 : end].strip()
-        self._at = end + 1
-        if inside == "*":
+def _search(step: Step) -> Search:
+    match step:
+        case Members(names):
+            return _fields(names)
+        case Every():
             return _every
-        if inside.startswith("?"):
-            return _filter(inside[1:].strip())
-        if inside[:1] in ("'", '"'):
-            return _fields(_quoted_names(inside))
-        return _union([_slice(part.strip()) for part in inside.split(",")])
-
-    def _closing(self, start: int) -> int:
-        """Return where the bracket opened at *start* closes."""
-        depth = 0
-        for at, char in _outside_quotes(self._text, start):
-            depth += (char == "[") - (char == "]")
-            if depth == 0:
-                return at
-        raise JSONPathError(f"unterminated array in {self._text!r}")
-
-
-def _outside_quotes(text: str, start: int = 0) -> Iterable[tuple[int, str]]:
-    """Yield the characters of *text* that do not stand within quotes, with their places."""
-    quote, at = "", start
-    while at < len(text):
-        char = text[at]
-        if quote:
-            at += char == "\\"
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        else:
-            yield at, char
-        at += 1
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text)
-
-
-def _quoted_names(inside: str) -> list[str]:
-    names, at = [], 0
-    while at < len(inside):
-        found = _QUOTED.match(inside, at)
-        if found is None:
-            raise JSONPathError(f"invalid array index {inside}")
-        single, double = found.groups()
-        names.append(_unescaped(single if single is not None else double))
-        at = found.end()
-    return names
+        case Items(indexes):
+            return _items(indexes)
+        case Number(index):
+            return _items((index,))
+        case Slice(start, end, stride):
+            return _slice(slice(start, end, stride))
+        case Union(parts):
+            return _union(_searches(parts))
+        case Descent():
+            return _descend
+        case Filter(left, operator, right):
+            return _filter(left, operator, right)
 
 
 def _children(value: Any) -> Iterable[Any]:
@@ -195,7 +139,7 @@ def _every(values: list[Any], budget: _Budget) -> Iterator[Any]:
     return (child for value in values for child in budget.limited(_children(value)))
 
 
-def _fields(names: list[str]) -> Step:
+def _fields(names: tuple[str, ...]) -> Search:
     return lambda values, budget: (
         value[name]
         for value in values
@@ -205,24 +149,17 @@ def _fields(names: list[str]) -> Step:
     )
 
 
-def _union(steps: list[Step]) -> Step:
-    if len(steps) == 1:
-        return steps[0]
+def _items(indexes: tuple[int, ...]) -> Search:
     return lambda values, budget: (
-        found for value in values for step in steps for found in step([value], budget)
+        value[index]
+        for value in values
+        if isinstance(value, list)
+        for index in budget.limited(indexes)
+        if -len(value) <= index < len(value)
     )
 
 
-def _slice(text: str) -> Step:
-    found = _SLICE.fullmatch(text)
-    if found is None or text in ("", "-"):
-        raise JSONPathError(f"invalid array index {text}")
-    first, last, stride = found.groups()
-    if last is None:
-        index = int(first)
-        span = slice(index, index + 1 or None)
-    else:
-        span = slice(_bound(first), _bound(last), _bound(stride) or None)
+def _slice(span: slice) -> Search:
     return lambda values, budget: (
         item
         for value in values
@@ -231,37 +168,30 @@ def _slice(text: str) -> Step:
     )
 
 
-def _bound(text: str | None) -> int | None:
-    return int(text) if text and text != "-" else None
+def _union(searches: list[Search]) -> Search:
+    return lambda values, budget: (
+        found for value in values for search in searches for found in search([value], budget)
+    )
 
 
-def _descend(step: Step) -> Step:
-    """Apply *step* to every value and to everything inside it."""
-
-    def find(values: list[Any], budget: _Budget) -> Iterator[Any]:
-        pending = list(reversed(values))
-        while pending:
-            budget.spend()
-            value = pending.pop()
-            yield from step([value], budget)
-            pending.extend(reversed(list(islice(_children(value), budget.left + 1))))
-
-    return find
+def _descend(values: list[Any], budget: _Budget) -> Iterator[Any]:
+    """Find every value and everything inside it."""
+    pending = list(reversed(values))
+    while pending:
+        budget.spend()
+        value = pending.pop()
+        yield value
+        pending.extend(reversed(list(islice(_children(value), budget.left + 1))))
 
 
-def _filter(text: str) -> Step:
-    if not (text.startswith("(") and text.endswith(")")):
-        raise JSONPathError(f"unclosed filter {text!r}")
-    inside = text[1:-1].strip()
-    operator = _top_operator(inside)
-    if operator is None:
-        exists = _operand(inside)
-        return _kept(lambda item, budget: bool(exists(item, budget)))
-    left, right = _operand(inside[: operator.start()]), _operand(inside[operator.end() :])
-    return _kept(_comparison(operator.group(1), left, right))
+def _filter(left: Operand, operator: str, right: Operand) -> Search:
+    one = _value(left)
+    if not operator:
+        return _kept(lambda item, budget: bool(one(item, budget)))
+    return _kept(_comparison(operator, one, _value(right)))
 
 
-def _kept(test: Callable[[Any, _Budget], bool]) -> Step:
+def _kept(test: Callable[[Any, _Budget], bool]) -> Search:
     return lambda values, budget: (
         item
         for value in values
@@ -271,29 +201,13 @@ def _kept(test: Callable[[Any, _Budget], bool]) -> Step:
     )
 
 
-def _top_operator(text: str) -> re.Match[str] | None:
-    """Return the comparison in *text* that stands outside quotes."""
-    for at, _ in _outside_quotes(text):
-        found = _OPERATOR.match(text, at)
-        if found is not None:
-            return found
-    return None
-
-
-def _operand(text: str) -> Operand:
+def _value(operand: Operand) -> Value:
     """Return what computes one side of a filter: a path from ``@`` or a literal."""
-    part = text.strip()
-    if part.startswith("@"):
-        steps = _Parser(part).steps()
-        return lambda item, budget: _walked(steps, item, budget)
-    if part[:1] in ("'", '"') and len(part) > 1 and part[-1] == part[0]:
-        literal: Any = _unescaped(part[1:-1])
-    else:
-        try:
-            literal = json.loads(part)
-        except (ValueError, RecursionError) as error:
-            raise JSONPathError(f"unrecognized filter operand {part!r}") from error
-    return lambda *_: [literal]
+    if isinstance(operand, Literal):
+        literal = [operand.value]
+        return lambda *_: literal
+    searches = _searches(operand)
+    return lambda item, budget: _walked(searches, item, budget)
 
 
 _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
@@ -306,7 +220,7 @@ _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _comparison(operator: str, left: Operand, right: Operand) -> Callable[[Any, _Budget], bool]:
+def _comparison(operator: str, left: Value, right: Value) -> Callable[[Any, _Budget], bool]:
     compare = _ORDERINGS[operator]
 
     def test(item: Any, budget: _Budget) -> bool:

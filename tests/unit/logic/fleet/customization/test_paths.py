@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.customization.paths import (
+from skerry.logic.fleet.customization.paths import parse_path
+from skerry.logic.machinery.jsonpath import (
     Descent,
     Every,
     Items,
+    JSONPathError,
     Members,
     Number,
-    PathError,
     Slice,
     Step,
-    parse_path,
 )
 
 
@@ -76,7 +76,7 @@ def test_a_path_means_its_steps(text: str, steps: tuple[Step, ...]) -> None:
     ],
 )
 def test_a_wrong_path_is_reported_where_it_went_wrong(text: str, complaint: str) -> None:
-    with pytest.raises(PathError) as caught:
+    with pytest.raises(JSONPathError) as caught:
         parse_path(text)
     assert complaint in str(caught.value)
 
@@ -92,7 +92,7 @@ def test_a_path_is_definite_when_it_can_mean_one_place_only(text: str, definite:
 
 @given(st.text(alphabet="$.*[]'\",:0123abc \\-?()@", max_size=20))
 def test_every_text_is_a_path_or_refused_as_none(text: str) -> None:
-    with suppress(PathError):
+    with suppress(JSONPathError):
         assert parse_path(text).text == text
 
 

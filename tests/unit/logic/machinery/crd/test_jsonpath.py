@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skerry.logic.machinery.crd.jsonpath import MAX_VISITED, JSONPathError, compiled
+from skerry.logic.machinery.crd.jsonpath import MAX_VISITED, compiled
+from skerry.logic.machinery.jsonpath import JSONPathError
 from tests.kit.counting import steps
 
 

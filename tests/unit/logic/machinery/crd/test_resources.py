@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from skerry.api.objects import Object
 from skerry.api.schema import Definitions
 from skerry.logic.machinery.crd import resources_of
-from skerry.logic.machinery.crd.jsonpath import JSONPathError, compiled
+from skerry.logic.machinery.crd.jsonpath import compiled
+from skerry.logic.machinery.jsonpath import JSONPathError
 from skerry.logic.machinery.resource import Resource, Scale
 from skerry.logic.machinery.schema import prune
 from tests.kit.machinery.crds import cron_tab, schema_of, version_of
