@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import Runnable, embedded_transport
-from skerry.controllers.workload import not_enforced, replicaset
+from skerry.controllers.workload import disruption, not_enforced, replicaset
 from skerry.controllers.workload.cronjob import controller as cronjob
 from skerry.controllers.workload.daemonset import controller as daemonset
 from skerry.controllers.workload.deployment import controller as deployment
@@ -22,14 +22,21 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.informer import InformerFactory
 
+
+def _build_replication_controller(context: ControllerContext) -> Runnable:
+    return replicaset.build(context, replicaset.REPLICATION_CONTROLLER)
+
+
 _BUILDERS: dict[str, Callable[[ControllerContext], Runnable]] = {
     deployment.NAME: deployment.build,
-    replicaset.NAME: replicaset.build,
+    replicaset.REPLICA_SET.controller: replicaset.build,
+    replicaset.REPLICATION_CONTROLLER.controller: _build_replication_controller,
     statefulset.NAME: statefulset.build,
     daemonset.NAME: daemonset.build,
     job.NAME: job.build,
     cronjob.NAME: cronjob.build,
     endpointslice.NAME: endpointslice.build,
+    disruption.NAME: disruption.build,
 }
 
 

@@ -59,8 +59,18 @@ def enqueue_self(add: Callable[[Key], None]) -> Handler:
     return handle
 
 
-def enqueue_owner(kind: str, owners: Informer, add: Callable[[Key], None]) -> Handler:
-    """Enqueue owners of *kind* on changes of what they own.
+def selector_of(owner: Object) -> Selector:
+    """Return what a set selects its pods by, where it has a label selector."""
+    return Selector.from_label_selector(owner["spec"].get("selector"))
+
+
+def enqueue_owner(
+    kind: str,
+    owners: Informer,
+    add: Callable[[Key], None],
+    select: Callable[[Object], Selector] = selector_of,
+) -> Handler:
+    """Enqueue owners of *kind* on changes of what they own; *select* is what they select by.
 
     An orphan enqueues every owner of its namespace whose selector it matches: one may take
     it up.
@@ -76,17 +86,22 @@ def enqueue_owner(kind: str, owners: Informer, add: Callable[[Key], None]) -> Ha
                 if reference.get("kind") == kind:
                     add(Key(key.cluster, key.namespace, reference["name"]))
             elif obj is new and (obj["metadata"].get("labels") or {}):
-                _enqueue_matching(owners, obj, add)
+                _enqueue_matching(owners, obj, add, select)
 
     return handle
 
 
-def _enqueue_matching(owners: Informer, obj: Object, add: Callable[[Key], None]) -> None:
+def _enqueue_matching(
+    owners: Informer,
+    obj: Object,
+    add: Callable[[Key], None],
+    select: Callable[[Object], Selector],
+) -> None:
     place = key_of(obj)
     for owner in owners.index.objects():
         key = key_of(owner)
         if (key.cluster, key.namespace) != (place.cluster, place.namespace):
             continue
-        selector = Selector.from_label_selector(owner["spec"].get("selector"))
+        selector = select(owner)
         if not selector.empty and selector.matches(obj["metadata"].get("labels")):
             add(key)

@@ -6,6 +6,7 @@ from skerry.api.kinds import GroupVersionResource
 
 PODS = GroupVersionResource("", "v1", "pods")
 NODES = GroupVersionResource("", "v1", "nodes")
+REPLICATION_CONTROLLERS = GroupVersionResource("", "v1", "replicationcontrollers")
 SERVICES = GroupVersionResource("", "v1", "services")
 ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 CLAIMS = GroupVersionResource("", "v1", "persistentvolumeclaims")
@@ -19,3 +20,4 @@ JOBS = GroupVersionResource("batch", "v1", "jobs")
 CRON_JOBS = GroupVersionResource("batch", "v1", "cronjobs")
 SLICES = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
 STORAGE_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
+DISRUPTION_BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.timestamps import rfc3339
-from skerry.logic.workloads.not_enforced import TABLE, decide
+from skerry.logic.workloads.not_enforced import KINDS, decide
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
@@ -40,7 +40,7 @@ class Observed(NamedTuple):
 
 def build(context: ControllerContext) -> Controller[Subject, Observed]:
     """Return the controller; an object is looked at when it changes."""
-    informers = {row.gvr: context.factory.informer(row.gvr) for row in TABLE}
+    informers = {gvr: context.factory.informer(gvr) for gvr in KINDS}
     queue: WorkQueue[Subject] = context.queue(NAME)
     for gvr, informer in informers.items():
         informer.add_handler(_enqueue(gvr, queue.add))

@@ -1,20 +1,22 @@
-"""Keeps as many pods as a ReplicaSet wants.
+"""Keeps as many pods as a ReplicaSet, or a ReplicationController, wants.
 
-Reads ReplicaSets and Pods. Writes pods (created, deleted, adopted, released) and the ReplicaSet's
-status.
+Reads sets and Pods. Writes pods (created, deleted, adopted, released) and the set's status. The
+older kind differs in nothing but its selector, a plain map of labels, so both are one controller
+(``SetKind``), run once for each.
 
-Invariants: a pod is deleted only while it is controlled by this ReplicaSet's uid. Pods that end
-are replaced; pods on their way out are neither counted nor touched.
+Invariants: a pod is deleted only while it is controlled by this set's uid. Pods that end are
+replaced; pods on their way out are neither counted nor touched.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.controllers.workload.event_recording import event_recording_executor
 from skerry.controllers.workload.events import (
@@ -22,8 +24,9 @@ from skerry.controllers.workload.events import (
     enqueue_owner,
     enqueue_self,
     index_owned,
+    selector_of,
 )
-from skerry.controllers.workload.kinds import PODS, REPLICA_SETS
+from skerry.controllers.workload.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
@@ -41,7 +44,26 @@ from skerry.runtime.index import Key
 from skerry.runtime.workqueue import WorkQueue
 from skerry.runtime.write_overlay import InformerOverlay
 
-NAME = "replicaset-controller"
+
+@dataclass(frozen=True, slots=True)
+class SetKind:
+    """A kind of set of equal pods. ``controller`` is what its events are signed with."""
+
+    controller: str
+    gvr: GroupVersionResource
+    api_version: str
+    kind: str
+    selector: Callable[[Object], Selector]
+
+
+REPLICA_SET = SetKind("replicaset-controller", REPLICA_SETS, "apps/v1", "ReplicaSet", selector_of)
+REPLICATION_CONTROLLER = SetKind(
+    "replication-controller",
+    REPLICATION_CONTROLLERS,
+    "v1",
+    "ReplicationController",
+    lambda owner: Selector.from_labels(owner["spec"].get("selector")),
+)
 # Pods created in one plan; the next look creates the rest.
 BURST = 500
 
@@ -50,11 +72,12 @@ BURST = 500
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One ReplicaSet, pods of its or nobody's, and fresh suffixes for names."""
+    """One set, pods of its or nobody's, and fresh suffixes for names."""
 
-    replica_set: Object
+    owner: Object
     pods: tuple[Object, ...]
     suffixes: tuple[str, ...] = ()
+    kind: SetKind = REPLICA_SET
 
 
 _POD = TargetOf(PODS)
@@ -62,10 +85,9 @@ _POD = TargetOf(PODS)
 
 def decide(observed: Observed, now: datetime) -> Plan:
     """Bring the number of active pods to what is wanted."""
-    owner = observed.replica_set
-    selector = Selector.from_label_selector(owner["spec"].get("selector"))
-    claimed = claim(owner, selector, observed.pods)
-    reference = owner_reference(owner, "apps/v1", "ReplicaSet")
+    owner, kind = observed.owner, observed.kind
+    claimed = claim(owner, kind.selector(owner), observed.pods)
+    reference = owner_reference(owner, kind.api_version, kind.kind)
     active = [pod for pod in (*claimed.owned, *claimed.adopted) if is_active(pod)]
     actions = claim_actions(claimed, reference, _POD)
     announcements: list[Announcement] = []
@@ -73,14 +95,14 @@ def decide(observed: Observed, now: datetime) -> Plan:
         changes, announcements = _changes(observed, active, reference)
         actions += changes
     # First: a pod that is refused must not keep the status from being reported.
-    actions = [*_status(owner, active, now), *actions]
+    actions = [*_status(observed, active, now), *actions]
     return Plan(actions, announcements, look_again_seconds=_next_look(owner, active, now))
 
 
 def _changes(
     observed: Observed, active: Sequence[Object], reference: Object
 ) -> tuple[list[Action], list[Announcement]]:
-    owner = observed.replica_set
+    owner = observed.owner
     missing = int(owner["spec"].get("replicas", 1)) - len(active)
     if missing > 0:
         made = [_creation(owner, suffix, reference) for suffix in observed.suffixes[:missing]]
@@ -111,7 +133,8 @@ def _announcement(owner: Object, reason: str, verb: str, target: Target) -> Anno
     return Announcement(owner, "Normal", reason, f"{verb} pod: {target.name}")
 
 
-def _status(owner: Object, active: Sequence[Object], now: datetime) -> list[Action]:
+def _status(observed: Observed, active: Sequence[Object], now: datetime) -> list[Action]:
+    owner = observed.owner
     spec, old = owner["spec"], owner.get("status") or {}
     template = Selector.from_labels((spec["template"].get("metadata") or {}).get("labels"))
     minimum = int(spec.get("minReadySeconds") or 0)
@@ -130,7 +153,8 @@ def _status(owner: Object, active: Sequence[Object], now: datetime) -> list[Acti
         return []
     wanted = copy.deepcopy(owner)
     wanted["status"] = status
-    return [Update(TargetOf(REPLICA_SETS)(owner), wanted, "StatusChanged", subresource="status")]
+    target = TargetOf(observed.kind.gvr)(owner)
+    return [Update(target, wanted, "StatusChanged", subresource="status")]
 
 
 def _next_look(owner: Object, active: Sequence[Object], now: datetime) -> float | None:
@@ -145,32 +169,32 @@ def _next_look(owner: Object, active: Sequence[Object], now: datetime) -> float 
 # -- controller ------------------------------------------------------------------------------
 
 
-def build(context: ControllerContext) -> Controller[Key, Observed]:
-    """Return the controller that keeps ReplicaSets at their size.
+def build(context: ControllerContext, kind: SetKind = REPLICA_SET) -> Controller[Key, Observed]:
+    """Return the controller that keeps sets of a kind at their size.
 
-    A ReplicaSet is looked at when it, one of its pods, or a pod it could adopt changes. It sees
-    its own recent writes: pods get fresh names, so nothing else keeps it from making them twice.
+    A set is looked at when it, one of its pods, or a pod it could adopt changes. It sees its own
+    recent writes: pods get fresh names, so nothing else keeps it from making them twice.
     """
-    replica_sets = context.factory.informer(REPLICA_SETS)
+    sets = context.factory.informer(kind.gvr)
     pods = context.factory.informer(PODS)
     overlay = InformerOverlay(pods)
-    queue: WorkQueue[Key] = context.queue(NAME)
+    queue: WorkQueue[Key] = context.queue(kind.controller)
     index_owned(pods)
-    replica_sets.add_handler(enqueue_self(queue.add))
-    pods.add_handler(enqueue_owner("ReplicaSet", replica_sets, queue.add))
+    sets.add_handler(enqueue_self(queue.add))
+    pods.add_handler(enqueue_owner(kind.kind, sets, queue.add, kind.selector))
 
     async def observe(key: Key) -> Observed | None:
-        replica_set = replica_sets.index.get(key)
-        if replica_set is None:
+        owner = sets.index.get(key)
+        if owner is None:
             return None
         await overlay.resolve(context.client)
-        count = min(BURST, max(0, int(replica_set["spec"].get("replicas", 1))))
+        count = min(BURST, max(0, int(owner["spec"].get("replicas", 1))))
         suffixes = tuple(context.ids.suffix(5) for _ in range(count))
-        return Observed(replica_set, tuple(candidates(overlay, replica_set)), suffixes)
+        return Observed(owner, tuple(candidates(overlay, owner)), suffixes, kind)
 
     reconciler = Reconciler(
         observe,
         lambda observed: decide(observed, context.client.clock.now()),
-        event_recording_executor(context, NAME, overlay),
+        event_recording_executor(context, kind.controller, overlay),
     )
-    return context.controller(NAME, reconciler, queue, [replica_sets, pods])
+    return context.controller(kind.controller, reconciler, queue, [sets, pods])

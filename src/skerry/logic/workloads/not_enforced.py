@@ -74,18 +74,6 @@ TABLE: Final = (
         condition=("ScalingActive", "False"),
     ),
     Row(
-        GroupVersionResource("policy", "v1", "poddisruptionbudgets"),
-        "PodDisruptionBudget",
-        "disruptions are not counted; evictions of its pods are refused",
-        condition=("DisruptionAllowed", "False"),
-    ),
-    Row(
-        GroupVersionResource("", "v1", "replicationcontrollers"),
-        "ReplicationController",
-        "no pods are made; use a Deployment",
-        condition=("ReplicaFailure", "True"),
-    ),
-    Row(
         _SERVICES,
         "Service",
         "no load balancer is provisioned; the Service has its cluster address and node ports",
@@ -147,6 +135,13 @@ TABLE: Final = (
     ),
 )
 
+# Acted upon by now, and marked by earlier versions: the marks are taken off again.
+FORMERLY: Final = (
+    GroupVersionResource("policy", "v1", "poddisruptionbudgets"),
+    GroupVersionResource("", "v1", "replicationcontrollers"),
+)
+KINDS: Final = tuple(dict.fromkeys([*(row.gvr for row in TABLE), *FORMERLY]))
+
 
 def decide(gvr: GroupVersionResource, obj: Object, now: str) -> Plan:
     """Have *obj* say what of it has no effect here, and no longer once nothing of that is left."""
@@ -176,8 +171,10 @@ def _conditions(rows: list[Row], obj: Object, target: Target, now: str) -> list[
         if row.condition is not None
     ]  # fmt: skip
     before = (obj.get("status") or {}).get("conditions") or []
-    after = set_conditions(before, wanted, now)
-    if not wanted or after == before:
+    ours = {each["type"] for each in before if each.get("reason") == REASON}
+    gone = ours - {each["type"] for each in wanted}
+    after = set_conditions(before, wanted, now, dropped=gone)
+    if after == before:
         return []
     patch = {"metadata": {"uid": obj["metadata"]["uid"]}, "status": {"conditions": after}}
     return [Patch(target, patch, REASON, subresource="status", absent_is_fine=True)]

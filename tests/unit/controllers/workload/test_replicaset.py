@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from skerry.controllers.workload import replicaset
 from skerry.controllers.workload.replicaset import Observed as ObservedReplicaSet
 from skerry.logic.machinery.plan import Create, Delete, Plan
-from tests.kit.workload_objects import NOW, owner, suffixes
+from tests.kit.workload_objects import LABELS, NOW, owner, suffixes
 from tests.kit.workloads import Objects, run
 
 
@@ -58,3 +58,18 @@ class TestReplicaSet:
         found = objects.put("replicasets", owner("rs", replicas=2))
         found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         assert not any(isinstance(action, Create) for action in self.step(objects, "a"))
+
+    def test_a_replication_controller_keeps_its_pods_by_a_plain_map_of_labels(self) -> None:
+        kind = replicaset.REPLICATION_CONTROLLER
+        objects = Objects()
+        found = objects.put("replicationcontrollers", owner("rc", replicas=2, selector=LABELS))
+        for fresh in ("a", "b"):
+            observed = ObservedReplicaSet(
+                found, objects.of("pods"), tuple(f"{fresh}{x}" for x in suffixes()), kind
+            )
+            plan = replicaset.decide(observed, NOW)
+            objects.apply(plan)
+        assert [each["metadata"]["ownerReferences"][0]["kind"] for each in objects.of("pods")] == [
+            "ReplicationController"
+        ] * 2
+        assert not any(isinstance(action, Create) for action in plan)
