@@ -32,6 +32,8 @@ STATUS_QUERIES: Final = GroupVersionResource(GROUP, VERSION, "statusqueries")
 LOCATION_GRANTS: Final = GroupVersionResource(GROUP, VERSION, "locationgrants")
 LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsents")
 DECISION_RECORDS: Final = GroupVersionResource(GROUP, VERSION, "decisionrecords")
+PLACEMENT_REVISIONS: Final = GroupVersionResource(GROUP, VERSION, "placementrevisions")
+REVISION_CONTENTS: Final = GroupVersionResource(GROUP, VERSION, "revisioncontents")
 
 # The only SyncerConfig of a mailbox, and the only LocationConsent of an inventory workspace.
 SYNCER_CONFIG_NAME: Final = "the-one"
@@ -301,6 +303,19 @@ def placement_of_slice(obj: Mapping[str, Any]) -> str:
         return owner.name
     return str((metadata.get("labels") or {}).get(SOURCE_PLACEMENT) or metadata["name"])
 
+
+# On slices of a placement with a Rollout: the number that the next newcomer gets as its slot.
+NEXT_SLOT: Final = "edge.kcp.io/next-slot"
+
+# -- revisions -------------------------------------------------------------------------------
+
+# On a PlacementRevision, by a person, with the value "true": it is kept.
+PIN: Final = "edge.kcp.io/pin"
+# On a Rollout with manual cuts, by a person: any new value cuts a revision.
+CUT: Final = "edge.kcp.io/cut"
+# On the SyncerConfig of a mailbox, by the translator: placements and the revision at which all of
+# theirs is there, as in ``cluster/web=42``, separated by commas.
+REVISIONS: Final = "edge.kcp.io/revisions"
 
 # -- consent ---------------------------------------------------------------------------------
 

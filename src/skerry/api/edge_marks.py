@@ -77,6 +77,14 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Confirm removals that grants ask for; `skerry grants confirm` sets it.",
     ),
     Mark(
+        edge.PIN, "PlacementRevisions", "people", "`true`",
+        "Keep the revision, however old it is.",
+    ),
+    Mark(
+        edge.CUT, "Rollouts with `settle.mode: Manual`", "people", "any name",
+        "Cut a revision now, once for each value.",
+    ),
+    Mark(
         edge.NOT_ENFORCED, "objects at an edge", "people", "sentence",
         "What of it has no effect at that edge; embedded edges set it themselves.",
     ),
@@ -87,6 +95,15 @@ MARKS: Final[tuple[Mark, ...]] = (
     Mark(
         edge.SOURCE_PLACEMENT, "slices and summaries", "controllers", "name, or a hash of it",
         "The EdgePlacement they belong to.", label=True,
+    ),
+    Mark(
+        edge.NEXT_SLOT, "slices", "controllers", "number",
+        "The slot that the next newcomer of a placement with a Rollout gets.",
+    ),
+    Mark(
+        edge.REVISIONS, "the SyncerConfig of a mailbox", "controllers",
+        "`cluster/name=number`, comma-separated",
+        "Placements with a Rollout, and the revision of which everything is in the mailbox.",
     ),
     Mark(
         edge.OWNER_WORKSPACE, _COPY, "controllers", "logical cluster",

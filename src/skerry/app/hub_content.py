@@ -28,7 +28,7 @@ _SYSTEM = User("system:skerry", groups=(MASTERS, "system:authenticated"))
 _NATIVE_PREFIX = "v124"
 # Of the names of schemas, the date of the last change of any: a hub that finds those of an earlier
 # one offers its own instead.
-EDGE_PREFIX = "v261116"
+EDGE_PREFIX = "v261117"
 # Who may bind: groups that an administrator puts people in, never everybody.
 EDGE_BINDERS = f"{edge.GROUP}:binders"
 COMPUTE_BINDERS = "compute:binders"

@@ -18,7 +18,7 @@ from skerry.logic.machinery.key_rotation import (
     EncryptionRecord,
     missing_keys,
 )
-from skerry.server.security.encryption import SECRETS, key_name_of
+from skerry.server.security.encryption import CONFIDENTIAL, key_name_of
 from skerry.server.security.encryption_start import read_record
 from skerry.store import backup as backups
 from skerry.store.base import StoreError
@@ -133,7 +133,7 @@ def _collecting(names: set[str]) -> Callable[[str, bytes], None]:
     """Return what collects the names of the keys that Secrets are encrypted with."""
 
     def visit(key: str, value: bytes) -> None:
-        if key.startswith(SECRETS):
+        if key.startswith(CONFIDENTIAL):
             names.add(key_name_of(value))
 
     return visit
@@ -178,7 +178,7 @@ class _LeftOut:
         if key.startswith(SERVERS_PREFIX) or (self._new_keys and key.startswith(KEYS_PREFIX)):
             self.internal += 1
             return False
-        if key.startswith(SECRETS) and key_name_of(value) not in self._keys:
+        if key.startswith(CONFIDENTIAL) and key_name_of(value) not in self._keys:
             self.secrets += 1
             return False
         return True

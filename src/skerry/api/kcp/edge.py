@@ -5,11 +5,12 @@ SinglePlacementSlices, the translator with a SyncerConfig per mailbox, the summa
 StatusSummaries. Customizer says how objects differ from place to place. LocationGrant, for the
 owner of an inventory, says who may place what there. StatusQuery asks about all reported states.
 DecisionRecords tell what was decided, when and why.
+PlacementRevision says what a placement with a Rollout sends.
 """
 
 from __future__ import annotations
 
-from skerry.api.kcp import grants, history, queries
+from skerry.api.kcp import grants, history, queries, revisions
 from skerry.api.kcp.building import (
     AGE,
     LABEL_VALUE,
@@ -210,6 +211,18 @@ def single_placement_slice() -> Raw:
             "locationName": text("Name of the Location."),
             "syncTargetName": text("Name of the SyncTarget."),
             "syncTargetUID": text("UID of the SyncTarget."),
+            "slot": whole(
+                "Lasting number of the destination in the placement, never given again; only "
+                "where the placement has a Rollout.",
+                format="int64",
+                minimum=1,
+            ),
+            "revision": whole(
+                "Number of the PlacementRevision that the destination gets; absent where it gets "
+                "the objects as they are.",
+                format="int64",
+                minimum=1,
+            ),
         },
         required=("cluster", "locationName", "syncTargetName", "syncTargetUID"),
     )
@@ -471,4 +484,5 @@ def definitions() -> list[Raw]:
         *grants.definitions(GROUP, _CATEGORIES),
         *queries.definitions(GROUP, _CATEGORIES),
         *history.definitions(GROUP, _CATEGORIES),
+        *revisions.definitions(GROUP, _CATEGORIES),
     ]

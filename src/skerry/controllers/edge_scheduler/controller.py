@@ -42,7 +42,11 @@ from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS
 from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
-from skerry.logic.fleet.placement.slices import lean_slice, slice_as_written
+from skerry.logic.fleet.placement.slices import (
+    lean_slice,
+    slice_as_written,
+    slice_fingerprint,
+)
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -110,7 +114,7 @@ class EdgeScheduler:
         self._any_status_due = asyncio.Event()
         placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
         overlay = InformerOverlay(
-            slices, project=slice_as_written, fingerprint_of=lambda obj: obj["members"]
+            slices, project=slice_as_written, fingerprint_of=slice_fingerprint
         )
         self._memory = PlacementMemory(self._consent)
         self._handlers = EventHandlers(

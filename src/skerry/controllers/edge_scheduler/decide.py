@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from skerry.api.edge import SINGLE_PLACEMENT_SLICES, placement_of_slice, slice_owner
+from skerry.api.edge import (
+    NEXT_SLOT,
+    SINGLE_PLACEMENT_SLICES,
+    placement_of_slice,
+    slice_owner,
+)
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.observe import Gone, Observed
-from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, PageWrite, pages
+from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
+    Assigned,
+    assigned_members,
     corrected_metadata,
     member,
     metadata_is_right,
@@ -18,6 +25,7 @@ from skerry.logic.fleet.placement.slices import (
     page_number,
     unpacked_members,
 )
+from skerry.logic.fleet.placement.slots import FIRST_SLOT, next_known, slots_in
 from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 
 
@@ -33,21 +41,45 @@ class SlicePlan(Plan):
     receivers: int = 0
 
 
-def decide(observed: Observed | Gone, limit: int = MAX_DESTINATIONS) -> SlicePlan:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What slices are to say: destinations by member, what they are given, the next slot."""
+
+    destinations: Mapping[int, Destination]
+    assigned: Mapping[int, Assigned]
+    next_slot: int
+
+    def given(self, members: Iterable[int]) -> dict[int, Assigned]:
+        """Return what some of them are given."""
+        if not self.assigned:
+            return {}
+        return {each: self.assigned[each] for each in members if each in self.assigned}
+
+
+def decide(
+    observed: Observed | Gone,
+    limit: int = MAX_DESTINATIONS,
+    assigned: Mapping[int, Assigned] | None = None,
+) -> SlicePlan:
     """Create, correct and delete slices until they are as they should be.
 
     With an invalid selector nothing is known to be right, so nothing is touched. The slices of a
-    placement that is gone are the garbage collector's.
+    placement that is gone are the garbage collector's. *assigned* is what the destinations of a
+    placement with a Rollout are given, by member.
     """
     if isinstance(observed, Gone) or observed.result.errors:
         return SlicePlan(observed=observed)
-    wanted = {member(each): each for each in observed.destinations}
-    current = _current(observed)
-    found = pages(current, list(wanted), observed.page_names, limit)
+    current, given = _current(observed), assigned or {}
+    following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
+    wanted = _Wanted(
+        {member(each): each for each in observed.destinations},
+        given,
+        max(following, slots_in(observed.slices.values()).next),
+    )
+    found = pages(current, list(wanted.destinations), observed.page_names, limit)
     receivers = [
-        action
-        for write in _with_restated(observed, current, found.receivers, found.givers)
-        if (action := _written(observed, write, wanted)) is not None
+        _written(observed, write, wanted)
+        for write in (*found.receivers, *_restated(observed, current, found, wanted))
     ]
     givers = [
         action for write in found.givers if (action := _removed(observed, write.name)) is not None
@@ -72,35 +104,51 @@ def _current(observed: Observed) -> dict[str, Sequence[int]]:
     return {each: unpacked_members(observed.slices[each]["members"]) for each in ordered}
 
 
-def _with_restated(
-    observed: Observed,
-    current: Mapping[str, Sequence[int]],
-    receivers: Iterable[PageWrite[int]],
-    givers: Iterable[PageWrite[int]],
+def _restated(
+    observed: Observed, current: Mapping[str, Sequence[int]], found: Pages[int], wanted: _Wanted
 ) -> Iterable[PageWrite[int]]:
-    """Yield writes, and one for each page that is right but for its owner or label."""
-    named = {write.name for write in (*receivers, *givers)}
-    yield from receivers
+    """Yield writes of pages that hold the right destinations, and say something else of them.
+
+    The owner, the label, or what destinations are given. And the first page says which slot comes
+    next before a page that knows it goes away.
+    """
+    named = {write.name for write in (*found.receivers, *found.givers)}
     for name in observed.page_names:
         held = observed.slices.get(name)
-        if held is None or name in named or metadata_is_right(held["metadata"], observed.owner):
+        if held is None or name in named:
             continue
-        yield PageWrite(name, tuple(current[name]))
+        forgets = found.givers and name == observed.page_names[0]
+        if (
+            not metadata_is_right(held["metadata"], observed.owner)
+            or wanted.given(current[name]) != assigned_members(held)
+            or (forgets and next_known(held) < wanted.next_slot)
+        ):
+            yield PageWrite(name, tuple(current[name]))
 
 
-def _written(
-    observed: Observed, write: PageWrite[int], wanted: Mapping[int, Destination]
-) -> Action | None:
+def _written(observed: Observed, write: PageWrite[int], wanted: _Wanted) -> Action:
     target = Target(SINGLE_PLACEMENT_SLICES, write.name, cluster=observed.ref.cluster)
-    destinations = [wanted[each] for each in write.members or ()]
-    obj = new_slice(write.name, observed.owner, destinations)
+    members = write.members or ()
+    entries = [wanted.destinations[each] for each in members]
+    given = {wanted.destinations[k]: v for k, v in wanted.given(members).items()}
+    obj = new_slice(write.name, observed.owner, entries, given)
     held = observed.slices.get(write.name)
+    if held is not None:
+        obj["metadata"] = corrected_metadata(held["metadata"], observed.owner)
+    if wanted.next_slot > FIRST_SLOT:
+        annotations = obj["metadata"].get("annotations") or {}
+        obj["metadata"]["annotations"] = {**annotations, NEXT_SLOT: str(wanted.next_slot)}
     if held is None:
         # Somebody else's slice of that name is not as good: observe again and take it over.
         return Create(target, obj, reason="SliceMissing", exclusive=True)
-    same = list(unpacked_members(held["members"])) == list(write.members or ())
-    obj["metadata"] = corrected_metadata(held["metadata"], observed.owner)
-    return Update(target, obj, reason="OwnerChanged" if same else "DestinationsChanged")
+    return Update(target, obj, reason=_reason(held, members, wanted))
+
+
+def _reason(held: Object, members: Sequence[int], wanted: _Wanted) -> str:
+    if list(unpacked_members(held["members"])) != list(members):
+        return "DestinationsChanged"
+    same = wanted.given(members) == assigned_members(held)
+    return "OwnerChanged" if same else "RevisionsChanged"
 
 
 def _removed(observed: Observed, name: str) -> Action | None:

@@ -1,4 +1,6 @@
-"""Secrets encrypted at rest: AES-GCM around the values of chosen resources.
+"""Secrets encrypted at rest: AES-GCM around the values of confidential resources.
+
+Those are Secrets and what may repeat them: the contents of placements' revisions.
 
 A store value becomes ``skerry:enc:aesgcm:v1:<key name>:`` followed by nonce and ciphertext. The
 store key is authenticated with it, so one Secret's value cannot be put in another's place. One
@@ -21,6 +23,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec.structs import replace
 
+from skerry.api.edge import REVISION_CONTENTS
 from skerry.api.keys import type_prefix
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
@@ -42,11 +45,27 @@ _NONCE_BYTES = 12
 _KEY_BYTES = frozenset((16, 24, 32))
 _NEW_KEY_BYTES = 32
 _CHECKED = b"skerry encryption key check value"
-_LOCAL = type_prefix("", "secrets")
+_CONFIDENTIAL = (("", "secrets"), REVISION_CONTENTS.group_resource)
+_LOCAL = tuple(type_prefix(*each) for each in _CONFIDENTIAL)
 # Those of a workspace, and those bound from an export, which lie under ``secrets:<identity>``.
-SECRETS = (_LOCAL, f"{_LOCAL[:-1]}:")
-# One range that holds them all; no other core type has a name that begins so.
-SECRETS_RANGE = _LOCAL[:-1]
+CONFIDENTIAL = tuple(p for each in _LOCAL for p in (each, f"{each[:-1]}:"))
+# Ranges that hold them all, in order; no other type of the groups has a name that begins so.
+CONFIDENTIAL_RANGES = tuple(each[:-1] for each in _LOCAL)
+SECRETS_RANGE = CONFIDENTIAL_RANGES[0]
+
+
+async def confidential_page(store: Store, after: str, limit: int) -> Page:
+    """Return the page of confidential values that follows the key *after*, in a store below.
+
+    ``more`` tells whether another page is to be asked for, which may turn out empty.
+    """
+    ranges = [each for each in CONFIDENTIAL_RANGES if each > after or after.startswith(each)]
+    for number, prefix in enumerate(ranges, 1):
+        begin = after if after.startswith(prefix) else ""
+        page = await store.range(prefix, after=begin, limit=limit)
+        if page.entries or number == len(ranges):
+            return replace(page, more=page.more or number < len(ranges))
+    return Page([], await store.revision(), more=False)
 
 
 class DecryptionError(StoreError):
@@ -182,7 +201,7 @@ class EncryptedStore:
     """
 
     def __init__(
-        self, store: Store, keys: EncryptionKeys, prefixes: Sequence[str] = SECRETS
+        self, store: Store, keys: EncryptionKeys, prefixes: Sequence[str] = CONFIDENTIAL
     ) -> None:
         self.below = store
         self._keys = keys

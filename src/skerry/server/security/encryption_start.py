@@ -25,9 +25,9 @@ from skerry.kit.log import Logger
 from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.machinery.key_rotation import EncryptionRecord, missing_keys, record_key
 from skerry.server.security.encryption import (
-    SECRETS_RANGE,
     DecryptionError,
     EncryptionKeys,
+    confidential_page,
     key_name_of,
     new_key,
     parse_keys,
@@ -139,7 +139,7 @@ async def _samples(store: Store) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     after, more = "", True
     while more:
-        page = await store.range(SECRETS_RANGE, after=after, limit=_PAGE)
+        page = await confidential_page(store, after, _PAGE)
         for entry in page.entries:
             found.setdefault(key_name_of(entry.value), entry)
         after, more = page.entries[-1].key if page.entries else "", page.more

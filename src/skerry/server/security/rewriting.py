@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from skerry.server.security.encryption import SECRETS, SECRETS_RANGE, EncryptionKeys
+from skerry.server.security.encryption import CONFIDENTIAL, EncryptionKeys, confidential_page
 from skerry.store.base import Conflict, Entry, Store, Write
 
 # With Secrets of ordinary size some milliseconds; with Secrets of the maximum size 50 MB of memory.
@@ -33,11 +33,11 @@ class Rewritten(msgspec.Struct, frozen=True):
 
 async def rewrite_page(store: Store, keys: EncryptionKeys, after: str) -> Rewritten:
     """Rewrite the page of Secrets that follows the key *after* in the store below encryption."""
-    page = await store.range(SECRETS_RANGE, after=after, limit=_PAGE)
+    page = await confidential_page(store, after, _PAGE)
     stale = [
         entry
         for entry in page.entries
-        if entry.key.startswith(SECRETS) and not keys.is_current(entry.value)
+        if entry.key.startswith(CONFIDENTIAL) and not keys.is_current(entry.value)
     ]
     count, portion, size = 0, list[Entry](), 0
     for entry in stale:
@@ -55,8 +55,10 @@ async def is_rewritten(store: Store, keys: EncryptionKeys) -> bool:
     """Tell whether every stored Secret is encrypted with the key that encrypts now."""
     after, more = "", True
     while more:
-        page = await store.range(SECRETS_RANGE, after=after, limit=_PAGE)
-        if not all(keys.is_current(e.value) for e in page.entries if e.key.startswith(SECRETS)):
+        page = await confidential_page(store, after, _PAGE)
+        if not all(
+            keys.is_current(e.value) for e in page.entries if e.key.startswith(CONFIDENTIAL)
+        ):
             return False
         after, more = page.entries[-1].key if page.entries else "", page.more
     return True

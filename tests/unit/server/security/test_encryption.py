@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import base64
 
 import pytest
@@ -11,6 +12,7 @@ from skerry.server.security.encryption import (
     DecryptionError,
     EncryptedStore,
     EncryptionKeys,
+    confidential_page,
     key_name_of,
     new_key,
     parse_keys,
@@ -23,6 +25,7 @@ NEW = base64.b64encode(b"n" * 16).decode()
 SECRET = "/core/secrets/local/ns/s"
 BOUND = "/core/secrets:identity/local/ns/s"
 PLAIN = "/core/configmaps/local/ns/c"
+CONTENT = "/edge.kcp.io/revisioncontents:identity/local/-/ab"
 
 
 def keys(text: str = f"old: {OLD}\n", use: str = "old") -> EncryptionKeys:
@@ -124,7 +127,7 @@ def test_a_bad_key_file_is_refused_by_line(text: str, wanted: str) -> None:
         parse_keys(text)
 
 
-@pytest.mark.parametrize("key", [SECRET, BOUND])
+@pytest.mark.parametrize("key", [SECRET, BOUND, CONTENT])
 async def test_a_store_shows_plain_values_and_keeps_encrypted_ones(key: str) -> None:
     below = MemoryStore("test")
     store = EncryptedStore(below, keys())
@@ -136,18 +139,18 @@ async def test_a_store_shows_plain_values_and_keeps_encrypted_ones(key: str) -> 
     assert raw is not None
     assert b"hidden" not in raw.value
     assert (await below.get(PLAIN)) == (await store.get(PLAIN))
-    for prefix in ("/core/secrets", "/core/", key):
+    for prefix in ("/", key[:8], key):
         page = await store.range(prefix)
         assert b"hidden" in [found.value for found in page.entries]
     await store.commit([Write(key, None, entry.revision)])
     events = await store.history("", after=0)
     assert [event.value for event in events if event.key == key] == [b"hidden", None]
     assert events[-1].previous == b"hidden"
-    async for batch in store.watch("/core/secrets", after=0):
+    async for batch in store.watch(key, after=0):
         assert batch[0].value == b"hidden"
         break
     assert store.identity == below.identity
-    assert await store.count("/core/") == 1
+    assert await store.count("/") == 1
     await store.close()
 
 
@@ -157,3 +160,19 @@ async def test_values_written_before_encryption_stay_readable() -> None:
     entry = await EncryptedStore(below, keys()).get(SECRET)
     assert entry is not None
     assert entry.value == b"old and plain"
+
+
+@given(st.sets(st.sampled_from([SECRET, BOUND, CONTENT, f"{SECRET}2", f"{CONTENT}2"])))
+def test_pages_hold_everything_confidential_once(stored: set[str]) -> None:
+    async def pages() -> list[str]:
+        below = MemoryStore("test")
+        await below.commit([Write(key, b"v", 0) for key in sorted({PLAIN, *stored})])
+        found: list[str] = []
+        after, more = "", True
+        while more:
+            page = await confidential_page(below, after, 1)
+            found += [entry.key for entry in page.entries]
+            after, more = page.entries[-1].key if page.entries else "", page.more
+        return found
+
+    assert asyncio.run(pages()) == sorted(stored)

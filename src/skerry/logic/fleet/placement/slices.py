@@ -8,6 +8,9 @@ them. Whoever wants the destinations of a placement reads all its slices
 A further slice may not take the name another placement's own slice has or would have: such a
 number is left out. That depends only on which placements there are, so two placements never fight
 over a slice.
+
+Destinations of a placement with a Rollout carry two numbers more (``Assigned``): which they are,
+for ever, and which revision they get. Of any other placement slices say nothing of that.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, SliceOwner
 from skerry.api.objects import Object
@@ -24,6 +27,24 @@ from skerry.logic.fleet.placement.records import Destination
 
 _LABEL_LENGTH = 63
 _OBJECT_NAME_LENGTH = 253
+
+
+class Assigned(NamedTuple):
+    """What a destination of a placement with a Rollout is given.
+
+    ``slot`` is its lasting number. ``revision`` is that of a PlacementRevision; 0 while it gets
+    the objects as they are.
+    """
+
+    slot: int
+    revision: int = 0
+
+    def as_object(self) -> dict[str, int]:
+        """Return the form it has in an entry of a slice."""
+        return (
+            {"slot": self.slot, "revision": self.revision} if self.revision else {"slot": self.slot}
+        )
+
 
 # -- names -----------------------------------------------------------------------------------
 
@@ -36,7 +57,7 @@ def page_number(placement: str, name: str) -> int | None:
     if not ending.isdecimal() or ending.startswith("0") or len(ending) > 9:
         return None
     number = int(ending)
-    return number if number > 1 and _numbered(placement, number) == name else None
+    return number if number > 1 and numbered_name(placement, number) == name else None
 
 
 def page_names(
@@ -48,7 +69,7 @@ def page_names(
     name belongs to somebody else. If the placement's own name does, another is the first.
     """
     numbers = {page_number(placement, name) for name in present} - {None}
-    found = {n: _numbered(placement, n) for n in numbers if n is not None}
+    found = {n: numbered_name(placement, n) for n in numbers if n is not None}
     found = {number: name for number, name in found.items() if not is_taken(name)}
     if not is_taken(placement):
         found[1] = placement
@@ -58,14 +79,14 @@ def page_names(
     for number in count(2):
         if missing <= 0:
             break
-        name = _numbered(placement, number)
+        name = numbered_name(placement, number)
         if number not in found and not is_taken(name):
             found[number] = name
             missing -= 1
     return [found[number] for number in sorted(found)]
 
 
-def _numbered(name: str, number: int) -> str:
+def numbered_name(name: str, number: int) -> str:
     """Return ``name-number``; a name too long for that is cut and made unique by a hash."""
     if number == 1:
         return name
@@ -120,38 +141,91 @@ def member(destination: Destination) -> int:
     return hash(tuple(destination))
 
 
+def assigned_in(obj: Mapping[str, Any]) -> list[Assigned | None]:
+    """Return what the destinations of a slice are given, in the order of ``destinations_in``."""
+    return [
+        Assigned(each["slot"], each.get("revision") or 0) if each.get("slot") else None
+        for each in obj.get("destinations") or ()
+    ]
+
+
 def packed_members(destinations: Iterable[Destination]) -> str:
     """Return members in order, eight characters each; a cache keeps text and no arrays."""
-    return array("q", map(member, destinations)).tobytes().decode("latin-1")
+    return _packed(map(member, destinations))
 
 
 def unpacked_members(packed: str) -> Sequence[int]:
     """Return what ``packed_members`` was made from."""
-    members = array("q")
-    members.frombytes(packed.encode("latin-1"))
-    return members
+    return _unpacked(packed)
+
+
+def _packed(numbers: Iterable[int]) -> str:
+    return array("q", numbers).tobytes().decode("latin-1")
+
+
+def _unpacked(packed: str) -> Sequence[int]:
+    numbers = array("q")
+    numbers.frombytes(packed.encode("latin-1"))
+    return numbers
 
 
 def lean_slice(obj: Mapping[str, Any]) -> Object:
-    """Return what is worth keeping of a slice that is only compared: who is in it."""
+    """Return what is worth keeping of a slice that is only compared: who is in it.
+
+    And, where it says that, what they are given: slot and revision in turn.
+    """
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return {"metadata": metadata, "members": packed_members(destinations_in(obj))}
+    lean = {"metadata": metadata, "members": packed_members(destinations_in(obj))}
+    given = assigned_in(obj)
+    if any(given):
+        lean["assigned"] = _packed(number for each in given for number in each or _NOTHING)
+    return lean
+
+
+_NOTHING = Assigned(0)
+
+
+def assigned_members(lean: Object) -> dict[int, Assigned]:
+    """Return what the members of a lean slice are given; those that are given something."""
+    if "assigned" not in lean:
+        return {}
+    numbers = iter(_unpacked(lean["assigned"]))
+    given = map(Assigned, numbers, numbers)
+    return {
+        each: assigned
+        for each, assigned in zip(unpacked_members(lean["members"]), given, strict=True)
+        if assigned.slot
+    }
+
+
+def slice_fingerprint(lean: Object) -> tuple[str, str]:
+    """Return what tells two states of a lean slice apart."""
+    return lean["members"], lean.get("assigned", "")
 
 
 # -- objects ---------------------------------------------------------------------------------
 
 
-def new_slice(name: str, owner: SliceOwner, destinations: Iterable[Destination]) -> Object:
-    """Return the slice object to create for a placement."""
+def new_slice(
+    name: str,
+    owner: SliceOwner,
+    destinations: Iterable[Destination],
+    assigned: Mapping[Destination, Assigned] | None = None,
+) -> Object:
+    """Return the slice object to create for a placement; *assigned* for one with a Rollout."""
     metadata: Object = {"name": name, "ownerReferences": [owner.reference()]}
     labels = _labels(name, owner)
     if labels:
         metadata["labels"] = labels
+    given = assigned or {}
     return {
         "apiVersion": API_VERSION,
         "kind": "SinglePlacementSlice",
         "metadata": metadata,
-        "destinations": [each.as_object() for each in destinations],
+        "destinations": [
+            {**each.as_object(), **given[each].as_object()} if each in given else each.as_object()
+            for each in destinations
+        ],
     }
 
 
