@@ -34,6 +34,7 @@ LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsent
 DECISION_RECORDS: Final = GroupVersionResource(GROUP, VERSION, "decisionrecords")
 PLACEMENT_REVISIONS: Final = GroupVersionResource(GROUP, VERSION, "placementrevisions")
 REVISION_CONTENTS: Final = GroupVersionResource(GROUP, VERSION, "revisioncontents")
+PLACEMENT_GUARDS: Final = GroupVersionResource(GROUP, VERSION, "placementguards")
 
 # The only SyncerConfig of a mailbox, and the only LocationConsent of an inventory workspace.
 SYNCER_CONFIG_NAME: Final = "the-one"

@@ -6,11 +6,12 @@ StatusSummaries. Customizer says how objects differ from place to place. Locatio
 owner of an inventory, says who may place what there. StatusQuery asks about all reported states.
 DecisionRecords tell what was decided, when and why.
 PlacementRevision says what a placement with a Rollout sends.
+PlacementGuard says how much may change by accident.
 """
 
 from __future__ import annotations
 
-from skerry.api.kcp import grants, history, queries, revisions
+from skerry.api.kcp import grants, guards, history, queries, revisions
 from skerry.api.kcp.building import (
     AGE,
     LABEL_VALUE,
@@ -146,6 +147,7 @@ def edge_placement() -> Raw:
                 ),
                 "What could not be put on its way to destinations; the first few.",
             ),
+            "removals": guards.removals(),
             "conditions": conditions(severity=False),
         },
         "What came of it.",
@@ -485,4 +487,5 @@ def definitions() -> list[Raw]:
         *queries.definitions(GROUP, _CATEGORIES),
         *history.definitions(GROUP, _CATEGORIES),
         *revisions.definitions(GROUP, _CATEGORIES),
+        *guards.definitions(GROUP, _CATEGORIES),
     ]

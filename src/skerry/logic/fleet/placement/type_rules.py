@@ -5,8 +5,8 @@ now. So it is accepted, with a warning; the condition ``SelectorsSatisfiable`` r
 status. A grant that admits nobody, or that does not enforce, is such a case too.
 
 What a schema cannot validate in a grant's selectors (the form of keys under ``matchLabels``) is
-validated here: a grant that cannot be evaluated must not be stored. So are fields of a placement
-that contradict each other.
+validated here: a grant that cannot be evaluated must not be stored. So are the schedules, windows
+and time zones of guards, and fields of a placement that contradict each other.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS, ENFORCE, LOCATION_GRANTS
+from skerry.api.edge import EDGE_PLACEMENTS, ENFORCE, LOCATION_GRANTS, PLACEMENT_GUARDS
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
+from skerry.logic.fleet.guards.spec import guard_errors, guard_warnings
 from skerry.logic.fleet.placement.grants import ANY
 from skerry.logic.fleet.placement.records import placement_of
 from skerry.logic.fleet.placement.reported_state import reported_state_errors
@@ -50,6 +51,8 @@ def with_type_rules(resource: Resource) -> Resource:
         return _ruled(resource, placement_warnings, placement_errors)
     if resource.info.group_resource == LOCATION_GRANTS.group_resource:
         return _ruled(resource, grant_warnings, grant_errors)
+    if resource.info.group_resource == PLACEMENT_GUARDS.group_resource:
+        return _ruled(resource, guard_warnings, guard_errors)
     return resource
 
 
