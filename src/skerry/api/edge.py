@@ -35,6 +35,8 @@ DECISION_RECORDS: Final = GroupVersionResource(GROUP, VERSION, "decisionrecords"
 PLACEMENT_REVISIONS: Final = GroupVersionResource(GROUP, VERSION, "placementrevisions")
 REVISION_CONTENTS: Final = GroupVersionResource(GROUP, VERSION, "revisioncontents")
 PLACEMENT_GUARDS: Final = GroupVersionResource(GROUP, VERSION, "placementguards")
+ROLLOUTS: Final = GroupVersionResource(GROUP, VERSION, "rollouts")
+ROLLOUT_APPROVALS: Final = GroupVersionResource(GROUP, VERSION, "rolloutapprovals")
 
 # The only SyncerConfig of a mailbox, and the only LocationConsent of an inventory workspace.
 SYNCER_CONFIG_NAME: Final = "the-one"

@@ -24,7 +24,7 @@ from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.secret_files import secret_directory, write_secret
-from skerry.logic.fleet.placement.type_rules import with_type_rules
+from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.logic.fleet.placement.type_rules import with_type_rules
+from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.server.offload import worker
 
 if __name__ == "__main__":

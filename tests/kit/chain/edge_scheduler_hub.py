@@ -36,7 +36,7 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
-from skerry.logic.fleet.placement.type_rules import with_type_rules
+from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.embedded import EmbeddedTransport

@@ -30,9 +30,9 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
-from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
+from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.context import ControllerContext

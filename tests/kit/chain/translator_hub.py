@@ -49,13 +49,13 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.grants import Rule, grant_of
-from skerry.logic.fleet.placement.type_rules import with_type_rules
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.merging import Copy
 from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.reference import Sources, Translation, reference
 from skerry.logic.fleet.translation.sources import lean_definition
 from skerry.logic.fleet.translation.types import common_types, workspace_types
+from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.context import ControllerContext

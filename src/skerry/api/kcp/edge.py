@@ -4,14 +4,14 @@ EdgePlacement says which objects go to which locations. The scheduler answers wi
 SinglePlacementSlices, the translator with a SyncerConfig per mailbox, the summarizer with
 StatusSummaries. Customizer says how objects differ from place to place. LocationGrant, for the
 owner of an inventory, says who may place what there. StatusQuery asks about all reported states.
-DecisionRecords tell what was decided, when and why.
-PlacementRevision says what a placement with a Rollout sends.
-PlacementGuard says how much may change by accident.
+DecisionRecords tell what was decided, when and why. PlacementRevision says what a placement with a
+Rollout sends, Rollout how its changes get there. PlacementGuard says how much may change by
+accident.
 """
 
 from __future__ import annotations
 
-from skerry.api.kcp import grants, guards, history, queries, revisions
+from skerry.api.kcp import grants, guards, history, queries, revisions, rollouts
 from skerry.api.kcp.building import (
     AGE,
     LABEL_VALUE,
@@ -488,4 +488,5 @@ def definitions() -> list[Raw]:
         *history.definitions(GROUP, _CATEGORIES),
         *revisions.definitions(GROUP, _CATEGORIES),
         *guards.definitions(GROUP, _CATEGORIES),
+        *rollouts.definitions(GROUP, _CATEGORIES),
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
-from skerry.logic.fleet.placement.type_rules import with_type_rules
+from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.schema.defaulting import apply_defaults
 from tests.kit.chain import building

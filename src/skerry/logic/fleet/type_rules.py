@@ -15,7 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS, ENFORCE, LOCATION_GRANTS, PLACEMENT_GUARDS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    ENFORCE,
+    LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
+    ROLLOUTS,
+)
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
@@ -23,6 +29,7 @@ from skerry.logic.fleet.guards.spec import guard_errors, guard_warnings
 from skerry.logic.fleet.placement.grants import ANY
 from skerry.logic.fleet.placement.records import placement_of
 from skerry.logic.fleet.placement.reported_state import reported_state_errors
+from skerry.logic.fleet.rollout.spec import spec_errors
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.selectors import Selector, SelectorError
 
@@ -53,6 +60,8 @@ def with_type_rules(resource: Resource) -> Resource:
         return _ruled(resource, grant_warnings, grant_errors)
     if resource.info.group_resource == PLACEMENT_GUARDS.group_resource:
         return _ruled(resource, guard_warnings, guard_errors)
+    if resource.info.group_resource == ROLLOUTS.group_resource:
+        return _ruled(resource, lambda _: (), spec_errors)
     return resource
 
 

@@ -1,0 +1,371 @@
+"""Rollout and RolloutApproval: how a change of a placement's content reaches its destinations.
+
+The owner of an EdgePlacement writes a Rollout of the same name. The edge scheduler answers in its
+status, and asks for approvals with RolloutApprovals; whoever may write ``rolloutapprovals/status``
+answers those. The summarizer writes ``status.verdicts``, and nothing else of a Rollout.
+"""
+
+from __future__ import annotations
+
+from skerry.api.kcp.building import (
+    AGE,
+    LABEL_KEY,
+    Raw,
+    column,
+    conditions,
+    definition,
+    label_selector,
+    listing,
+    moment,
+    struct,
+    text,
+    truth,
+    whole,
+)
+
+# As Go writes durations, whole numbers only: 90s, 1h30m.
+DURATION = r"^([0-9]{1,9}(ms|s|m|h)){1,4}$"
+# From 1% to 100%.
+PERCENT = r"^([1-9][0-9]?|100)%$"
+_NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+PHASES = (
+    "Settling",
+    "Progressing",
+    "Soaking",
+    "Awaiting",
+    "Paused",
+    "RollingBack",
+    "RolledBack",
+    "Completed",
+)
+SETTLE_MODES = ("Quiet", "Manual")
+OFFLINE_POLICIES = ("Defer", "Assign", "Wait")
+FAILURE_POLICIES = ("Rollback", "Pause", "Continue")
+SUPERSEDE_POLICIES = ("Replace", "Queue")
+
+# More than anybody watches over; each costs a pass over the destinations when it opens.
+MAX_WAVES = 32
+_MAX_KEYS = 4
+_MAX_CHECKS = 16
+_MAX_EXPRESSION = 4096
+
+
+def definitions(group: str, categories: tuple[str, ...]) -> list[Raw]:
+    """Return both kinds."""
+    return [_rollout(group, categories), _rollout_approval(group, categories)]
+
+
+def _duration(description: str, default: str | None = None) -> Raw:
+    more = {} if default is None else {"default": default}
+    return text(description, pattern=DURATION, maxLength=40, **more)
+
+
+def _portion(description: str, default: int | str | None = None) -> Raw:
+    """A number of destinations, or a percentage of them."""
+    schema: Raw = {
+        "description": description,
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "x-kubernetes-int-or-string": True,
+        "minimum": 1,
+        "pattern": PERCENT,
+    }
+    return schema if default is None else {**schema, "default": default}
+
+
+def _expression(description: str) -> Raw:
+    return text(description, minLength=1, maxLength=_MAX_EXPRESSION)
+
+
+def _waves() -> Raw:
+    wave = struct(
+        {
+            "name": text("Name of the wave.", maxLength=63, pattern=_NAME),
+            "selector": label_selector(
+                "Destinations by the labels of their Locations; absent means all.", checked=True
+            ),
+            "until": _portion(
+                "How many of the selected destinations have the target revision when the wave is "
+                "full: a number, or a percentage. Absent means all."
+            ),
+            "spreadBy": listing(
+                text(maxLength=317, pattern=LABEL_KEY),
+                "Labels of Locations over whose values the wave is spread.",
+                maxItems=_MAX_KEYS,
+            ),
+            "soak": _duration("How long everything must stay good when the wave is full.", "0s"),
+            "approval": truth("Whether a person approves before the next wave.", default=False),
+        },
+        required=("name",),
+    )
+    return listing(
+        wave,
+        "Cumulative: each wave adds to those before. All other destinations are a last wave.",
+        maxItems=MAX_WAVES,
+        **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+
+
+def _judge() -> Raw:
+    check = struct(
+        {
+            "query": text("Name of a StatusQuery of the workspace.", maxLength=253, minLength=1),
+            "holds": _expression("CEL over `rows`, the rows of the query; must be true."),
+        },
+        required=("holds", "query"),
+    )
+    return struct(
+        {
+            "minReady": _duration("How long a destination is well before it is Good.", "30s"),
+            "deadline": _duration(
+                "When a destination that is not Good is Bad, counted from its assignment and only "
+                "while its edge is heard of.",
+                "15m",
+            ),
+            "failures": struct(
+                {
+                    "max": _portion("Portion of the wave's destinations that may be Bad."),
+                    "above": whole("Number that may be Bad.", format="int32", minimum=0),
+                },
+                "The rollout fails when more are Bad than both allow.",
+            ),
+            "evidence": whole(
+                "How many must be Good before a wave passes.", format="int32", minimum=1, default=1
+            ),
+            "failWhen": _expression(
+                "CEL over `reports` of one destination; true means that it is Bad."
+            ),
+            "checks": listing(check, "Queries that must hold.", maxItems=_MAX_CHECKS),
+            "external": listing(
+                text(maxLength=316, minLength=1),
+                "Types of conditions of this object that others write, and that must be True.",
+                maxItems=_MAX_CHECKS,
+            ),
+        },
+        "What is good.",
+        default={},
+    )
+
+
+def _pacing(description: str, default: int) -> Raw:
+    return struct({"concurrency": _portion("How many at once.", default)}, description, default={})
+
+
+def _rollout_spec() -> Raw:
+    return struct(
+        {
+            "settle": struct(
+                {
+                    "mode": text(
+                        "Quiet makes a revision when changes have stopped; Manual when the "
+                        "annotation edge.kcp.io/cut is set to another name.",
+                        enum=list(SETTLE_MODES),
+                        default="Quiet",
+                    ),
+                    "quiet": _duration("How long nothing changed.", "10s"),
+                    "longest": _duration("After how long of changes all the same.", "2m"),
+                },
+                "When changes become a revision.",
+                default={},
+            ),
+            "waves": _waves(),
+            "pace": struct(
+                {
+                    "concurrency": _portion("Destinations in flight.", "10%"),
+                    "maxUnavailable": _portion("Destinations that may be unwell.", "10%"),
+                    "per": listing(
+                        text(maxLength=317, pattern=LABEL_KEY),
+                        "Labels of Locations; both limits hold for each value of them too.",
+                        maxItems=_MAX_KEYS,
+                    ),
+                },
+                "How fast a wave goes.",
+                default={},
+            ),
+            "judge": _judge(),
+            "offline": struct(
+                {
+                    "after": _duration("How long an edge is silent before it is Absent.", "5m"),
+                    "policy": text(
+                        "Defer assigns when the edge is back; Assign does not wait for that; Wait "
+                        "holds the wave.",
+                        enum=list(OFFLINE_POLICIES),
+                        default="Defer",
+                    ),
+                },
+                "What becomes of edges that are not heard of.",
+                default={},
+            ),
+            "joining": _pacing("Destinations that are new, at the stable revision.", 50),
+            "leaving": _pacing("Destinations that go.", 50),
+            "onFailure": text(
+                "What happens when the rollout fails.",
+                enum=list(FAILURE_POLICIES),
+                default="Rollback",
+            ),
+            "supersede": text(
+                "Whether a newer revision takes the place of one under way, or waits.",
+                enum=list(SUPERSEDE_POLICIES),
+                default="Replace",
+            ),
+            "paused": truth("Nothing new is assigned; verdicts go on.", default=False),
+            "force": struct(
+                {
+                    "revision": whole("Number of a revision.", format="int32", minimum=1),
+                    "reason": text("Why, for those who ask later.", maxLength=1024, minLength=1),
+                },
+                "Every destination gets this revision now, past every gate.",
+                required=("reason", "revision"),
+            ),
+        },
+        "How a change reaches the destinations.",
+    )
+
+
+def _bitmap(description: str) -> Raw:
+    return text(f"{description} Slots as a compressed bitmap in base64.")
+
+
+def _rollout_status() -> Raw:
+    count = whole(format="int32")
+    names = ("destinations", "target", "good", "bad", "excused", "waiting", "absent", "unavailable")
+    batch = struct(
+        {"since": moment("From when the deadline counts."), "slots": _bitmap("Which.")},
+        required=("since", "slots"),
+    )
+    return struct(
+        {
+            "observedGeneration": whole("Generation that the rest speaks of.", format="int64"),
+            "phase": text("Where the rollout stands.", enum=list(PHASES)),
+            "target": whole("Number of the revision that is rolled out.", format="int32"),
+            "digest": text("Digest of that revision."),
+            "stable": whole("Number of the last revision that is good.", format="int32"),
+            "wave": struct(
+                {
+                    "name": text("Name of the wave; empty for the last one."),
+                    "number": whole("Its number, from 1.", format="int32"),
+                    "opened": moment("When it opened."),
+                    "quietSince": moment("Since when it is full and good."),
+                },
+                "The wave under way.",
+            ),
+            "counts": struct(dict.fromkeys(names, count), "Destinations by verdict."),
+            "progress": text("Destinations at the target of all, for people."),
+            "inFlight": listing(batch, "Destinations that are not judged yet."),
+            "unwellBefore": _bitmap("Destinations that were unwell when they were assigned."),
+            "judged": _bitmap("Destinations of passed waves."),
+            "verdicts": struct(
+                {
+                    "revision": whole("Revision they are about.", format="int32"),
+                    "good": _bitmap("Good."),
+                    "bad": _bitmap("Bad."),
+                    "excused": _bitmap("Bad, and unwell before."),
+                    "absent": _bitmap("Not heard of."),
+                    "unavailable": _bitmap("Not well now, whatever the revision."),
+                    "errors": whole("Expressions that failed.", format="int32"),
+                    "failures": listing(
+                        struct(
+                            {
+                                "slot": whole("Slot of the destination.", format="int32"),
+                                "location": text("Name of its Location."),
+                                "reason": text("One word for why."),
+                                "message": text("A sentence for people."),
+                            },
+                            required=("reason", "slot"),
+                        ),
+                        "The first that are Bad.",
+                    ),
+                },
+                "Written by the summarizer.",
+            ),
+            "failure": struct(
+                {
+                    "revision": whole("Revision that failed.", format="int32"),
+                    "reason": text("One word for why."),
+                    "slots": listing(whole(format="int32"), "The first that are Bad."),
+                    "message": text("A sentence for people."),
+                },
+                "The last failure.",
+                required=("reason", "revision"),
+            ),
+            "conditions": conditions(severity=False),
+        },
+        "State of the rollout. The edge scheduler writes all but the verdicts.",
+    )
+
+
+def _condition(kind: str, member: str = "status") -> str:
+    return f'.status.conditions[?(@.type=="{kind}")].{member}'
+
+
+def _rollout(group: str, categories: tuple[str, ...]) -> Raw:
+    return definition(
+        group,
+        "Rollout",
+        "rollouts",
+        {"spec": _rollout_spec(), "status": _rollout_status()},
+        "Rollout brings changes of the EdgePlacement of the same name to its destinations in "
+        "waves, judges them, and takes them back when they are bad.",
+        columns=[
+            column("Phase", ".status.phase"),
+            column("Target", ".status.target", "integer"),
+            column("Stable", ".status.stable", "integer"),
+            column("Wave", ".status.wave.name"),
+            column("Progress", ".status.progress", priority=1),
+            column("Good", ".status.counts.good", "integer"),
+            column("Bad", ".status.counts.bad", "integer"),
+            column("Waiting", ".status.counts.waiting", "integer"),
+            column("Ready", _condition("Ready")),
+            column("Message", _condition("Ready", "message"), priority=1),
+            AGE,
+        ],
+        short_names=("ro",),
+        categories=categories,
+        required=("spec",),
+    )
+
+
+def _rollout_approval(group: str, categories: tuple[str, ...]) -> Raw:
+    spec = struct(
+        {
+            "rollout": text("Name of the Rollout.", minLength=1),
+            "revision": whole("Number of the revision.", format="int32", minimum=1),
+            "digest": text("Digest of the revision: the approval is for this content."),
+            "wave": text("Name of the wave that has passed.", minLength=1),
+            "asked": text("What is asked, in a sentence."),
+        },
+        "What is asked.",
+        required=("digest", "revision", "rollout", "wave"),
+        **{
+            "x-kubernetes-validations": [
+                {"rule": "self == oldSelf", "message": "what is asked cannot be changed"}
+            ]
+        },
+    )
+    status = struct(
+        {
+            "approved": truth("Whether it is approved."),
+            "by": text("Who approved, as they say themselves; the audit log knows better."),
+            "time": moment("When."),
+            "message": text("Why, for those who ask later.", maxLength=1024),
+        },
+        "The answer. Whoever may write this subresource may approve.",
+    )
+    return definition(
+        group,
+        "RolloutApproval",
+        "rolloutapprovals",
+        {"spec": spec, "status": status},
+        "RolloutApproval asks whether a rollout may go on after a wave.",
+        columns=[
+            column("Rollout", ".spec.rollout"),
+            column("Revision", ".spec.revision", "integer"),
+            column("Wave", ".spec.wave"),
+            column("Approved", ".status.approved", "boolean"),
+            column("By", ".status.by"),
+            AGE,
+        ],
+        short_names=("roa",),
+        categories=categories,
+        required=("spec",),
+    )

@@ -1,0 +1,66 @@
+"""A Rollout's wishes as numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skerry.logic.fleet.rollout.spec import Failures, Portion, read_spec, spec_errors
+
+
+def test_durations_are_seconds_and_portions_numbers_or_percentages() -> None:
+    spec = read_spec(
+        {
+            "waves": [{"name": "canary", "until": 3, "soak": "1h30m"}],
+            "pace": {"concurrency": "20%", "maxUnavailable": 7},
+            "judge": {"minReady": "1500ms"},
+        }
+    )
+    assert spec.waves[0].soak == 5400
+    assert spec.waves[0].until == Portion(3)
+    assert spec.pace.concurrency == Portion(20, percent=True)
+    assert spec.pace.max_unavailable == Portion(7)
+    assert spec.judge.min_ready == 1.5
+    assert not spec.errors
+
+
+def test_after_the_named_waves_comes_one_with_everybody_else() -> None:
+    spec = read_spec({"waves": [{"name": "canary", "until": 3}]})
+    assert spec.last == 2
+    assert spec.wave(1).name == "canary"
+    assert spec.wave(2).until is None
+
+
+def test_an_object_stored_without_defaults_reads_like_one_with_them() -> None:
+    defaulted = {
+        "pace": {"concurrency": "10%", "maxUnavailable": "10%"},
+        "judge": {"minReady": "30s", "deadline": "15m", "evidence": 1},
+        "offline": {"after": "5m", "policy": "Defer"},
+        "joining": {"concurrency": 50},
+        "leaving": {"concurrency": 50},
+        "onFailure": "Rollback",
+        "supersede": "Replace",
+        "paused": False,
+    }
+    assert read_spec({}) == read_spec(defaulted)
+
+
+def test_what_a_foreign_hub_lets_pass_is_found_here() -> None:
+    errors = spec_errors({"spec": {"waves": [{"name": "a", "until": "0%", "soak": "soon"}]}})
+    assert {error.field for error in errors} == {"spec.waves[0].until", "spec.waves[0].soak"}
+
+
+@given(st.integers(1, 100), st.integers(0, 10_000))
+def test_a_percentage_rounds_up_to_somebody_and_down_to_nobody(percent: int, total: int) -> None:
+    portion = Portion(percent, percent=True)
+    assert portion.floor(total) <= total * percent / 100 <= portion.of(total) <= total
+    assert portion.of(total) > 0 or total == 0
+
+
+def test_a_rollout_fails_only_when_both_limits_are_exceeded() -> None:
+    failures = Failures(Portion(1, percent=True), above=1)
+    assert not failures.exceeded(1, 10)
+    assert failures.exceeded(2, 10)
+    assert not failures.exceeded(10, 1000)
+    assert failures.exceeded(11, 1000)
+    assert Failures().exceeded(1, 1000)
