@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 from skerry.app.api_server import ApiServer
 from skerry.app.core_controllers import Runnable, embedded_transport
-from skerry.controllers.workload import disruption, not_enforced, replicaset
+from skerry.controllers.workload import (
+    disruption,
+    node_lifecycle,
+    not_enforced,
+    replicaset,
+)
 from skerry.controllers.workload.cronjob import controller as cronjob
 from skerry.controllers.workload.daemonset import controller as daemonset
 from skerry.controllers.workload.deployment import controller as deployment
@@ -47,7 +52,8 @@ def build_workload_controllers(
 
     Each has a recorder of its own, so that an Event names who it comes from. Local volumes are
     directories below *volumes*; without it nobody makes any. An embedded edge has some, and there
-    objects that nobody acts upon say so.
+    objects that nobody acts upon say so. Its nodes live and die with this process, so nobody
+    judges them; those of a plain server are somebody else's.
     """
     found: list[Runnable] = []
     recorders: list[EventRecorder] = []
@@ -55,7 +61,7 @@ def build_workload_controllers(
     def build_volume(context: ControllerContext) -> Runnable:
         return volume.build(context, volumes)
 
-    builders = _BUILDERS
+    builders = {**_BUILDERS, node_lifecycle.NAME: node_lifecycle.build}
     if volumes:
         builders = {
             **_BUILDERS,
