@@ -15,6 +15,7 @@ from typing import Any
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
+from skerry.logic.machinery.plan import EventType
 from skerry.scheduler.cache.cluster import AssumeError, Cluster
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
@@ -426,7 +427,7 @@ class PodScheduler:
         """Do everything a refusal asks for, here and now."""
         await self.refusals.settle(refused, self.refusals.make_room(refused))
 
-    def _event(self, pod: PodInfo, type_: str, reason: str, action: str, note: str) -> None:
+    def _event(self, pod: PodInfo, type_: EventType, reason: str, action: str, note: str) -> None:
         self._parts.events.event(pod.pod, type_, reason, action, note)
 
     # The loop.

@@ -40,7 +40,7 @@ from skerry.scheduler.extender import HttpExtender
 from skerry.scheduler.framework.registry import Registry, installed_plugins
 from skerry.scheduler.loop import flush_loop, run_loop
 from skerry.scheduler.metrics import SchedulerMetrics
-from skerry.scheduler.recorder import SchedulerEvents
+from skerry.scheduler.pod_events import PodEvents
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.resources import resource_metrics
 from skerry.scheduler.scheduler import Parts, PodScheduler
@@ -137,7 +137,7 @@ class SchedulerService:
         metrics = SchedulerMetrics()
         self._metrics_registry.register(metrics)
         self._extenders = _made_extenders(configuration)
-        self._events = SchedulerEvents(client, options.identity, ids, runtime_metrics)
+        self._events = PodEvents(client, options.identity, runtime_metrics)
         parts = Parts(
             ApiWriter(client),
             self._events,

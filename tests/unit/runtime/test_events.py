@@ -85,6 +85,25 @@ async def test_one_object_cannot_flood_the_server() -> None:
 
 
 @virtual
+async def test_repetition_before_the_first_write_is_one_write_with_its_count() -> None:
+    stage = Stage()
+    for _ in range(3):
+        stage.recorder.record(POD, "Normal", "Failed", "no room")
+    (event,) = await stage.play()
+    assert event["count"] == 3
+
+
+@virtual
+async def test_of_many_times_at_once_only_the_burst_counts() -> None:
+    stage = Stage()
+    for _ in range(40):
+        stage.recorder.record(POD, "Normal", "Failed", "again")
+    (event,) = await stage.play()
+    assert event["count"] == 25
+    assert stage.dropped("too many") == 15
+
+
+@virtual
 async def test_recording_never_waits_and_drops_what_does_not_fit() -> None:
     stage = Stage()
     for number in range(1100):

@@ -16,10 +16,10 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.runtime.client import Client, DeleteOptions
 from skerry.runtime.election import LEASES
+from skerry.runtime.event_series import EVENTS
 from skerry.scheduler.config.errors import ConfigurationError
 from skerry.scheduler.config.load import Configuration, complete
 from skerry.scheduler.debug import PAGES as DEBUG_PAGES
-from skerry.scheduler.recorder import EVENTS, SchedulerEvents
 from skerry.scheduler.registry import in_tree_registry
 from skerry.scheduler.service import (
     NODES,
@@ -288,71 +288,6 @@ async def test_the_endpoint_reports_health_metrics_and_configuration() -> None:
         assert service._sync_check() == ""
         _, text = service._resources()
         assert b'kube_pod_resource_request{namespace="default",node="a",pod="p"' in text
-
-
-@asynccontextmanager
-async def recording(world: EngineWorld, buffer: int = 1000) -> AsyncIterator[SchedulerEvents]:
-    """Run a server and a recorder of events."""
-    async with world.running():
-        await settle(world, "default")
-        events = SchedulerEvents(world.direct, "here_1", world.ids, buffer=buffer)
-        task = asyncio.get_running_loop().create_task(events.run())
-        yield events
-        task.cancel()
-        await asyncio.wait([task])
-
-
-def about(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "default", "uid": f"u-{name}"}, "spec": {}}
-
-
-async def recorded_events(world: EngineWorld) -> list[dict[str, Any]]:
-    return (await world.direct.list(EVENTS)).items
-
-
-async def test_repeated_events_become_a_series() -> None:
-    world = EngineWorld(8)
-    async with recording(world) as events:
-        for _ in range(3):
-            events.event(about("p"), "Warning", "FailedScheduling", "Scheduling", "no room")
-            await events.flush()
-        (found,) = await recorded_events(world)
-        # Written at the second occurrence; the third waits for the next refresh.
-        assert found["series"]["count"] == 2
-        assert (found["action"], found["regarding"]["name"]) == ("Scheduling", "p")
-        await asyncio.sleep(7 * 60)
-        events.event(about("p"), "Warning", "FailedScheduling", "Scheduling", "no room")
-        await events.flush()
-        assert len(await recorded_events(world)) == 2
-
-
-async def test_repetition_before_the_first_write_is_one_write() -> None:
-    world = EngineWorld(21)
-    async with recording(world) as events:
-        for note in ("no room", "no room", "still no room"):
-            events.event(about("p"), "Warning", "FailedScheduling", "Scheduling", note)
-        await events.flush()
-        (found,) = await recorded_events(world)
-        assert (found["series"]["count"], found["note"]) == (3, "still no room")
-
-
-async def test_a_burst_of_events_is_written_whole() -> None:
-    world = EngineWorld(22)
-    async with recording(world, buffer=200) as events:
-        for number in range(200):
-            events.event(about(f"p{number}"), "Normal", "Scheduled", "Binding", "assigned")
-        await events.flush()
-        assert len(await recorded_events(world)) == 200
-
-
-async def test_events_beyond_the_buffer_are_dropped_and_counted() -> None:
-    world = EngineWorld(23)
-    async with recording(world, buffer=2) as events:
-        for number in range(5):
-            events.event(about(f"p{number}"), "Normal", "Scheduled", "Binding", "assigned")
-        await events.flush()
-        assert [item["regarding"]["name"] for item in await recorded_events(world)] == ["p0", "p1"]
-        assert events._dropped.labels("buffer full")._value.get() == 3
 
 
 async def test_whoever_loses_the_lease_ends() -> None:

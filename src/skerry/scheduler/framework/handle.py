@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
+from skerry.logic.machinery.plan import EventType
 from skerry.scheduler.cache.cluster import Cluster
 from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
@@ -77,14 +78,14 @@ class Extender(Protocol):
 class Events(Protocol):
     """Tells people what happened."""
 
-    def event(self, pod: Object, type_: str, reason: str, action: str, note: str) -> None:
+    def event(self, pod: Object, type_: EventType, reason: str, action: str, note: str) -> None:
         """Record one event about *pod*."""
 
 
 class NoEvents:
     """Tells nobody."""
 
-    def event(self, pod: Object, type_: str, reason: str, action: str, note: str) -> None:
+    def event(self, pod: Object, type_: EventType, reason: str, action: str, note: str) -> None:
         return
 
 
