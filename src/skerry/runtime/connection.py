@@ -14,9 +14,11 @@ from collections.abc import AsyncIterator, Callable
 import httptools
 
 from skerry.runtime.transport import ConnectionLost, TransportError
+from skerry.wire.http1 import FieldNames
 
 # Room for some hundred watch events; beyond it TCP pushes back on the server, which may end us.
 HIGH_WATER = 1024 * 1024
+_NAMES = FieldNames()
 
 
 class Exchange:
@@ -167,7 +169,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._exchange is not None:
-            self._exchange.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+            self._exchange.headers[_NAMES[name]] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         exchange = self._exchange

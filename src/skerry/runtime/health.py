@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from skerry.wire.http1 import parsed_request, response_lines
+
 # A whole request, a token included; anything longer is none.
 _REQUEST_LIMIT = 16384
 _REQUEST_SECONDS = 10.0
@@ -32,17 +34,18 @@ Authorize = Callable[[str, str, str], Awaitable[int]]
 class Page:
     """One answer."""
 
-    status: str
+    status: int
     body: bytes
     kind: str = _TEXT
 
     def encoded(self) -> bytes:
-        head = (
-            f"HTTP/1.1 {self.status}\r\ncontent-type: {self.kind}\r\n"
-            f"x-content-type-options: nosniff\r\n"
-            f"content-length: {len(self.body)}\r\nconnection: close\r\n\r\n"
+        fields = (
+            ("content-type", self.kind),
+            ("x-content-type-options", "nosniff"),
+            ("content-length", str(len(self.body))),
+            ("connection", "close"),
         )
-        return head.encode("latin-1") + self.body
+        return response_lines(self.status, fields) + b"\r\n" + self.body
 
 
 class HealthEndpoint:
@@ -89,7 +92,7 @@ class HealthEndpoint:
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                page = await self.answer(head.decode("latin-1"))
+                page = await self.answer(head)
                 writer.write(page.encoded())
                 await writer.drain()
         except (
@@ -102,20 +105,18 @@ class HealthEndpoint:
         finally:
             writer.close()
 
-    async def answer(self, head: str) -> Page:
+    async def answer(self, head: bytes) -> Page:
         """Answer one request head."""
-        first, *rest = head.split("\r\n")
-        method, _, target = first.partition(" ")
-        path, _, query = target.partition(" ")[0].partition("?")
-        if method not in ("GET", "HEAD"):
-            return Page("405 Method Not Allowed", b"method not allowed\n")
+        try:
+            request = parsed_request(head)
+        except ValueError:
+            return Page(400, b"bad request\n")
+        path, _, query = request.target.partition("?")
+        if request.method not in ("GET", "HEAD"):
+            return Page(405, b"method not allowed\n")
         if path in self._checks:
             return self._checked(path, "verbose" in query.split("&"))
-        headers = {
-            name.strip().lower(): value.strip()
-            for name, _, value in (line.partition(":") for line in rest)
-        }
-        refusal = await self._refusal(headers.get("authorization", ""), path)
+        refusal = await self._refusal(request.field("authorization"), path)
         return refusal or self._page(path)
 
     async def _refusal(self, authorization: str, path: str) -> Page | None:
@@ -124,24 +125,24 @@ class HealthEndpoint:
         token = authorization.removeprefix("Bearer ") if authorization else ""
         code = await self._authorize(token, "get", path)
         if code == 401:
-            return Page("401 Unauthorized", b"Unauthorized\n")
-        return Page("403 Forbidden", b"Forbidden\n") if code == 403 else None
+            return Page(401, b"Unauthorized\n")
+        return Page(403, b"Forbidden\n") if code == 403 else None
 
     def _page(self, path: str) -> Page:
         if path == "/metrics":
-            return Page("200 OK", generate_latest(self._registry), CONTENT_TYPE_LATEST)
+            return Page(200, generate_latest(self._registry), CONTENT_TYPE_LATEST)
         make = self._pages.get(path)
         made = make() if make is not None else None
         if made is None:
-            return Page("404 Not Found", b"404 page not found\n")
+            return Page(404, b"404 page not found\n")
         kind, body = made
-        return Page("200 OK", body, kind)
+        return Page(200, body, kind)
 
     def _checked(self, path: str, verbose: bool) -> Page:
         found = {name: check() for name, check in self._checks[path].items()}
         good = not any(found.values())
         if good and not verbose:
-            return Page("200 OK", b"ok")
+            return Page(200, b"ok")
         report = "".join(
             f"[-]{name} failed: {'reason withheld' if self._withhold else wrong}\n"
             if wrong
@@ -149,5 +150,5 @@ class HealthEndpoint:
             for name, wrong in found.items()
         )
         verdict = "passed" if good else "failed"
-        status = "200 OK" if good else "500 Internal Server Error"
+        status = 200 if good else 500
         return Page(status, f"{report}{path[1:]} check {verdict}\n".encode())

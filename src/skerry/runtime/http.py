@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from skerry.runtime.connection import Connection, Exchange
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, AnswerTimeout, TransportError
+from skerry.wire.http1 import request_head
 
 # Without HTTP/2 pings the kernel must find the peers that vanished without a word.
 _PROBE_SECONDS = 5
@@ -75,9 +76,7 @@ class HttpTransport:
         self._all_lost = asyncio.Event()
         self._closed = False
         shown = f"[{host}]" if ":" in host else host
-        self._fixed_head = f"host: {shown}:{port}\r\n"
-        if gzip:
-            self._fixed_head += "accept-encoding: gzip\r\n"
+        self._fixed = [f"host: {shown}:{port}", *(["accept-encoding: gzip"] if gzip else ())]
 
     async def request(
         self,
@@ -222,17 +221,12 @@ class HttpTransport:
         if not isinstance(authorization, str):
             authorization = await authorization()
         target = f"{self._prefix}{path}?{query}" if query else f"{self._prefix}{path}"
-        text = [f"{name}: {value}" for name, value in headers.items()]
+        fields = dict(headers)
         if authorization:
-            text.append(f"authorization: {authorization}")
+            fields["authorization"] = authorization
         if body or method in ("POST", "PUT", "PATCH"):
-            text.append(f"content-length: {len(body)}")
-        for part in (target, *text):
-            # One line break in a name or value would let it forge a second request.
-            if "\n" in part or "\r" in part or (part is target and " " in part):
-                raise ValueError(f"request text {part!r}: want no line breaks or spaces in it")
-        head = f"{method} {target} HTTP/1.1\r\n{self._fixed_head}" + "\r\n".join((*text, "", ""))
-        return head.encode("latin-1") + body
+            fields["content-length"] = str(len(body))
+        return request_head(method, target, fields, self._fixed) + body
 
 
 class _Unpacked:

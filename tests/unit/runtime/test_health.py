@@ -36,7 +36,12 @@ async def test_what_is_no_probe_is_dropped() -> None:
 
 async def test_each_check_is_listed_when_asked_for() -> None:
     endpoint = HealthEndpoint(CollectorRegistry(), alive={"loop": lambda: ""})
-    checks = await endpoint.answer("GET /livez?verbose HTTP/1.1")
+    checks = await endpoint.answer(b"GET /livez?verbose HTTP/1.1")
     assert checks.body == b"[+]ping ok\n[+]loop ok\nlivez check passed\n"
-    assert (await endpoint.answer("GET /other HTTP/1.1")).encoded().startswith(b"HTTP/1.1 404")
-    assert (await endpoint.answer("POST /healthz HTTP/1.1")).encoded().startswith(b"HTTP/1.1 405")
+    assert (await endpoint.answer(b"GET /other HTTP/1.1")).encoded().startswith(b"HTTP/1.1 404")
+    assert (await endpoint.answer(b"POST /healthz HTTP/1.1")).encoded().startswith(b"HTTP/1.1 405")
+
+
+async def test_what_is_no_request_line_is_a_bad_request() -> None:
+    answered = await HealthEndpoint(CollectorRegistry()).answer(b"hello\r\n\r\n")
+    assert answered.encoded().startswith(b"HTTP/1.1 400 Bad Request\r\n")

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from skerry.edge.agent.network import LOOPBACK, Backend, Connect, copy_stream, dialled
+from skerry.wire.http1 import parsed_request, response_lines
 
 _MAX_HEAD = 64 * 1024
 _HEAD_SECONDS = 30.0
@@ -43,33 +44,31 @@ class Asked:
 
 def parse_head(head: bytes) -> Asked:
     """Return what a request asks of the proxy; raises ``BadHead``."""
-    lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     try:
-        method, target, version = lines[0].split(" ")
-        namespace = _namespace(lines)
+        method, target, version, lines = asked = parsed_request(head)
+        namespace = _namespace(asked.field("proxy-authorization"))
         if method == "CONNECT":
             host, _, port = target.rpartition(":")
             return Asked(host, int(port), namespace, b"")
         url = urlsplit(target)
         port_number = url.port or 80
     except ValueError as error:
-        raise BadHead(f"request line {lines[0]!r}") from error
+        raise BadHead(str(error)) from error
     if url.scheme != "http" or not url.hostname:
         raise BadHead(f"target {target!r}: want http://host/path")
     path = url.path or "/"
     if url.query:
         path += f"?{url.query}"
-    kept = [line for line in lines[1:] if not line.lower().startswith(("proxy-", "connection:"))]
+    kept = [line for line in lines if not line.lower().startswith(("proxy-", "connection:"))]
     rewritten = [f"{method} {path} {version}", *kept, "Connection: close", "", ""]
     return Asked(url.hostname, port_number, namespace, "\r\n".join(rewritten).encode("latin-1"))
 
 
-def _namespace(lines: list[str]) -> str:
-    for line in lines[1:]:
-        name, _, value = line.partition(":")
-        if name.lower() == "proxy-authorization":
-            with contextlib.suppress(binascii.Error, UnicodeDecodeError):
-                return base64.b64decode(value.split()[-1]).decode().partition(":")[0]
+def _namespace(credentials: str) -> str:
+    """Return the namespace a client comes from: the user name of the proxy it was given."""
+    if credentials:
+        with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+            return base64.b64decode(credentials.rsplit(maxsplit=1)[-1]).decode().partition(":")[0]
     return "default"
 
 
@@ -111,9 +110,9 @@ class HttpProxy:
                 head = await reader.readuntil(b"\r\n\r\n")
             await self._pass_on(parse_head(head), reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, BadHead):
-            _refuse(writer, "400 Bad Request")
+            _refuse(writer, 400)
         except OSError:
-            _refuse(writer, "502 Bad Gateway")
+            _refuse(writer, 502)
         finally:
             writer.close()
             with contextlib.suppress(OSError):
@@ -124,7 +123,7 @@ class HttpProxy:
     ) -> None:
         backend = self._find(asked.host, asked.port, asked.namespace)
         if backend is None:
-            _refuse(writer, "503 Service Unavailable")
+            _refuse(writer, 503)
             return
         back_reader, back_writer = await self._connect(backend)
         if asked.head:
@@ -142,6 +141,6 @@ class HttpProxy:
                 await back_writer.wait_closed()
 
 
-def _refuse(writer: asyncio.StreamWriter, status: str) -> None:
-    text = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    writer.write(text.encode())
+def _refuse(writer: asyncio.StreamWriter, status: int) -> None:
+    head = response_lines(status, (("Content-Length", "0"), ("Connection", "close")))
+    writer.write(head + b"\r\n")

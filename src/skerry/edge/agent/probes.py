@@ -17,6 +17,7 @@ from skerry.api.objects import Object
 from skerry.edge.agent import grpc_health
 from skerry.edge.agent.network import Backend, Connect
 from skerry.kit.clock import Clock
+from skerry.wire.http1 import request_head
 
 # kubelet shows as much of a probe's answer.
 _OUTPUT_BYTES = 10 * 1024
@@ -135,7 +136,7 @@ async def _http(source: Object, reach: Reach) -> Result:
     try:
         writer.write(_request(path, f"{host or 'localhost'}:{port}", source))
         line = await reader.readline()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return Result(False, f"{url}: {error}")
     finally:
         writer.close()
@@ -148,8 +149,7 @@ def _request(path: str, host: str, source: Object) -> bytes:
     headers = {"Host": host, "User-Agent": "kube-probe/1.32", "Accept": "*/*"}
     for header in source.get("httpHeaders") or ():
         headers[header["name"]] = header.get("value", "")
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"GET {path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode()
+    return request_head("GET", path, headers | {"Connection": "close"})
 
 
 def _judged(line: bytes, url: str) -> Result:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from http import HTTPStatus
 
 import orjson
 
 from skerry.api.errors import ApiError
 from skerry.server.http.message import Headers, Response
+from skerry.wire.http1 import one_line, response_lines
 
 # Small parts are joined up to this before they are written: one TLS record and one system call
 # for many list items, while the memory in use stays a block and not the whole list.
@@ -30,7 +30,7 @@ class Heads:
     _MAX_PREFIXES = 1024
 
     def __init__(self, fixed: Headers) -> None:
-        self._fixed = tuple((name, f"{name}: {_one_line(value)}\r\n") for name, value in fixed)
+        self._fixed = tuple(fixed)
         # Compared as spelled: answers are ours and use the canonical spelling.
         self._fixed_names = frozenset(name for name, _ in fixed)
         self._prefixes: dict[tuple[int, str], bytes] = {}
@@ -49,7 +49,7 @@ class Heads:
             if name in self._fixed_names:
                 prefix = self._prefix(status, content_type, headers)
             # A value from outside must not start a header, or an answer, of its own.
-            extra += f"{name}: {value if value.isprintable() else _one_line(value)}\r\n"
+            extra += f"{name}: {value if value.isprintable() else one_line(value)}\r\n"
         return prefix + extra.encode() + ending
 
     def _remembered(self, status: int, content_type: str) -> bytes:
@@ -60,21 +60,10 @@ class Heads:
 
     def _prefix(self, status: int, content_type: str, overriding: Headers) -> bytes:
         own = {name for name, _ in overriding}
-        fixed = "".join(text for name, text in self._fixed if name not in own)
-        typed = f"Content-Type: {_one_line(content_type)}\r\n" if content_type else ""
-        return f"HTTP/1.1 {status} {phrase(status)}\r\n{fixed}{typed}".encode()
-
-
-def phrase(status: int) -> str:
-    """Return the reason phrase of *status*, empty when it has none."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
-
-
-def _one_line(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
+        fields = [(name, value) for name, value in self._fixed if name not in own]
+        if content_type:
+            fields.append(("Content-Type", content_type))
+        return response_lines(status, fields)
 
 
 def error_response(error: ApiError) -> Response:

@@ -36,6 +36,7 @@ from skerry.server.http.accepting import Bodies
 from skerry.server.http.message import Peer, Request
 from skerry.server.http.settings import HttpSettings
 from skerry.server.http.target import parsed_target
+from skerry.wire.http1 import FieldNames
 
 log = Logger("http")
 
@@ -53,6 +54,8 @@ _KNOWN_VERSIONS = frozenset(("1.1", "1.0"))
 # Of these a second value is an attack or a mistake; Go's server refuses or ignores it as well.
 _SINGLE = frozenset(("host",))
 _FIRST_COUNTS = frozenset(("authorization", "content-type", "expect"))
+
+_NAMES = FieldNames()
 
 
 class UriTooLong(ApiError):
@@ -351,21 +354,6 @@ class RequestReader:
         request = Request(method, path, query, self._known_headers, b"", self.peer)
         request.received = self._now()
         self._received((request, True, True, refusal))
-
-
-class _Names(dict[bytes, str]):
-    """Header names as sent → lower case text. Clients use few; strangers' are not kept."""
-
-    _MAX = 512
-
-    def __missing__(self, raw: bytes) -> str:
-        name = raw.decode("latin-1").lower()
-        if len(self) < self._MAX and len(raw) < 64:
-            self[raw] = name
-        return name
-
-
-_NAMES = _Names()
 
 
 def _repeated(name: str, first: str, second: str) -> str:
