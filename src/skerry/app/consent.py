@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from skerry.api.edge import CONFIRM, LOCATION_CONSENT_NAME, LOCATION_CONSENTS
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.app.edge_environment import ClientFlags, access_by, endpoint
 from skerry.app.explain_names import Unanswered
-from skerry.app.hub_reading import HubSettings
+from skerry.app.hub_settings import HubSettings
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.explanation.consent import outstanding, unnoted
 from skerry.logic.fleet.placement.consent_record import confirmed_ids
 from skerry.runtime.client import Client, Selection
-from skerry.wire.kubeconfig import kubeconfig_paths
 
 _ONLY = Selection(fields=f"metadata.name={LOCATION_CONSENT_NAME}")
 
@@ -25,8 +23,7 @@ _ONLY = Selection(fields=f"metadata.name={LOCATION_CONSENT_NAME}")
 @asynccontextmanager
 async def inventory(settings: HubSettings) -> AsyncIterator[Inventory]:
     """Open the current workspace of a hub."""
-    home = Path(settings.environment.get("HOME", ""))
-    paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
+    paths = settings.paths()
     here = endpoint("espw", paths, ClientFlags(context=settings.context))
     if not here.workspace:
         raise Unanswered("the current context names no workspace; choose one with kubectl ws")

@@ -25,6 +25,7 @@ from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.kcp.resources import API_EXPORTS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.app.export_views import view_url
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -239,8 +240,8 @@ class EdgeEnvironment:
 
     async def _found(self, role: Role, workspace: str, export: str) -> tuple[str, Object]:
         """Return the URL of an export's view and the export, as soon as there is one."""
-        made = await self._appears(role, workspace, API_EXPORTS, export, _view_urls)
-        return _view_urls(made)[0], made
+        made = await self._appears(role, workspace, API_EXPORTS, export, view_url)
+        return view_url(made), made
 
     async def _appears(
         self,
@@ -274,11 +275,6 @@ class EdgeEnvironment:
         )
         self._background.append(self.tasks.create_task(factory.run()))
         return factory
-
-
-def _view_urls(export: Object) -> list[str]:
-    views = (export.get("status") or {}).get("virtualWorkspaces") or ()
-    return [str(view["url"]) for view in views]
 
 
 def _is_ready(workspace: Object) -> bool:

@@ -7,7 +7,6 @@ syncer acts on it whenever it hears of it, so nothing here waits for the edge.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from skerry.api.edge import (
     ACCEPT_STORE_IDENTITY,
@@ -31,6 +30,7 @@ from skerry.app.edge_identity import (
     mailbox_path,
 )
 from skerry.app.explain_names import Unanswered, object_named
+from skerry.app.export_views import view_path
 from skerry.app.inventory import CommandFailed
 from skerry.logic.machinery.conditions import find_condition
 from skerry.logic.machinery.workspaces.names import ROOT
@@ -86,8 +86,7 @@ async def _targets_named(hub: HubAccess, edge: str) -> list[Object]:
     """Return the SyncTargets of that name; in the current workspace where no more may be read."""
     try:
         export = await hub.at(ROOT).get(API_EXPORTS, SYNC_TARGETS.group)
-        [view, *_] = (export.get("status") or {}).get("virtualWorkspaces") or [{"url": ""}]
-        everywhere = hub.client.at(urlsplit(str(view["url"])).path, EVERYWHERE)
+        everywhere = hub.client.at(view_path(export), EVERYWHERE)
         found = await everywhere.list(SYNC_TARGETS, Selection(fields=f"metadata.name={edge}"))
     except (Forbidden, NotFound):
         try:

@@ -8,24 +8,23 @@ thousand edges fit into a few megabytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from urllib.parse import urlsplit
+from dataclasses import dataclass
 
-from skerry.api.edge import EDGE_PLACEMENTS, EXPORT
+from skerry.api.edge import EDGE_PLACEMENTS, EXPORT, USUAL_PROVIDER
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import API_EXPORTS, LOGICAL_CLUSTERS, SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION, ClusterName
 from skerry.app.edge_identity import open_hub
+from skerry.app.export_views import view_path
+from skerry.app.hub_settings import HubSettings
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.overview.overview import Overview
 from skerry.runtime.client import EVERYWHERE, Client
-from skerry.wire.kubeconfig import kubeconfig_paths
 
 # A page is decoded at once: large enough that few are asked for, small enough to be let go.
 _PAGE = 2500
@@ -38,24 +37,13 @@ class FleetUnreadable(Exception):
     """Why nothing can be shown, in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetSettings:
-    """How the hub is found."""
-
-    kubeconfig: str = ""
-    context: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    provider: str = "root:espw"
-
-
 @asynccontextmanager
-async def fleet(settings: FleetSettings) -> AsyncIterator[Fleet]:
+async def fleet(settings: HubSettings) -> AsyncIterator[Fleet]:
     """Open the hub for reading."""
-    home = Path(settings.environment.get("HOME", ""))
-    paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
-    hub = open_hub(paths, settings.context)
+    hub = open_hub(settings.paths(), settings.context)
     try:
-        yield Fleet(hub.at(settings.provider), hub.at("root"), hub.client, SystemClock())
+        provider = hub.at(settings.provider or USUAL_PROVIDER)
+        yield Fleet(provider, hub.at("root"), hub.client, SystemClock())
     finally:
         await hub.client.transport.close()
 
@@ -73,11 +61,10 @@ class _Part:
 
     async def view(self) -> Client:
         """Return the client for all objects there are, once they may be read."""
-        found = await self.exporter.get(API_EXPORTS, self.export)
-        views = (found.get("status") or {}).get("virtualWorkspaces") or ()
-        if not views:
+        path = view_path(await self.exporter.get(API_EXPORTS, self.export))
+        if not path:
             raise NotFound(f"the APIExport {self.export} has no view yet")
-        return self.exporter.at(urlsplit(str(views[0]["url"])).path, EVERYWHERE)
+        return self.exporter.at(path, EVERYWHERE)
 
 
 class Fleet:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import orjson
 
+from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import AlreadyExists, Conflict, InternalError, from_status
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
@@ -23,7 +24,6 @@ from skerry.server.security.authorization import MASTERS
 from skerry.server.user import User
 
 COMPUTE = "root:compute"
-EDGE_PROVIDER = "root:espw"
 _SYSTEM = User("system:skerry", groups=(MASTERS, "system:authenticated"))
 _NATIVE_PREFIX = "v124"
 # Of the names of schemas, the date of the last change of any: a hub that finds those of an earlier
@@ -92,7 +92,7 @@ async def ensure_edge_provider(api: HubServer) -> None:
 def edge_provider_objects() -> list[tuple[str, Object]]:
     """Return everything of the edge provider, each with its workspace, in the order of making."""
     made = [("root", _workspace("espw", ""))]
-    made += [(EDGE_PROVIDER, obj) for obj in edge_export_objects()]
+    made += [(USUAL_PROVIDER, obj) for obj in edge_export_objects()]
     for name, kinds in FINER_EXPORTS.items():
         objects = [*_export_objects(name, kinds), *_binders(name, COMPUTE_BINDERS)]
         made += [(COMPUTE, obj) for obj in objects]

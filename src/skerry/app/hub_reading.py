@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from skerry.api.edge import (
     CUSTOMIZERS,
@@ -21,6 +19,7 @@ from skerry.api.edge import (
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
     SINGLE_PLACEMENT_SLICES,
+    USUAL_PROVIDER,
     binding_reference,
     placement_of_slice,
 )
@@ -38,6 +37,8 @@ from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION, ClusterName, ObjectRef
 from skerry.app.edge_environment import ClientFlags, Endpoint, Role, access_by, endpoint
 from skerry.app.explain_names import Unanswered, object_named, travels
+from skerry.app.export_views import view_path
+from skerry.app.hub_settings import HubSettings
 from skerry.kit.clock import Clock, SystemClock
 from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.explanation.answer import UNNAMED
@@ -58,10 +59,7 @@ from skerry.runtime.client import EVERYWHERE, Client, Selection, WriteOptions, c
 from skerry.runtime.discovery import ServedTypes
 from skerry.runtime.transport import Transport
 from skerry.scheduler.placement import location_chooser
-from skerry.wire.kubeconfig import kubeconfig_paths
 
-# Where the provider is unless somebody says otherwise.
-USUAL_PROVIDER = "root:espw"
 # Requests in flight: as many as the transport keeps connections for.
 _AT_ONCE = 16
 _ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
@@ -73,28 +71,10 @@ _DRY = WriteOptions(dry_run=True)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class HubSettings:
-    """How the hub is found."""
-
-    kubeconfig: str = ""
-    """File that says where the hub is; empty means what kubectl would take."""
-
-    context: str = ""
-    """Context to use; empty means the current one."""
-
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """``KUBECONFIG`` and ``HOME``, for the same end."""
-
-    provider: str = ""
-    """Path of the provider workspace; empty means the one the workspace is bound to."""
-
-
 @asynccontextmanager
 async def hub(settings: HubSettings) -> AsyncIterator[HubReader]:
     """Open the hub for reading; inside, ask."""
-    home = Path(settings.environment.get("HOME", ""))
-    paths = kubeconfig_paths(settings.kubeconfig, settings.environment.get("KUBECONFIG", ""), home)
+    paths = settings.paths()
     here = endpoint("espw", paths, ClientFlags(context=settings.context))
     if not here.workspace:
         raise Unanswered("the current context names no workspace; choose one with kubectl ws")
@@ -361,11 +341,10 @@ class HubReader:
 
     async def _view(self, client: Client, export: str) -> Client:
         """Return the client of an export's view."""
-        found = await client.get(API_EXPORTS, export)
-        views = (found.get("status") or {}).get("virtualWorkspaces") or ()
-        if not views:
+        path = view_path(await client.get(API_EXPORTS, export))
+        if not path:
             raise Unanswered(f"the APIExport {export} has no view yet")
-        return client.at(urlsplit(str(views[0]["url"])).path, EVERYWHERE)
+        return client.at(path, EVERYWHERE)
 
     async def all(self, asked: Sequence[Awaitable[T]]) -> list[T]:
         """Await everything, some at once; the first failure is raised."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from skerry.api.edge import EXPORT, USUAL_PROVIDER
 from skerry.api.errors import AlreadyExists, ApiError, NotFound
 from skerry.api.kcp.resources import (
     API_BINDINGS,
@@ -79,7 +80,7 @@ async def ensure_wmw(hub: HubAccess, parent: str, name: str, *, with_kube: bool)
         lines.append(f"workspace.tenancy.kcp.io/{name} created")
     await ready_workspace(home, name)
     client = hub.at(path)
-    lines += await _bound(client, "bind-espw", "root:espw", "edge.kcp.io")
+    lines += await _bound(client, "bind-espw", USUAL_PROVIDER, EXPORT)
     for export in _EXPORTS:
         if with_kube:
             lines += await _bound(client, f"bind-{export}", "root:compute", export)

@@ -17,11 +17,10 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
-from skerry.api.edge import API_VERSION
+from skerry.api.edge import API_VERSION, USUAL_PROVIDER
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
 from skerry.app.hub_content import (
-    EDGE_PROVIDER,
     compute_permission_objects,
     edge_export_objects,
 )
@@ -31,7 +30,7 @@ _BINDING = "bind-espw"
 _TARGETS = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
 
 
-def manifest_files(provider: str = EDGE_PROVIDER) -> dict[str, str]:
+def manifest_files(provider: str = USUAL_PROVIDER) -> dict[str, str]:
     """Return the text of every file, by its path below ``config/``."""
     return {path: _text(objects) for path, objects in _objects(provider).items()}
 

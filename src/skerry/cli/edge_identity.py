@@ -19,6 +19,7 @@ import click
 import yaml
 
 import skerry
+from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import ApiError
 from skerry.app import edge_identity as identity
 from skerry.app import edge_join
@@ -43,7 +44,7 @@ _HUB_FLAGS = [
     click.option("--kubeconfig", default="", help="Kubeconfig of the hub's administrator."),
     click.option("--context", default="", help="Context in it."),
     click.option("--imw", default="", help="Inventory workspace  [default: the current one]"),
-    click.option("--espw", default="root:espw", show_default=True, help="Provider workspace."),
+    click.option("--espw", default=USUAL_PROVIDER, show_default=True, help="Provider workspace."),
 ]
 _wait_for_mailbox = click.option("--wait-seconds", type=float, default=30.0, hidden=True)
 

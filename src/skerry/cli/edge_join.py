@@ -41,6 +41,7 @@ from skerry.cli.embedded_edges import configuration, edge_home, start_edge
 from skerry.cli.extras import require_extra
 from skerry.kit import log as logging
 from skerry.kit.timestamps import rfc3339
+from skerry.logic.machinery.conditions import is_true
 from skerry.runtime.client import Client, Selection
 
 _COMMAND = "skerry edge join"
@@ -251,9 +252,8 @@ async def _heard(inventory: Client, name: str, seconds: float) -> None:
         ) from error
 
 
-def _is_ready(sync_target: dict[str, Any]) -> bool:
-    conditions = (sync_target.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+def _is_ready(sync_target: Object) -> bool:
+    return is_true(sync_target, "Ready")
 
 
 # -- a cluster elsewhere ----------------------------------------------------------------------

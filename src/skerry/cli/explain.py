@@ -8,28 +8,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
-import uvloop
 
-from skerry.api.errors import ApiError
 from skerry.app.explain import Question, explain_problems
 from skerry.app.explain import explain as explain_placement
-from skerry.app.explain_names import Unanswered
-from skerry.app.hub_reading import HubReader, HubSettings, hub
+from skerry.app.hub_reading import HubReader, hub
+from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
 from skerry.cli.options import Command
-from skerry.kit import log
 from skerry.logic.fleet.explanation.text import answer_text, problems_text
-from skerry.runtime.transport import TransportError
-from skerry.wire.kubeconfig import KubeconfigError
 
 T = TypeVar("T")
 
-_FLAGS = [
-    click.option(
-        "--kubeconfig",
-        default="",
-        help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config.",
-    ),
-    click.option("--context", default="", help="Kubeconfig context; else the current one."),
+_FLAGS = (
+    *FIND_HUB,
     click.option(
         "--espw-path",
         default="",
@@ -43,37 +33,22 @@ _FLAGS = [
         show_default=True,
         help="Form of the answer.",
     ),
-    click.option("--merged", envvar="KUBECONFIG", default="", hidden=True),
-    click.option("--home", envvar="HOME", default="", hidden=True),
-]
+)
 
 
 def hub_flags(command: Command) -> Command:
     """Add the flags by which a hub is found and answers are shaped."""
-    for flag in reversed(_FLAGS):
-        command = flag(command)
-    return command
+    return with_flags(command, _FLAGS)
 
 
 def asked(name: str, flags: dict[str, Any], ask: Callable[[HubReader], Awaitable[T]]) -> T:
     """Return what *ask* finds at the hub the flags name; exits with 1 where there is no answer."""
-    settings = HubSettings(
-        kubeconfig=flags["kubeconfig"],
-        context=flags["context"],
-        environment={"KUBECONFIG": flags["merged"], "HOME": flags["home"]},
-        provider=flags["espw_path"],
-    )
 
     async def answered() -> T:
-        async with hub(settings) as found:
+        async with hub(hub_settings(flags)) as found:
             return await ask(found)
 
-    log.configure(verbosity=0)
-    try:
-        return uvloop.run(answered())
-    except (Unanswered, ApiError, KubeconfigError, TransportError) as error:
-        print(f"skerry {name}: {error}", file=sys.stderr)
-        sys.exit(1)
+    return answer_or_exit(name, answered)
 
 
 @click.group(

@@ -15,9 +15,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import ApiError
-from skerry.app.fleet import Fleet, FleetSettings, FleetUnreadable
+from skerry.app.fleet import Fleet, FleetUnreadable
 from skerry.app.fleet import fleet as opened
+from skerry.app.hub_settings import HubSettings
 from skerry.cli.columns import GAP, aligned
 from skerry.kit import log
 from skerry.logic.fleet.overview.text import (
@@ -100,7 +102,7 @@ Exit codes:
     "--kubeconfig", default="", help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config."
 )
 @click.option("--context", default="", help="Kubeconfig context; else the current one.")
-@click.option("--espw-path", default="root:espw", show_default=True, help="Provider workspace.")
+@click.option("--espw-path", default=USUAL_PROVIDER, show_default=True, help="Provider workspace.")
 @click.option("--merged", envvar="KUBECONFIG", default="", hidden=True)
 @click.option("--home", envvar="HOME", default="", hidden=True)
 def fleet(
@@ -129,7 +131,7 @@ def fleet(
     width = console.width if console.is_terminal and output != "wide" else 0
     rows = _rows(console) if limit is None else limit
     form = _Form(output == "wide", problems, rows, width)
-    settings = FleetSettings(kubeconfig, context, {"KUBECONFIG": merged, "HOME": home}, espw_path)
+    settings = HubSettings(kubeconfig, context, {"KUBECONFIG": merged, "HOME": home}, espw_path)
 
     async def answered() -> bool:
         async with opened(settings) as found:

@@ -3,60 +3,30 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
-import uvloop
 
-from skerry.api.errors import ApiError
 from skerry.app.consent import Inventory, inventory
 from skerry.app.explain_names import Unanswered
-from skerry.app.hub_reading import HubSettings
+from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
 from skerry.cli.options import Command
-from skerry.kit import log
 from skerry.logic.fleet.explanation.consent import chosen, consent_text
-from skerry.runtime.transport import TransportError
-from skerry.wire.kubeconfig import KubeconfigError
 
 T = TypeVar("T")
 
-_FLAGS = [
-    click.option(
-        "--kubeconfig",
-        default="",
-        help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config.",
-    ),
-    click.option("--context", default="", help="Kubeconfig context; else the current one."),
-    click.option("--merged", envvar="KUBECONFIG", default="", hidden=True),
-    click.option("--home", envvar="HOME", default="", hidden=True),
-]
-
 
 def _flags(command: Command) -> Command:
-    for flag in reversed(_FLAGS):
-        command = flag(command)
-    return command
+    return with_flags(command, FIND_HUB)
 
 
 def _asked(flags: dict[str, Any], ask: Callable[[Inventory], Awaitable[T]]) -> T:
-    settings = HubSettings(
-        kubeconfig=flags["kubeconfig"],
-        context=flags["context"],
-        environment={"KUBECONFIG": flags["merged"], "HOME": flags["home"]},
-    )
-
     async def answered() -> T:
-        async with inventory(settings) as found:
+        async with inventory(hub_settings(flags)) as found:
             return await ask(found)
 
-    log.configure(verbosity=0)
-    try:
-        return uvloop.run(answered())
-    except (Unanswered, LookupError, ApiError, KubeconfigError, TransportError) as error:
-        print(f"skerry grants: {error}", file=sys.stderr)
-        sys.exit(1)
+    return answer_or_exit("grants", answered, LookupError)
 
 
 @click.group()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import ApiError
 from skerry.app import kubestellar
 from skerry.app.edge_identity import HubAccess, open_hub
@@ -28,7 +29,6 @@ from skerry.cli.session import Session
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
-_PROVIDER = "root:espw"
 _CONTROLLERS = ("mailbox-controller", "kubestellar-scheduler", "placement-translator")
 _LOG_FOLDER = click.option(
     "--log-folder",
@@ -78,7 +78,14 @@ def start(log_folder: Path, verbose: bool, trace: bool) -> None:
     log_folder.mkdir(parents=True, exist_ok=True)
     # By name: they read the file again whenever they are started again, and people go elsewhere.
     context = load([kubeconfig]).current
-    flags = ["--kubeconfig", str(kubeconfig), "--espw-path", _PROVIDER, "--espw-context", context]
+    flags = [
+        "--kubeconfig",
+        str(kubeconfig),
+        "--espw-path",
+        USUAL_PROVIDER,
+        "--espw-context",
+        context,
+    ]
     try:
         controllers.start(["skerry.cli", "controllers", *flags])
     except NotStarted as error:
@@ -122,7 +129,7 @@ def _initialised(*, verbose: bool) -> Path:
         _failed(str(error))
     print("Finished augmenting root:compute for KubeStellar")
     print("Finished populating the espw with kubestellar apiexports")
-    _enter(_PROVIDER)
+    _enter(USUAL_PROVIDER)
     return Path(paths[0]).resolve()
 
 

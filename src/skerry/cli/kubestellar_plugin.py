@@ -16,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import ApiError, Forbidden
 from skerry.app import edge_identity as identity
 from skerry.app import inventory, kubestellar
@@ -84,7 +85,7 @@ class Call:
 
     @property
     def espw(self) -> str:
-        return self.parsed.value("espw") or "root:espw"
+        return self.parsed.value("espw") or USUAL_PROVIDER
 
     def only(self, what: str) -> str:
         """Return the one argument there must be."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from skerry.api.edge import USUAL_PROVIDER
+
 _FOLDERS = ("crds", "exports", "imports", "compute", "samples")
 
 
@@ -18,7 +20,7 @@ Examples:
 """
 )
 @click.argument("folders", nargs=-1, type=click.Choice(_FOLDERS))
-@click.option("--provider", default="root:espw", show_default=True,
+@click.option("--provider", default=USUAL_PROVIDER, show_default=True,
               help="Path of the workspace that exports the edge kinds.")  # fmt: skip
 @click.option(
     "--write",

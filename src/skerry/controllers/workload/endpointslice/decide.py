@@ -69,18 +69,12 @@ def _reported_pods(observed: Observed) -> list[Object]:
 
 
 def _endpoint(service: Object, pod: Object) -> Object:
-    metadata, serving = pod["metadata"], is_ready(pod)
-    terminating = is_terminating(pod)
+    serving, terminating = is_ready(pod), is_terminating(pod)
     ready = service["spec"].get("publishNotReadyAddresses") or (serving and not terminating)
     found: Object = {
         "addresses": [pod["status"]["podIP"]],
         "conditions": {"ready": bool(ready), "serving": serving, "terminating": terminating},
-        "targetRef": {
-            "kind": "Pod",
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        },
+        "targetRef": _reference(pod),
     }
     if pod["spec"].get("nodeName"):
         found["nodeName"] = pod["spec"]["nodeName"]
@@ -229,16 +223,20 @@ def _endpoints_port(name: str, protocol: str, number: int, app: str) -> Object:
     return found if name else {key: value for key, value in found.items() if key != "name"}
 
 
-def _address(pod: Object) -> Object:
+def _reference(pod: Object) -> Object:
     metadata = pod["metadata"]
+    return {
+        "kind": "Pod",
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
+
+
+def _address(pod: Object) -> Object:
     found: Object = {
         "ip": pod["status"]["podIP"],
-        "targetRef": {
-            "kind": "Pod",
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        },
+        "targetRef": _reference(pod),
     }
     if pod["spec"].get("nodeName"):
         found["nodeName"] = pod["spec"]["nodeName"]

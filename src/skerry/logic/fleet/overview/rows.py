@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName
+from skerry.kit.text import one_line
 from skerry.logic.machinery.printing.durations import parse_time
 
 Raw = Mapping[str, Any]
@@ -186,7 +187,7 @@ def _conditions(status: Raw) -> dict[str, Raw]:
 
 def _problem(condition: Raw) -> str:
     """Return a condition in one line."""
-    message = " ".join(str(condition.get("message") or condition.get("reason") or "").split())
+    message = one_line(str(condition.get("message") or condition.get("reason") or ""))
     return message if len(message) <= _MAX_PROBLEM else f"{message[: _MAX_PROBLEM - 1]}…"
 
 

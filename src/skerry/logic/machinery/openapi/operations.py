@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from skerry.api.kinds import GroupVersion, GroupVersionKind, Subresource
 from skerry.logic.machinery.openapi.names import (
@@ -60,6 +61,16 @@ class Operation:
     body: str = ""
     body_types: tuple[str, ...] = ()
     responses: Mapping[str, str] = field(default_factory=dict)
+
+    def extensions(self) -> dict[str, Any]:
+        """Return what Kubernetes adds to an operation: what it does to which kind."""
+        if self.kind is None:
+            return {}
+        group, version, kind = self.kind
+        return {
+            "x-kubernetes-action": self.action,
+            "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
+        }
 
 
 def root_path(group_version: GroupVersion) -> str:

@@ -111,15 +111,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": parameters,
         "responses": _responses(operation),
     }
-    if operation.kind is not None:
-        group, version, kind = operation.kind
-        written["x-kubernetes-action"] = operation.action
-        written["x-kubernetes-group-version-kind"] = {
-            "group": group,
-            "version": version,
-            "kind": kind,
-        }
-    return written
+    return written | operation.extensions()
 
 
 def _body(operation: Operation) -> dict[str, Any]:

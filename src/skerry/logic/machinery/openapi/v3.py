@@ -161,15 +161,7 @@ def _operation(operation: Operation, tag: str) -> dict[str, Any]:
         written["requestBody"] = {"content": _content(types, operation.body), "required": True}
     if operation.method == "delete":
         written.get("requestBody", {}).pop("required", None)
-    if operation.kind is not None:
-        group, version, kind = operation.kind
-        written["x-kubernetes-action"] = operation.action
-        written["x-kubernetes-group-version-kind"] = {
-            "group": group,
-            "version": version,
-            "kind": kind,
-        }
-    return written
+    return written | operation.extensions()
 
 
 def _content(types: Iterable[str], definition: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from skerry.api.edge import USUAL_PROVIDER
+
 MAX_OBJECTS = "quota.skerry.io/max-objects"
 MAX_BYTES = "quota.skerry.io/max-bytes"
 # On the LogicalCluster of the top workspace of a tree.
@@ -55,7 +57,7 @@ KIND_LIMITS = {
     ("apis.kcp.io", "apiresourceschemas"): 1000,
 }
 # Where the hub keeps what is its own, mailboxes above all, each with limits of its own.
-_HUBS_OWN = frozenset(("root", "root:espw"))
+_HUBS_OWN = frozenset(("root", USUAL_PROVIDER))
 # Far more than an edge reports, far less than would be felt.
 MAILBOX_LIMITS = Limits(objects=20_000, bytes=256 << 20)
 
